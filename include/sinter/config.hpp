@@ -1,0 +1,110 @@
+// sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
+#pragma once
+
+#define SINTER_VERSION_MAJOR 0
+#define SINTER_VERSION_MINOR 1
+#define SINTER_VERSION_PATCH 0
+#define SINTER_VERSION (SINTER_VERSION_MAJOR * 10000 + SINTER_VERSION_MINOR * 100 + SINTER_VERSION_PATCH)
+#define SINTER_DETAIL_TEXT_OF(x) #x
+#define SINTER_DETAIL_TEXT(x) SINTER_DETAIL_TEXT_OF(x)
+#define SINTER_VERSION_STRING              \
+  SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) \
+  "." SINTER_DETAIL_TEXT(SINTER_VERSION_MINOR) "." SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH)
+
+// 1: the CUDA backend is compiled in (target sinter::cuda sets it). Types are laid out alike either way, so objects
+// with and without it link together.
+#ifndef SINTER_WITH_CUDA
+#define SINTER_WITH_CUDA 0
+#endif
+
+// 1: the MPI communicator is compiled in (target sinter::mpi sets it).
+#ifndef SINTER_WITH_MPI
+#define SINTER_WITH_MPI 0
+#endif
+
+// Before the functions that kernels are made of, so that they compile to straight code.
+#define SINTER_INLINE __attribute__((always_inline)) inline
+
+// The same for those that also run inside CUDA kernels.
+#if defined(__CUDACC__)
+#define SINTER_WORD __host__ __device__ SINTER_INLINE
+#else
+#define SINTER_WORD SINTER_INLINE
+#endif
+
+// What differs between objects that must not meet in one program: the width of Eigen's packets, and whether the
+// compiler may fuse a * b + c or assume that there are no NaNs. The flags of -m and -ffast-math decide it.
+#if defined(EIGEN_DONT_VECTORIZE)
+#define SINTER_DETAIL_VECTORS "scalar"
+#elif defined(__AVX512F__)
+#define SINTER_DETAIL_VECTORS "avx512"
+#elif defined(__AVX2__)
+#define SINTER_DETAIL_VECTORS "avx2"
+#elif defined(__AVX__)
+#define SINTER_DETAIL_VECTORS "avx"
+#elif defined(__SSE4_1__)
+#define SINTER_DETAIL_VECTORS "sse4"
+#elif defined(__SSE2__)
+#define SINTER_DETAIL_VECTORS "sse2"
+#elif defined(__ARM_FEATURE_SVE) && defined(__ARM_FEATURE_SVE_BITS) && defined(EIGEN_ARM64_USE_SVE)
+#define SINTER_DETAIL_VECTORS "sve" SINTER_DETAIL_TEXT(__ARM_FEATURE_SVE_BITS)
+#elif defined(__ARM_NEON)
+#define SINTER_DETAIL_VECTORS "neon"
+#elif defined(__VSX__)
+#define SINTER_DETAIL_VECTORS "vsx"
+#else
+#define SINTER_DETAIL_VECTORS "scalar"
+#endif
+
+#if defined(__FMA__)
+#define SINTER_DETAIL_FMA "_fma"
+#else
+#define SINTER_DETAIL_FMA ""
+#endif
+
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#define SINTER_DETAIL_FINITE "_finite_math"
+#else
+#define SINTER_DETAIL_FINITE ""
+#endif
+
+// Such as "sinter_v0_1_0_avx2_fma".
+#define SINTER_CONFIGURATION                                                                                         \
+  "sinter_v" SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) "_" SINTER_DETAIL_TEXT(                                        \
+      SINTER_VERSION_MINOR) "_" SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH) "_" SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA \
+      SINTER_DETAIL_FINITE
+
+// Objects of different configurations define the same inline functions in different ways, and a linker would silently
+// keep any one. So each object carries an empty section named after its configuration, in a COMDAT group named after
+// it too, which defines one symbol that all configurations share. Equal groups merge; two different ones define the
+// symbol twice, and the linker's message names both sections, hence both configurations, and both files. Inside a
+// function, because link-time optimisation does not see symbols there before it has merged equal functions; what it
+// then finds twice in one assembly is reported with .error. Costs no byte at run time. Only for ELF; a program that
+// keeps its variants apart by other means (one shared library each) may define SINTER_ALLOW_MIXED_CONFIGURATIONS.
+#if defined(__ELF__) && defined(__GNUC__) && !defined(__CUDA_ARCH__) && !defined(SINTER_ALLOW_MIXED_CONFIGURATIONS)
+#define SINTER_DETAIL_ONE_CONFIGURATION "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags"
+namespace sinter::detail {
+__attribute__((used)) inline void one_configuration() __asm__(SINTER_CONFIGURATION);
+inline void one_configuration() {
+  // clang-format off
+  __asm__ volatile(
+      ".pushsection ." SINTER_CONFIGURATION ",\"G\",%progbits," SINTER_CONFIGURATION "_objects,comdat\n"
+      ".ifndef " SINTER_CONFIGURATION "_here\n"
+      ".ifdef " SINTER_DETAIL_ONE_CONFIGURATION "\n"
+      "sinter_configuration_mismatch " SINTER_CONFIGURATION "\n"
+      ".else\n"
+      ".macro sinter_configuration_mismatch this\n"
+      ".error \"Sinter: parts of this program are compiled as " SINTER_CONFIGURATION ", others as \\this; "
+      "compile all with one version and the same -m flags\"\n"
+      ".endm\n"
+      SINTER_CONFIGURATION "_here:\n"
+      ".globl " SINTER_DETAIL_ONE_CONFIGURATION "\n"
+      ".hidden " SINTER_DETAIL_ONE_CONFIGURATION "\n"
+      SINTER_DETAIL_ONE_CONFIGURATION ":\n"
+      ".endif\n"
+      ".endif\n"
+      ".popsection");
+  // clang-format on
+}
+}  // namespace sinter::detail
+#endif

@@ -1,0 +1,15 @@
+// sinter/core.hpp: devices, element types, shapes, errors, tensors and views.
+#pragma once
+
+#include "sinter/config.hpp"
+#include "sinter/core/arena.hpp"
+#include "sinter/core/async.hpp"
+#include "sinter/core/concepts.hpp"
+#include "sinter/core/create.hpp"
+#include "sinter/core/device.hpp"
+#include "sinter/core/error.hpp"
+#include "sinter/core/shape.hpp"
+#include "sinter/core/storage.hpp"
+#include "sinter/core/tensor.hpp"
+#include "sinter/core/types.hpp"
+#include "sinter/core/view.hpp"

@@ -1,0 +1,79 @@
+// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
+#pragma once
+
+#include "sinter/core/device.hpp"
+#include "sinter/core/shape.hpp"
+
+namespace sinter {
+
+template <class T, auto Shape, device D = cpu>
+class tensor;
+template <class T, auto Shape, device D = cpu, int Order = 1>
+class variable;
+
+template <class T>
+struct constant_node;
+
+/// A tensor, a variable, or operations over them that have not run yet: anything with an element type, a static rank,
+/// a device and a shape.
+template <class E>
+concept expression = requires {
+  typename detail::bare<E>::value_type;
+  typename detail::bare<E>::device_type;
+  { detail::bare<E>::rank } -> std::convertible_to<int>;
+  requires detail::bare<E>::is_expression;
+};
+
+/// A literal operand: it takes the element type of the tensor beside it.
+template <class S>
+concept literal = std::is_arithmetic_v<detail::bare<S>>;
+
+/// What an elementwise operator accepts.
+template <class A>
+concept operand = expression<A> || literal<A>;
+
+/// Element type of a tensor, variable or expression.
+template <class E>
+using element_of = typename detail::bare<E>::value_type;
+
+/// Rank of a tensor, variable or expression.
+template <expression E>
+inline constexpr int rank_of = detail::bare<E>::rank;
+
+/// True when the expression has a variable among its leaves, so that it evaluates to a variable.
+template <class E>
+inline constexpr bool is_tracked_v = detail::bare<E>::order > 0;
+
+namespace detail {
+
+template <class E>
+inline constexpr bool is_tensor = false;
+template <class T, auto Shape, class D>
+inline constexpr bool is_tensor<tensor<T, Shape, D>> = true;
+template <class E>
+inline constexpr bool is_variable = false;
+template <class T, auto Shape, class D, int Order>
+inline constexpr bool is_variable<variable<T, Shape, D, Order>> = true;
+
+template <class E, class T, int Rank, class D>
+concept writes_to = std::is_same_v<element_of<E>, T> && rank_of<E> <= Rank &&
+                    (std::is_same_v<device_of<E>, D> || std::is_same_v<device_of<E>, any_device>) && !is_tracked_v<E>;
+
+struct access;  // reaches the storage of a tensor from the rooms above
+
+}  // namespace detail
+
+// Names that appear in messages of deleted conversions.
+template <class...>
+struct conversion_between_devices;
+template <class...>
+struct conversion_between_element_types;
+template <int, int>
+struct conversion_between_ranks;
+struct copy_explicitly_with_dot_to;
+struct convert_explicitly_with_cast;
+struct use_reshape_squeeze_or_unsqueeze;
+struct expression_is_tracked_for_gradients;
+struct declare_a_variable_or_use_detach;
+
+}  // namespace sinter

@@ -1,0 +1,200 @@
+// sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped memory.
+#pragma once
+
+#include <span>
+
+#include "sinter/core/tensor.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+/// Host memory -> a new tensor on D.
+template <element T, device D, int R>
+tensor<T, R, D> upload(const T* from, const extents<R>& shape) {
+  auto t = tensor<T, R, D>::uninitialized(shape);
+  const auto bytes = static_cast<std::size_t>(shape.numel()) * sizeof(T);
+  if constexpr (is_cpu_v<D>) device_runtime<D>::copy_within(access::data(t), from, bytes);
+  else device_runtime<D>::copy_from_host(access::data(t), from, bytes);
+  return t;
+}
+
+template <element T, device D, int R, class F>
+tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
+  auto host = tensor<T, R, cpu>::uninitialized(shape);
+  T* to = access::data(host);
+  for (index_t i = 0, n = shape.numel(); i < n; ++i) to[i] = value_at(i);
+  if constexpr (std::is_same_v<D, cpu>) return host;
+  else return upload<T, D>(to, shape);
+}
+
+}  // namespace detail
+
+/// Elements that are not initialised.
+template <element T, device D = cpu, int R>
+tensor<T, R, D> empty(const extents<R>& shape) {
+  return tensor<T, R, D>::uninitialized(shape);
+}
+template <element T, device D = cpu, int R>
+tensor<T, R, D> empty(const index_t (&shape)[R]) {
+  return empty<T, D>(detail::to_extents(shape));
+}
+
+/// All elements `value`. Shape is a list or extents; without one, a scalar (rank 0).
+///
+///     tensor<float, 2> a = full<float>({2, 3}, 0.5f);
+template <element T, device D = cpu, int R>
+tensor<T, R, D> full(const extents<R>& shape, std::type_identity_t<T> value) {
+  auto t = tensor<T, R, D>::uninitialized(shape);
+  if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = value;
+  return t;
+}
+template <element T, device D = cpu, int R>
+tensor<T, R, D> full(const index_t (&shape)[R], std::type_identity_t<T> value) {
+  return full<T, D>(detail::to_extents(shape), value);
+}
+template <element T, device D = cpu>
+tensor<T, 0, D> full(std::type_identity_t<T> value) {
+  return full<T, D>(extents<0>{}, value);
+}
+
+/// All elements 0.
+template <element T, device D = cpu, int R>
+tensor<T, R, D> zeros(const extents<R>& shape) {
+  return full<T, D>(shape, T(0));
+}
+template <element T, device D = cpu, int R>
+tensor<T, R, D> zeros(const index_t (&shape)[R]) {
+  return full<T, D>(detail::to_extents(shape), T(0));
+}
+template <element T, device D = cpu>
+tensor<T, 0, D> zeros() {
+  return full<T, D>(extents<0>{}, T(0));
+}
+
+/// All elements 1.
+template <element T, device D = cpu, int R>
+tensor<T, R, D> ones(const extents<R>& shape) {
+  return full<T, D>(shape, T(1));
+}
+template <element T, device D = cpu, int R>
+tensor<T, R, D> ones(const index_t (&shape)[R]) {
+  return full<T, D>(detail::to_extents(shape), T(1));
+}
+template <element T, device D = cpu>
+tensor<T, 0, D> ones() {
+  return full<T, D>(extents<0>{}, T(1));
+}
+
+/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step).
+template <element T, device D = cpu>
+  requires(!std::is_same_v<T, bool>)
+tensor<T, 1, D> arange(std::type_identity_t<T> begin, std::type_identity_t<T> end, std::type_identity_t<T> step = T(1)) {
+  const double length = (static_cast<double>(end) - static_cast<double>(begin)) / static_cast<double>(step);
+  if (!(step != T(0)) || !(length < 9e15) || !(length > -9e15))
+    throw value_error("arange: begin, end and step must be finite and step not 0");
+  const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
+  return detail::generate<T, D>(extents<1>{{n > 0 ? n : 0}},
+                                [=](index_t i) { return static_cast<T>(begin + static_cast<T>(i) * step); });
+}
+/// 0, 1, ... before end.
+template <element T, device D = cpu>
+  requires(!std::is_same_v<T, bool>)
+tensor<T, 1, D> arange(std::type_identity_t<T> end) {
+  return arange<T, D>(T(0), end);
+}
+
+/// The n x n identity.
+template <element T, device D = cpu>
+tensor<T, 2, D> eye(index_t n) {
+  return detail::generate<T, D>(extents<2>{{n, n}}, [=](index_t i) { return T(i / n == i % n ? 1 : 0); });
+}
+
+/// A copy of host values, row-major; their number must be that of the shape.
+///
+///     tensor x = from_data<float>(values, {10, 3});
+template <element T, device D = cpu, int R>
+tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const extents<R>& shape) {
+  const index_t n = detail::checked_numel("from_data", shape.data(), R, sizeof(T));
+  if (n != static_cast<index_t>(values.size()))
+    throw shape_error("from_data: " + std::to_string(values.size()) + " values for shape " + detail::shape_text(shape) + ", which holds " +
+                      std::to_string(n));
+  return detail::upload<T, D>(values.data(), shape);
+}
+template <element T, device D = cpu, int R>
+tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const index_t (&shape)[R]) {
+  return from_data<T, D>(values, detail::to_extents(shape));
+}
+
+/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied.
+template <device D = cpu, element T, int R>
+  requires is_cpu_v<D>
+tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
+  const index_t n = detail::checked_numel("wrap", shape.data(), R, sizeof(T));
+  if (data == nullptr && n > 0) throw device_error("wrap: null pointer for shape " + detail::shape_text(shape));
+  return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
+                                       detail::row_major_strides(shape));
+}
+template <device D = cpu, element T, int R>
+  requires is_cpu_v<D>
+tensor<T, R, D> wrap(T* data, const index_t (&shape)[R]) {
+  return wrap<D>(data, detail::to_extents(shape));
+}
+
+// New tensors with the shape, element type and device of another.
+template <expression E>
+auto empty_like(const E& e) {
+  return empty<element_of<E>, device_of<E>>(e.shape());
+}
+template <expression E>
+auto zeros_like(const E& e) {
+  return zeros<element_of<E>, device_of<E>>(e.shape());
+}
+template <expression E>
+auto ones_like(const E& e) {
+  return ones<element_of<E>, device_of<E>>(e.shape());
+}
+template <expression E>
+auto full_like(const E& e, element_of<E> value) {
+  return full<element_of<E>, device_of<E>>(e.shape(), value);
+}
+
+namespace detail {
+
+/// Dense memory on one device -> dense memory on another (or the same).
+template <device From, device To>
+void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if constexpr (is_cpu_v<From> && is_cpu_v<To>) device_runtime<To>::copy_within(to, from, bytes);
+  else if constexpr (is_cpu_v<From>) device_runtime<To>::copy_from_host(to, from, bytes);
+  else if constexpr (is_cpu_v<To>) device_runtime<From>::copy_to_host(to, from, bytes);
+  else device_runtime<To>::template copy_from_device<From>(to, from, bytes);
+}
+
+}  // namespace detail
+
+template <class T, auto Shape, device D>
+template <device To>
+tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
+  if constexpr (std::is_same_v<To, D>) {
+    return *this;
+  } else {
+    if (!defined()) throw shape_error("to: the tensor is empty (default constructed)");
+    const tensor dense = contiguous();
+    auto copy = tensor<T, Shape, To>::uninitialized(shape_);
+    detail::copy_bytes<D, To>(detail::access::data(copy), dense.data_, static_cast<std::size_t>(numel()) * sizeof(T));
+    return copy;
+  }
+}
+
+/// Copies src into the storage of dst; same shape and element type, any devices.
+template <class T, auto Shape, device To, device From>
+void copy(const tensor<T, Shape, From>& src, const tensor<T, Shape, To>& dst) {
+  if (!(src.shape() == dst.shape()) || !src.defined() || !dst.defined())
+    throw shape_error("copy: source of shape " + detail::shape_text(src.shape()) + " into destination of shape " +
+                      detail::shape_text(dst.shape()));
+  auto target = dst;
+  if constexpr (std::is_same_v<From, To>) std::move(target) = src;
+  else std::move(target) = src.template to<To>();
+}
+
+}  // namespace sinter

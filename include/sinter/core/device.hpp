@@ -1,0 +1,158 @@
+// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "sinter/core/error.hpp"
+#include "sinter/core/types.hpp"
+
+namespace sinter {
+
+/// All of host memory and all worker threads.
+struct cpu {};
+
+/// NUMA node I with its own arena and worker pool: a device of its own even where the machine has a single node.
+template <int I>
+struct numa {
+  static_assert(I >= 0, "sinter: a NUMA node number is not negative");
+};
+
+/// The GPU with ordinal I.
+template <int I>
+struct cuda {
+  static_assert(I >= 0, "sinter: a GPU ordinal is not negative");
+};
+
+/// "Belongs to no device": what literals in an expression have.
+struct any_device {};
+
+namespace detail {
+
+template <class D>
+struct device_info {
+  static constexpr bool is_device = false, is_cpu = false, is_cuda = false;
+  static constexpr int ordinal = -1;
+};
+template <>
+struct device_info<cpu> {
+  static constexpr bool is_device = true, is_cpu = true, is_cuda = false;
+  static constexpr int ordinal = 0;
+};
+template <int I>
+struct device_info<numa<I>> {
+  static constexpr bool is_device = true, is_cpu = true, is_cuda = false;
+  static constexpr int ordinal = I;
+};
+template <int I>
+struct device_info<cuda<I>> {
+  static constexpr bool is_device = true, is_cpu = false, is_cuda = true;
+  static constexpr int ordinal = I;
+};
+
+}  // namespace detail
+
+/// `cpu`, `numa<I>` or `cuda<I>`.
+template <class D>
+concept device = detail::device_info<D>::is_device;
+
+/// True for the devices whose memory the host reads directly: `cpu` and every `numa<I>`.
+template <class D>
+inline constexpr bool is_cpu_v = detail::device_info<D>::is_cpu;
+
+/// True for every `cuda<I>`.
+template <class D>
+inline constexpr bool is_cuda_v = detail::device_info<D>::is_cuda;
+
+/// I of `cuda<I>` and `numa<I>`; 0 for `cpu`.
+template <device D>
+inline constexpr int device_ordinal_v = detail::device_info<D>::ordinal;
+
+/// "cpu", "numa:1", "cuda:0".
+template <device D>
+std::string device_name() {
+  if constexpr (std::is_same_v<D, cpu>) return "cpu";
+  else return (is_cuda_v<D> ? "cuda:" : "numa:") + std::to_string(device_ordinal_v<D>);
+}
+
+/// A host device is always there; a GPU only with a driver and the device (see cuda/).
+template <device D>
+bool available();
+
+namespace detail {
+
+template <class E>
+struct device_of_impl {};
+template <class E>
+  requires requires { typename E::device_type; }
+struct device_of_impl<E> {
+  using type = typename E::device_type;
+};
+
+}  // namespace detail
+
+/// The device of a tensor, variable, expression or module.
+template <class E>
+using device_of = typename detail::device_of_impl<detail::bare<E>>::type;
+
+/// True when A and B live on one device; a literal lives on any.
+template <class A, class B>
+concept same_device = std::is_same_v<device_of<A>, device_of<B>> || std::is_same_v<device_of<A>, any_device> ||
+                      std::is_same_v<device_of<B>, any_device>;
+
+/// An expression, tensor, variable or module that lives on D.
+template <class E, class D>
+concept on_device = device<D> && std::is_same_v<device_of<E>, D>;
+
+// Names that appear in the error message of a deleted overload: what is wrong, and the way out.
+template <class...>
+struct operands_on_different_devices;
+template <class...>
+struct mixed_element_types;
+template <class>
+struct floating_literal_with_elements_of_type;
+template <class>
+struct no_host_access_to_memory_of;
+struct copy_one_operand_with_dot_to;
+struct convert_one_operand_with_cast;
+struct write_an_integer_literal_or_cast_the_tensor;
+struct copy_to_the_host_with_dot_to_cpu;
+
+/// Calls `f(D{})` with the device of `Ds...` that `choice` names ("cpu", "cuda:0", "numa:1"), or with the first one
+/// available when choice is empty or "auto". Throws device_error when the name is not in the list or not available.
+template <device... Ds, class F>
+decltype(auto) with_device(std::string_view choice, F&& f);
+
+namespace detail {
+
+template <device D>
+bool device_matches(std::string_view choice) {
+  if (choice.empty() || choice == "auto") return available<D>();
+  return choice == device_name<D>() || (choice == "cuda" && is_cuda_v<D> && device_ordinal_v<D> == 0);
+}
+
+template <class F, device D, device... Ds>
+decltype(auto) with_device_impl(std::string_view choice, F& f) {
+  if (device_matches<D>(choice)) {
+    if (!available<D>()) throw device_error("with_device: " + device_name<D>() + " is not available on this machine");
+    return f(D{});
+  }
+  if constexpr (sizeof...(Ds) > 0) {
+    return with_device_impl<F, Ds...>(choice, f);
+  } else {
+    throw device_error("with_device: '" + std::string(choice) +
+                       "' names none of the devices this program was built for (or none is available)");
+    return f(D{});
+  }
+}
+
+}  // namespace detail
+
+template <device... Ds, class F>
+decltype(auto) with_device(std::string_view choice, F&& f) {
+  static_assert(sizeof...(Ds) > 0, "sinter: with_device<D...> needs at least one device");
+  return detail::with_device_impl<F, Ds...>(choice, f);
+}
+
+}  // namespace sinter

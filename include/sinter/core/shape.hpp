@@ -1,0 +1,133 @@
+// sinter/core/shape.hpp: extents, strides, and the shape algebra of views and broadcasting.
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "sinter/core/error.hpp"
+#include "sinter/core/types.hpp"
+
+namespace sinter {
+
+/// R extents (or strides), outermost first. R = 0 is the shape of a scalar.
+template <int R>
+struct extents {
+  static_assert(R >= 0 && R <= max_rank, "sinter: a tensor has rank 0 to 8");
+  index_t values[R > 0 ? R : 1] = {};
+
+  static constexpr int rank = R;
+  constexpr index_t& operator[](int axis) { return values[axis]; }
+  constexpr index_t operator[](int axis) const { return values[axis]; }
+  constexpr const index_t* begin() const { return values; }
+  constexpr const index_t* end() const { return values + R; }
+  constexpr index_t* begin() { return values; }
+  constexpr index_t* end() { return values + R; }
+  constexpr const index_t* data() const { return values; }
+  static constexpr int size() { return R; }
+  constexpr bool operator==(const extents& other) const {
+    for (int i = 0; i < R; ++i)
+      if (values[i] != other.values[i]) return false;
+    return true;
+  }
+  /// Number of elements: the product of the extents, 1 for rank 0.
+  constexpr index_t numel() const {
+    index_t n = 1;
+    for (int i = 0; i < R; ++i) n *= values[i];
+    return n;
+  }
+};
+
+namespace detail {
+
+inline std::string shape_text(const index_t* shape, int rank) {
+  std::string text = "(";
+  for (int i = 0; i < rank; ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + (rank == 1 ? ",)" : ")");
+}
+
+template <int R>
+std::string shape_text(const extents<R>& shape) {
+  return shape_text(shape.data(), R);
+}
+
+template <int R>
+constexpr extents<R> to_extents(const index_t (&list)[R]) {
+  extents<R> e;
+  for (int i = 0; i < R; ++i) e[i] = list[i];
+  return e;
+}
+
+/// Strides, in elements, of a dense row-major tensor.
+template <int R>
+constexpr extents<R> row_major_strides(const extents<R>& shape) {
+  extents<R> strides;
+  index_t step = 1;
+  for (int i = R - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+/// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
+inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
+  index_t n = 1;
+  bool zero = false;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] < 0) throw shape_error(std::string(op) + ": negative extent in shape " + shape_text(shape, rank));
+    zero = zero || shape[i] == 0;
+  }
+  if (zero) return 0;
+  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] > limit / n)
+      throw shape_error(std::string(op) + ": shape " + shape_text(shape, rank) + " has more elements than can be addressed");
+    n *= shape[i];
+  }
+  return n;
+}
+
+/// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
+inline int checked_axis(const char* op, index_t axis, int rank) {
+  if (axis < -rank || axis >= rank)
+    throw index_error(std::string(op) + ": axis " + std::to_string(axis) + " is out of range for rank " +
+                      std::to_string(rank) + (rank > 0 ? "; use -" + std::to_string(rank) + " to " + std::to_string(rank - 1) : ""));
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+/// Merges `shape` into `out` (rank out_rank >= rank) by NumPy's rule: aligned at the last axis, extents equal or 1.
+inline bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
+  for (int i = 0; i < rank; ++i) {
+    index_t& o = out[out_rank - rank + i];
+    const index_t s = shape[i];
+    if (o == s || s == 1) continue;
+    if (o != 1) return false;
+    o = s;
+  }
+  return true;
+}
+
+template <int R>
+constexpr extents<R> ones_extents() {
+  extents<R> e;
+  for (int i = 0; i < R; ++i) e[i] = 1;
+  return e;
+}
+
+[[noreturn]] inline void throw_broadcast_error(const char* op, const std::string& a, const std::string& b) {
+  throw shape_error(std::string(op) + ": shapes " + a + " and " + b +
+                    " do not broadcast; aligned at the last axis, extents must be equal or 1");
+}
+
+/// (A) x (B) => the broadcast shape of both, or shape_error.
+template <int A, int B>
+extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
+  constexpr int R = A > B ? A : B;
+  extents<R> out = ones_extents<R>();
+  broadcast_into(out.values, R, a.values, A);
+  if (!broadcast_into(out.values, R, b.values, B)) throw_broadcast_error(op, shape_text(a), shape_text(b));
+  return out;
+}
+
+}  // namespace detail
+}  // namespace sinter

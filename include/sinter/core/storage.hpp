@@ -1,0 +1,108 @@
+// sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "sinter/core/arena.hpp"
+#include "sinter/core/device.hpp"
+
+namespace sinter::detail {
+
+/// Header of a block of device memory, shared by all handles and views on it.
+struct storage {
+  std::atomic<std::int64_t> references{1};
+  std::atomic<std::uint64_t> version{0};  ///< grows with every write in place; the tape compares it
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  void (*destroy)(storage*) noexcept = nullptr;
+  void* owner = nullptr;  ///< for memory that another library owns
+};
+
+class storage_ptr {
+ public:
+  storage_ptr() = default;
+  explicit storage_ptr(storage* s) noexcept : s_(s) {}
+  storage_ptr(const storage_ptr& other) noexcept : s_(other.s_) {
+    if (s_ != nullptr) s_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  storage_ptr(storage_ptr&& other) noexcept : s_(std::exchange(other.s_, nullptr)) {}
+  storage_ptr& operator=(storage_ptr other) noexcept {
+    std::swap(s_, other.s_);
+    return *this;
+  }
+  ~storage_ptr() {
+    if (s_ != nullptr && s_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s_->destroy(s_);
+  }
+
+  storage* get() const noexcept { return s_; }
+  storage* operator->() const noexcept { return s_; }
+  explicit operator bool() const noexcept { return s_ != nullptr; }
+  std::int64_t use_count() const noexcept { return s_ != nullptr ? s_->references.load(std::memory_order_acquire) : 0; }
+
+ private:
+  storage* s_ = nullptr;
+};
+
+/// How device D allocates, fills and copies. `cuda<I>` is specialised in the CUDA backend.
+template <device D>
+struct device_runtime {
+  static_assert(always_false<D>,
+                "sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode; this file was "
+                "compiled as host-only C++");
+};
+
+template <device D>
+  requires is_cpu_v<D>
+struct device_runtime<D> {
+  // The header lies in front of the data, one cache line, so that a tensor is one block.
+  static constexpr std::size_t header = 64;
+  static_assert(sizeof(storage) <= header);
+
+  static bool available() { return true; }
+
+  static storage_ptr allocate(std::size_t bytes) {
+    void* block = arena_of<D>().allocate(bytes + header);
+    storage* s = new (block) storage;
+    s->data = static_cast<char*>(block) + header;
+    s->bytes = bytes;
+    s->destroy = [](storage* p) noexcept {
+      const std::size_t size = p->bytes + header;
+      p->~storage();
+      arena_of<D>().release(p, size);
+    };
+    return storage_ptr(s);
+  }
+
+  static void copy_within(void* to, const void* from, std::size_t bytes) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+  }
+};
+
+/// Wraps memory owned elsewhere; `release(owner)` runs when the last handle goes.
+inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
+  auto* s = new storage;
+  s->data = data;
+  s->bytes = bytes;
+  s->destroy = [](storage* p) noexcept { delete p; };
+  return storage_ptr(s);
+}
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+namespace detail {
+/// Set by a translation unit that carries the CUDA backend; without one no GPU can be used.
+inline bool (*cuda_probe)(int ordinal) = nullptr;
+}  // namespace detail
+
+template <device D>
+bool available() {
+  if constexpr (is_cpu_v<D>) return true;
+  else return detail::cuda_probe != nullptr && detail::cuda_probe(device_ordinal_v<D>);
+}
+
+}  // namespace sinter

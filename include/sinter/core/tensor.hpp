@@ -1,0 +1,415 @@
+// sinter/core/tensor.hpp: the tensor, a reference-counted handle to device memory with a static rank and device.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+
+#include "sinter/core/concepts.hpp"
+#include "sinter/core/storage.hpp"
+#include "sinter/core/view.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+template <class T, int R>
+struct nested_list {
+  using type = std::initializer_list<typename nested_list<T, R - 1>::type>;
+};
+template <class T>
+struct nested_list<T, 0> {
+  using type = T;
+};
+
+struct no_list {};
+
+template <class T, int R, class D>
+using list_of = std::conditional_t<(R == 1 || R == 2) && is_cpu_v<D>, typename nested_list<T, (R == 1 || R == 2) ? R : 1>::type, no_list>;
+
+/// The one entry through which a tensor is made from, or written by, an expression; defined in expr/evaluate.hpp.
+template <class E>
+struct evaluation;
+
+}  // namespace detail
+
+template <class Target, class E>
+class assignment;
+template <class Tensor>
+class pending;
+
+/// A handle to T elements of rank Shape on device D. Copies of a tensor and views of it share storage.
+///
+///     tensor<float, 2> a = zeros<float>({128, 784});
+///     tensor b = relu(a * 2.f);         // one pass over memory
+///     b.slice(0, 0, 64) = a.slice(0, 64, 128);
+///
+/// `b = expression` gives b a new value and leaves other handles alone; `b += expression` and assignment through a
+/// view (`b.slice(...) = expression`) write into the shared storage.
+template <class T, auto Shape, device D>
+class tensor {
+  static_assert(element<T>, "sinter: the element type is not one of float, double, int8..int64, uint8, bool");
+  static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>, "sinter: the shape parameter of tensor is its rank, an int");
+  static_assert(Shape >= 0 && Shape <= max_rank, "sinter: a tensor has rank 0 to 8");
+
+ public:
+  using value_type = T;
+  using device_type = D;
+  static constexpr int rank = static_cast<int>(Shape);
+  static constexpr bool is_expression = true;
+  static constexpr int order = 0;
+  using shape_type = extents<rank>;
+  using list_type = detail::list_of<T, rank, D>;
+
+  tensor() = default;
+  tensor(const tensor&) = default;
+  tensor(tensor&&) noexcept = default;
+  ~tensor() = default;
+
+  /// The handle shows other's elements from now on.
+  tensor& operator=(const tensor& other) & = default;
+  tensor& operator=(tensor&& other) & noexcept = default;
+
+  /// Evaluates an expression of the same element type, rank and device.
+  template <expression E>
+    requires(!detail::is_tensor<detail::bare<E>> && std::is_same_v<element_of<E>, T> && rank_of<E> == rank &&
+             on_device<E, D> && !is_tracked_v<E>)
+  tensor(E&& e)  // NOLINT: implicit on purpose
+      : tensor(detail::evaluation<detail::bare<E>>::run(e)) {}
+
+  template <expression E, class Problem = conversion_between_devices<device_of<E>, D>, class Fix = copy_explicitly_with_dot_to>
+    requires(!std::is_same_v<device_of<E>, D>)
+  tensor(E&&) = delete;
+
+  template <expression E, class Problem = conversion_between_element_types<element_of<E>, T>, class Fix = convert_explicitly_with_cast>
+    requires(on_device<E, D> && !std::is_same_v<element_of<E>, T>)
+  tensor(E&&) = delete;
+
+  template <expression E, class Problem = conversion_between_ranks<rank_of<E>, rank>, class Fix = use_reshape_squeeze_or_unsqueeze>
+    requires(on_device<E, D> && std::is_same_v<element_of<E>, T> && rank_of<E> != rank)
+  tensor(E&&) = delete;
+
+  template <expression E, class Problem = expression_is_tracked_for_gradients, class Fix = declare_a_variable_or_use_detach>
+    requires(on_device<E, D> && std::is_same_v<element_of<E>, T> && rank_of<E> == rank && is_tracked_v<E>)
+  tensor(E&&) = delete;
+
+  /// Host tensors of rank 1 and 2 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
+  tensor(list_type values)
+    requires(is_cpu_v<D> && (rank == 1 || rank == 2))
+  {
+    shape_type shape;
+    shape[0] = static_cast<index_t>(values.size());
+    if constexpr (rank == 2) {
+      shape[1] = values.size() == 0 ? 0 : static_cast<index_t>(values.begin()->size());
+      for (const auto& row : values)
+        if (static_cast<index_t>(row.size()) != shape[1]) throw shape_error("tensor: the rows of a list differ in length");
+    }
+    *this = uninitialized(shape);
+    T* to = data_;
+    for (const auto& v : values) {
+      if constexpr (rank == 1) *to++ = v;
+      else
+        for (const T& x : v) *to++ = x;
+    }
+  }
+
+  /// Memory for `shape`, not initialised.
+  static tensor uninitialized(const shape_type& shape) {
+    const index_t n = detail::checked_numel("tensor", shape.data(), rank, sizeof(T));
+    tensor t;
+    t.storage_ = detail::device_runtime<D>::allocate(static_cast<std::size_t>(n) * sizeof(T));
+    t.data_ = static_cast<T*>(t.storage_->data);
+    t.shape_ = shape;
+    t.strides_ = detail::row_major_strides(shape);
+    return t;
+  }
+
+  // Assignment of expressions; each runs at the end of its statement, so that fuse() may merge several into one pass.
+  // What does not fit meets the deleted conversions above.
+  template <expression E>
+    requires(!detail::is_tensor<detail::bare<E>> && detail::writes_to<E, T, rank, D> && rank_of<E> == rank)
+  assignment<tensor&, detail::bare<E>> operator=(E&& e) & {
+    return {*this, std::forward<E>(e)};
+  }
+  template <expression E>
+    requires(detail::writes_to<E, T, rank, D>)
+  assignment<tensor, detail::bare<E>> operator=(E&& e) && {
+    return {*this, std::forward<E>(e)};
+  }
+  assignment<tensor, tensor> operator=(const tensor& other) && { return {*this, other}; }
+  template <literal L>
+  assignment<tensor, constant_node<T>> operator=(L value) && {
+    return {*this, constant_node<T>{static_cast<T>(value)}};
+  }
+
+  bool defined() const noexcept { return static_cast<bool>(storage_); }
+  const shape_type& shape() const noexcept { return shape_; }
+  const shape_type& strides() const noexcept { return strides_; }  ///< in elements
+  index_t extent(index_t axis) const { return shape_[detail::checked_axis("extent", axis, rank)]; }
+  index_t numel() const noexcept { return defined() ? shape_.numel() : 0; }
+  bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
+
+  // Host access; none of it exists for GPU memory.
+  T* data() const noexcept
+    requires is_cpu_v<D>
+  {
+    return data_;
+  }
+  template <class Problem = no_host_access_to_memory_of<D>, class Fix = copy_to_the_host_with_dot_to_cpu>
+    requires(!is_cpu_v<D>)
+  T* data() const = delete;
+
+  /// Element at the given indices, bounds-checked; negative indices count from the end.
+  template <std::integral... I>
+    requires(is_cpu_v<D> && sizeof...(I) == rank)
+  T& operator()(I... i) const {
+    const index_t index[rank + 1] = {static_cast<index_t>(i)...};
+    index_t offset = 0;
+    if (!defined()) throw index_error("element access: the tensor is empty (default constructed)");
+    for (int a = 0; a < rank; ++a) {
+      if (index[a] < -shape_[a] || index[a] >= shape_[a])
+        throw index_error("element access: index " + std::to_string(index[a]) + " is out of range for axis " + std::to_string(a) +
+                          " of shape " + detail::shape_text(shape_));
+      offset += (index[a] < 0 ? index[a] + shape_[a] : index[a]) * strides_[a];
+    }
+    return data_[offset];
+  }
+  template <class Problem = no_host_access_to_memory_of<D>, class Fix = copy_to_the_host_with_dot_to_cpu, std::integral... I>
+    requires(!is_cpu_v<D>)
+  T& operator()(I...) const = delete;
+
+  /// The elements of a contiguous host tensor.
+  std::span<T> span() const
+    requires is_cpu_v<D>
+  {
+    if (!is_contiguous()) throw shape_error("span: the tensor is a strided view; call contiguous() first");
+    return {data_, static_cast<std::size_t>(numel())};
+  }
+  T* begin() const
+    requires is_cpu_v<D>
+  {
+    return span().data();
+  }
+  T* end() const
+    requires is_cpu_v<D>
+  {
+    return span().data() + numel();
+  }
+
+  /// The single element, copied to the host.
+  T item() const {
+    if (numel() != 1) throw shape_error("item: shape " + detail::shape_text(shape_) + " does not hold exactly one element");
+    if constexpr (is_cpu_v<D>) {
+      return *data_;
+    } else {
+      T value;
+      detail::device_runtime<D>::copy_to_host(&value, data_, sizeof(T));
+      return value;
+    }
+  }
+
+  // Views: they share this tensor's storage.
+
+  /// Elements begin, begin+step, ... before end of one axis.
+  tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+    tensor v = *this;
+    v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
+    return v;
+  }
+
+  /// Index i of one axis, which disappears.
+  auto select(index_t axis, index_t i) const
+    requires(rank >= 1)
+  {
+    const int a = detail::checked_axis("select", axis, rank);
+    T* const p = data_ + detail::select_offset(shape_.data(), strides_.data(), rank, a, i);
+    return drop_axis(a, p);
+  }
+
+  /// `x[i]` is `x.select(0, i)`.
+  auto operator[](index_t i) const
+    requires(rank >= 1)
+  {
+    return select(0, i);
+  }
+
+  /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
+  template <int N>
+  tensor<T, N, D> reshape(const index_t (&to)[N]) const {
+    return reshape(detail::to_extents(to));
+  }
+  template <int N>
+  tensor<T, N, D> reshape(extents<N> to) const {
+    detail::resolve_reshape(numel(), to.values, N, detail::shape_text(shape_));
+    extents<N> strides;
+    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return contiguous().reshape(to);
+    return view<N>(data_, to, strides);
+  }
+
+  /// All elements along one axis.
+  tensor<T, 1, D> flatten() const { return reshape({-1}); }
+
+  /// Exchanges two axes; without arguments the last two.
+  tensor transpose(index_t a = -2, index_t b = -1) const
+    requires(rank >= 2)
+  {
+    tensor v = *this;
+    const int i = detail::checked_axis("transpose", a, rank);
+    const int j = detail::checked_axis("transpose", b, rank);
+    std::swap(v.shape_[i], v.shape_[j]);
+    std::swap(v.strides_[i], v.strides_[j]);
+    return v;
+  }
+
+  /// Axis i of the result is axis axis_order[i] of this tensor.
+  tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+    extents<rank> axes;
+    for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
+    detail::checked_permutation(axes.values, rank);
+    tensor v = *this;
+    for (int i = 0; i < rank; ++i) {
+      v.shape_[i] = shape_[static_cast<int>(axes[i])];
+      v.strides_[i] = strides_[static_cast<int>(axes[i])];
+    }
+    return v;
+  }
+
+  /// Removes an axis of extent 1.
+  auto squeeze(index_t axis) const
+    requires(rank >= 1)
+  {
+    const int a = detail::checked_axis("squeeze", axis, rank);
+    if (shape_[a] != 1)
+      throw shape_error("squeeze: axis " + std::to_string(a) + " of shape " + detail::shape_text(shape_) + " is not 1");
+    return drop_axis(a, data_);
+  }
+
+  /// Inserts an axis of extent 1 before `axis`.
+  tensor<T, rank + 1, D> unsqueeze(index_t axis) const
+    requires(rank < max_rank)
+  {
+    const int a = detail::checked_axis("unsqueeze", axis, rank + 1);
+    extents<rank + 1> shape, strides;
+    for (int i = 0; i <= rank; ++i) {
+      shape[i] = i == a ? 1 : shape_[i < a ? i : i - 1];
+      strides[i] = i == a ? 1 : strides_[i < a ? i : i - 1];
+    }
+    return view<rank + 1>(data_, shape, strides);
+  }
+
+  /// Reverses an axis.
+  tensor flip(index_t axis) const
+    requires(rank >= 1)
+  {
+    const int a = detail::checked_axis("flip", axis, rank);
+    tensor v = *this;
+    if (shape_[a] > 0) v.data_ += (shape_[a] - 1) * strides_[a];
+    v.strides_[a] = -strides_[a];
+    return v;
+  }
+
+  /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
+  template <int N>
+  tensor<T, N, D> broadcast_to(const index_t (&to)[N]) const {
+    return broadcast_to(detail::to_extents(to));
+  }
+  template <int N>
+    requires(N >= rank)
+  tensor<T, N, D> broadcast_to(const extents<N>& to) const {
+    extents<N> merged = to;
+    if (!detail::broadcast_into(merged.values, N, shape_.data(), rank) || !(merged == to))
+      throw shape_error("broadcast_to: shape " + detail::shape_text(shape_) + " does not broadcast to " + detail::shape_text(to));
+    extents<N> strides;
+    detail::broadcast_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N);
+    return view<N>(data_, to, strides);
+  }
+
+  /// This tensor when it is dense and row-major, otherwise a dense copy.
+  tensor contiguous() const {
+    return is_contiguous() ? *this : clone();
+  }
+
+  /// A dense copy in new storage.
+  tensor clone() const { return detail::evaluation<tensor>::run(*this); }
+
+  /// The same handle when To is this device, otherwise a copy on To.
+  template <device To>
+  tensor<T, Shape, To> to() const;
+
+  /// Starts the same copy in the background; see pending. Do not write to this tensor meanwhile.
+  template <device To>
+  pending<tensor<T, Shape, To>> to_async() const;
+
+ private:
+  template <class U, auto S, device E>
+  friend class tensor;
+  friend struct detail::access;
+
+  template <int N>
+  tensor<T, N, D> view(T* p, const extents<N>& shape, const extents<N>& strides) const {
+    tensor<T, N, D> v;
+    v.storage_ = storage_;
+    v.data_ = p;
+    v.shape_ = shape;
+    v.strides_ = strides;
+    return v;
+  }
+
+  auto drop_axis(int axis, T* p) const {
+    extents<(rank > 0 ? rank - 1 : 0)> shape, strides;
+    for (int i = 0, j = 0; i < rank; ++i) {
+      if (i == axis) continue;
+      shape[j] = shape_[i];
+      strides[j++] = strides_[i];
+    }
+    return view<(rank > 0 ? rank - 1 : 0)>(p, shape, strides);
+  }
+
+  detail::storage_ptr storage_;
+  T* data_ = nullptr;
+  shape_type shape_;
+  shape_type strides_;
+};
+
+template <expression E>
+tensor(E&&) -> tensor<element_of<E>, rank_of<E>, device_of<E>>;
+
+namespace detail {
+
+struct access {
+  template <class T, auto S, class D>
+  static T* data(const tensor<T, S, D>& t) {
+    return t.data_;
+  }
+  template <class T, auto S, class D>
+  static const storage_ptr& storage_of(const tensor<T, S, D>& t) {
+    return t.storage_;
+  }
+  template <class T, int R, class D>
+  static tensor<T, R, D> make(storage_ptr s, T* data, const extents<R>& shape, const extents<R>& strides) {
+    tensor<T, R, D> t;
+    t.storage_ = std::move(s);
+    t.data_ = data;
+    t.shape_ = shape;
+    t.strides_ = strides;
+    return t;
+  }
+  // Of variables (grad/).
+  template <class V>
+  static const auto& value_of(const V& v) {
+    return v.value_;
+  }
+  template <class V>
+  static const auto& state_of(const V& v) {
+    return v.state_;
+  }
+  template <class T, auto S, class D, class State>
+  static variable<T, S, D, 1> make_variable(const tensor<T, S, D>& value, State state) {
+    variable<T, S, D, 1> v;
+    v.value_ = value;
+    v.state_ = std::move(state);
+    return v;
+  }
+};
+
+}  // namespace detail
+}  // namespace sinter

@@ -1,0 +1,56 @@
+// sinter/core/types.hpp: the element types of tensors and what follows from them.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace sinter {
+
+/// Signed type of every extent, stride, index and count.
+using index_t = std::int64_t;
+
+/// The largest rank a tensor may have.
+inline constexpr int max_rank = 8;
+
+namespace detail {
+
+template <class T, class... Ts>
+inline constexpr bool is_one_of = (std::is_same_v<T, Ts> || ...);
+
+template <class T>
+inline constexpr bool always_false = false;
+
+template <class T>
+using bare = std::remove_cvref_t<T>;
+
+}  // namespace detail
+
+/// What a tensor can hold: float, double, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
+template <class T>
+concept element =
+    detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, bool>;
+
+/// Element types that carry gradients.
+template <class T>
+concept floating_element = element<T> && std::is_floating_point_v<T>;
+
+/// Integer element types; bool is not one.
+template <class T>
+concept integer_element = element<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+/// The name a person would use for element type T, such as "float" or "int64".
+template <element T>
+constexpr const char* element_name() {
+  if constexpr (std::is_same_v<T, float>) return "float";
+  if constexpr (std::is_same_v<T, double>) return "double";
+  if constexpr (std::is_same_v<T, std::int8_t>) return "int8";
+  if constexpr (std::is_same_v<T, std::int16_t>) return "int16";
+  if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
+  if constexpr (std::is_same_v<T, std::int64_t>) return "int64";
+  if constexpr (std::is_same_v<T, std::uint8_t>) return "uint8";
+  if constexpr (std::is_same_v<T, bool>) return "bool";
+}
+
+}  // namespace sinter

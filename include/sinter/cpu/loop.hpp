@@ -1,0 +1,504 @@
+// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial sums.
+//
+// A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
+// Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
+// knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of threads.
+#pragma once
+
+#include <cstring>
+#include <memory>
+
+#include "sinter/core/arena.hpp"
+#include "sinter/core/shape.hpp"
+#include "sinter/cpu/pool.hpp"
+#include "sinter/math/packet.hpp"
+
+namespace sinter::cpu_impl {
+
+inline constexpr int lanes = math::native_lanes;
+
+struct kernel_args {
+  index_t n = 0;      ///< elements to compute
+  index_t first = 0;  ///< row-major index of the first of them
+  const void* const* in = nullptr;
+  const index_t* in_mask = nullptr;
+  const int* in_size = nullptr;
+  void* const* out = nullptr;
+  const index_t* out_mask = nullptr;
+  const int* out_size = nullptr;
+  const bool* out_add = nullptr;
+  bool stream = false;  ///< results go past the cache
+};
+using kernel_fn = void (*)(const void* plan, const kernel_args&);
+
+inline constexpr int max_operands = 40;
+
+struct operand {
+  char* data = nullptr;
+  index_t strides[max_rank] = {};  ///< in elements
+  int size = 0;
+  bool add = false;
+};
+
+/// Bytes that hold one vector of any element type.
+inline constexpr int vector_bytes = lanes * 8;
+
+struct loop {
+  int rank = 0;
+  index_t shape[max_rank] = {};
+  int inputs = 0;
+  int outputs = 0;
+  operand* in = nullptr;   ///< `inputs` of them, owned by the caller; preparing the loop rewrites their strides
+  operand* out = nullptr;  ///< `outputs` of them
+  kernel_fn fn = nullptr;
+  const void* plan = nullptr;
+
+  index_t numel() const {
+    index_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= shape[i];
+    return n;
+  }
+};
+
+/// Removes extents of 1 and merges neighbouring axes that every operand walks as one.
+inline void coalesce(loop& l) {
+  int r = 0;
+  const auto move = [&](int to, int from) {
+    l.shape[to] = l.shape[from];
+    for (int s = 0; s < l.inputs; ++s) l.in[s].strides[to] = l.in[s].strides[from];
+    for (int s = 0; s < l.outputs; ++s) l.out[s].strides[to] = l.out[s].strides[from];
+  };
+  for (int d = 0; d < l.rank; ++d) {
+    if (l.shape[d] == 1) continue;
+    bool merge = r > 0;
+    for (int s = 0; merge && s < l.inputs; ++s) merge = l.in[s].strides[r - 1] == l.in[s].strides[d] * l.shape[d];
+    for (int s = 0; merge && s < l.outputs; ++s) merge = l.out[s].strides[r - 1] == l.out[s].strides[d] * l.shape[d];
+    if (merge) {
+      const index_t outer = l.shape[r - 1];
+      move(r - 1, d);
+      l.shape[r - 1] *= outer;
+    } else {
+      move(r, d);
+      ++r;
+    }
+  }
+  l.rank = r;
+}
+
+namespace detail {
+
+template <class Word>
+void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n) {
+  auto* t = reinterpret_cast<Word*>(to);
+  const auto* f = reinterpret_cast<const Word*>(from);
+  if (from_step == 0) {
+    const Word v = *f;
+    for (index_t i = 0; i < n; ++i) t[i * to_step] = v;
+  } else {
+    for (index_t i = 0; i < n; ++i) t[i * to_step] = f[i * from_step];
+  }
+}
+
+inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
+  if (to_step == 1 && from_step == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n * size));
+    return;
+  }
+  switch (size) {
+    case 1: return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
+    case 2: return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
+    case 4: return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
+    default: return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
+  }
+}
+
+template <class T>
+void add_strided(char* to, index_t step, const char* from, index_t n) {
+  auto* t = reinterpret_cast<T*>(to);
+  const auto* f = reinterpret_cast<const T*>(from);
+  for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
+}
+
+// Only gradients are added to; they are float or double.
+inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
+  if (size == 4) add_strided<float>(to, step, from, n);
+  else add_strided<double>(to, step, from, n);
+}
+
+/// Calls f(offset in elements, step, count) for the runs along the last axis that cover [begin, begin + n).
+template <class F>
+void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f) {
+  if (l.rank == 0) {
+    f(index_t{0}, index_t{0}, index_t{1});
+    return;
+  }
+  index_t coordinate[max_rank];
+  index_t rest = begin;
+  for (int d = l.rank - 1; d >= 0; --d) {
+    coordinate[d] = rest % l.shape[d];
+    rest /= l.shape[d];
+  }
+  const int last = l.rank - 1;
+  while (n > 0) {
+    index_t offset = 0;
+    for (int d = 0; d <= last; ++d) offset += coordinate[d] * strides[d];
+    const index_t left = l.shape[last] - coordinate[last];
+    const index_t run = left < n ? left : n;
+    f(offset, strides[last], run);
+    n -= run;
+    coordinate[last] = 0;
+    for (int d = last - 1; d >= 0; --d) {
+      if (++coordinate[d] < l.shape[d]) break;
+      coordinate[d] = 0;
+    }
+  }
+}
+
+/// Per-thread memory for staged operands; grows to the largest request.
+inline char* scratch(std::size_t bytes) {
+  struct buffer {
+    char* data = nullptr;
+    std::size_t size = 0;
+    ~buffer() { std::free(data); }
+  };
+  static thread_local buffer b;
+  if (b.size < bytes) {
+    std::free(b.data);
+    b.size = (bytes + 4095) / 4096 * 4096;
+    b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
+    if (b.data == nullptr) {
+      b.size = 0;
+      throw out_of_memory("cpu: out of memory for a staging buffer of " + std::to_string(bytes) + " bytes");
+    }
+  }
+  return b.data;
+}
+
+}  // namespace detail
+
+/// A loop made ready to run any range of its row-major index space.
+class prepared_loop {
+ public:
+  static constexpr index_t block = 512;       ///< elements staged at a time
+  static constexpr index_t short_row = 64;    ///< shorter rows are staged
+  static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
+
+  explicit prepared_loop(const loop& source) : l_(source) {
+    coalesce(l_);
+    total_ = l_.numel();
+    inner_ = l_.rank > 0 ? l_.shape[l_.rank - 1] : 1;
+    rows_ = l_.rank <= 1 || inner_ >= short_row;
+    for (int s = 0; s < l_.inputs; ++s) {
+      in_size_[s] = l_.in[s].size;
+      const index_t step = inner_stride(l_.in[s]);
+      rows_ = rows_ && (step == 0 || step == 1);
+      dense_in_[s] = is_dense(l_.in[s]);
+      repeated_in_[s] = is_repeated(l_.in[s]);
+    }
+    for (int s = 0; s < l_.outputs; ++s) {
+      out_size_[s] = l_.out[s].size;
+      const index_t step = inner_stride(l_.out[s]);
+      rows_ = rows_ && (step == 0 || step == 1);
+      dense_out_[s] = is_dense(l_.out[s]);
+      reducing_[s] = is_reducing(l_.out[s]);
+      any_reducing_ = any_reducing_ || reducing_[s];
+    }
+  }
+
+  const loop& shape() const { return l_; }
+  index_t numel() const { return total_; }
+  index_t inner() const { return inner_; }
+  bool by_rows() const { return rows_; }
+  bool reducing(int s) const { return reducing_[s]; }
+  bool any_reducing() const { return any_reducing_; }
+  void set_stream(bool on) { stream_ = on; }
+
+  /// True when every element of the index space meets its own element of output s, apart from the last axis.
+  bool reduces_only_rows(int s) const {
+    for (int d = 0; d + 1 < l_.rank; ++d)
+      if (l_.out[s].strides[d] == 0) return false;
+    return rows_ && l_.rank > 1;
+  }
+
+  /// Computes elements [begin, end). Output s goes to base[s] in place of its own data; where `linear`, output 0 is a
+  /// dense array whose first element is number `begin`.
+  void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
+    if (rows_) run_rows(begin, end, base, add, linear);
+    else run_blocks(begin, end, base, add, linear);
+  }
+
+ private:
+  index_t inner_stride(const operand& o) const { return l_.rank > 0 ? o.strides[l_.rank - 1] : 1; }
+
+  bool is_dense(const operand& o) const {
+    index_t step = 1;
+    for (int d = l_.rank - 1; d >= 0; --d) {
+      if (o.strides[d] != step) return false;
+      step *= l_.shape[d];
+    }
+    return true;
+  }
+  bool is_repeated(const operand& o) const {
+    for (int d = 0; d < l_.rank; ++d)
+      if (o.strides[d] != 0) return false;
+    return l_.rank > 0;
+  }
+  bool is_reducing(const operand& o) const {
+    for (int d = 0; d < l_.rank; ++d)
+      if (o.strides[d] == 0) return true;
+    return false;
+  }
+
+  void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    alignas(64) char repeated[max_operands][vector_bytes];
+    alignas(64) char sums[max_operands][vector_bytes];
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t in_mask[max_operands];
+    index_t out_mask[max_operands];
+    bool out_add[max_operands];
+    const int last = l_.rank - 1;
+    for (index_t at = begin; at < end;) {
+      const index_t column = at % inner_;
+      index_t n = inner_ - column;
+      if (n > end - at) n = end - at;
+      if (n > segment) n = segment;
+      index_t coordinate[max_rank];
+      index_t rest = at / inner_;
+      for (int d = last - 1; d >= 0; --d) {
+        coordinate[d] = rest % l_.shape[d];
+        rest /= l_.shape[d];
+      }
+      const auto offset = [&](const operand& o) {
+        index_t x = last >= 0 ? column * o.strides[last] : 0;
+        for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
+        return x * o.size;
+      };
+      for (int s = 0; s < l_.inputs; ++s) {
+        const operand& o = l_.in[s];
+        const char* p = o.data + offset(o);
+        in_mask[s] = inner_stride(o) == 0 ? 0 : -1;
+        if (in_mask[s] == 0) {
+          detail::copy_strided(repeated[s], 1, p, 0, lanes, o.size);
+          p = repeated[s];
+        }
+        in[s] = p;
+      }
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        const bool sum = inner_stride(o) == 0;
+        out_mask[s] = sum ? 0 : -1;
+        out_add[s] = sum || add[s];
+        if (sum) std::memset(sums[s], 0, sizeof sums[s]);
+        out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
+      }
+      l_.fn(l_.plan, {n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
+      for (int s = 0; s < l_.outputs; ++s) {
+        if (out_mask[s] != 0) continue;
+        char* to = base[s] + offset(l_.out[s]);
+        if (out_size_[s] == 4) store_sum<float>(to, sums[s], add[s] || column != 0);
+        else store_sum<double>(to, sums[s], add[s] || column != 0);
+      }
+      at += n;
+    }
+  }
+
+  template <class T>
+  static void store_sum(char* to, const char* lane_sums, bool add) {
+    const T sum = math::hsum(math::simd<T, lanes>::load(reinterpret_cast<const T*>(lane_sums)));
+    T* p = reinterpret_cast<T*>(to);
+    *p = add ? *p + sum : sum;
+  }
+
+  void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
+    char* const staged = detail::scratch(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t in_mask[max_operands];
+    index_t out_mask[max_operands];
+    bool out_add[max_operands];
+    for (int s = 0; s < l_.inputs; ++s) {
+      in_mask[s] = repeated_in_[s] ? 0 : -1;
+      in[s] = staged + static_cast<std::size_t>(s) * bytes;
+      if (repeated_in_[s])
+        detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
+    }
+    for (index_t at = begin; at < end; at += block) {
+      const index_t n = end - at < block ? end - at : block;
+      for (int s = 0; s < l_.inputs; ++s) {
+        const operand& o = l_.in[s];
+        if (repeated_in_[s]) continue;
+        if (dense_in_[s]) {
+          in[s] = o.data + at * o.size;
+          continue;
+        }
+        char* to = staged + static_cast<std::size_t>(s) * bytes;
+        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+          detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
+          to += count * o.size;
+        });
+      }
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        out_mask[s] = -1;
+        const bool direct = dense_out_[s] || (linear && s == 0);
+        out_add[s] = direct && add[s];
+        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
+                        : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
+      }
+      l_.fn(l_.plan, {n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        if (dense_out_[s] || (linear && s == 0)) continue;
+        const char* from = static_cast<const char*>(out[s]);
+        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+          if (add[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
+          else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
+          from += count * o.size;
+        });
+      }
+    }
+  }
+
+  loop l_;
+  index_t total_ = 0;
+  index_t inner_ = 1;
+  bool rows_ = false;
+  bool stream_ = false;
+  bool any_reducing_ = false;
+  bool dense_in_[max_operands] = {};
+  bool repeated_in_[max_operands] = {};
+  bool dense_out_[max_operands] = {};
+  bool reducing_[max_operands] = {};
+  int in_size_[max_operands] = {};
+  int out_size_[max_operands] = {};
+};
+
+/// Elements below which a pass stays on the calling thread.
+inline constexpr index_t serial_below = 32768;
+inline constexpr index_t task_elements = 65536;
+
+namespace detail {
+
+/// Memory from the host arena, for the length of a scope.
+class temporary {
+ public:
+  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes ? sinter::detail::arena_of<cpu>().allocate(bytes) : nullptr) {}
+  temporary(const temporary&) = delete;
+  temporary& operator=(const temporary&) = delete;
+  ~temporary() {
+    if (data_ != nullptr) sinter::detail::arena_of<cpu>().release(data_, bytes_);
+  }
+  char* data() const { return static_cast<char*>(data_); }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+/// Elements between the first and the last that output s touches.
+inline index_t span_of(const loop& l, const operand& o) {
+  index_t n = 1;
+  for (int d = 0; d < l.rank; ++d) n += (l.shape[d] - 1) * o.strides[d];
+  return n;
+}
+
+template <class T>
+void add_partials(char* to, const char* partials, index_t n, index_t count, bool add) {
+  T* t = reinterpret_cast<T*>(to);
+  const T* p = reinterpret_cast<const T*>(partials);
+  for (index_t i = 0; i < n; ++i) {
+    T sum = p[i];
+    for (index_t k = 1; k < count; ++k) sum += p[k * n + i];
+    t[i] = add ? t[i] + sum : sum;
+  }
+}
+
+}  // namespace detail
+
+/// Runs a whole loop. Outputs that sum over an axis are gathered in one partial per task and added in task order.
+inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
+  prepared_loop p(source);
+  const loop& l = p.shape();
+  const index_t total = p.numel();
+  if (total == 0) return;
+  p.set_stream(stream && p.by_rows());
+
+  // Tasks are whole rows where rows are short, pieces of rows otherwise; their size follows from the shape alone.
+  index_t grain = total < serial_below ? total : task_elements;
+  bool needs_partials = false;
+  index_t partial_elements = 0;
+  for (int s = 0; s < l.outputs; ++s) {
+    if (!p.reducing(s)) continue;
+    if (p.reduces_only_rows(s)) continue;
+    needs_partials = true;
+    partial_elements += detail::span_of(l, l.out[s]);
+  }
+  if (needs_partials) {
+    index_t tasks = total / (8 * partial_elements);
+    if (tasks > 256) tasks = 256;
+    if (tasks < 1) tasks = 1;
+    const index_t wanted = (total + tasks - 1) / tasks;
+    if (grain < wanted) grain = wanted;
+  }
+  if (grain >= total) grain = total;
+  else if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && l.rank > 1))) grain = (grain + p.inner() - 1) / p.inner() * p.inner();
+  else if (p.by_rows()) grain = grain / lanes * lanes;
+  else grain = (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+  const index_t tasks = (total + grain - 1) / grain;
+
+  if (!needs_partials || tasks == 1) {
+    pool.parallel_for(tasks, [&](index_t t) {
+      char* base[max_operands];
+      bool add[max_operands];
+      for (int s = 0; s < l.outputs; ++s) {
+        base[s] = l.out[s].data;
+        add[s] = l.out[s].add;
+      }
+      const index_t end = (t + 1) * grain < total ? (t + 1) * grain : total;
+      if (needs_partials) {
+        // One task: sums go straight to their place, which starts from zero.
+        for (int s = 0; s < l.outputs; ++s) {
+          if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
+          if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(detail::span_of(l, l.out[s]) * l.out[s].size));
+          add[s] = true;
+        }
+      }
+      p.run(t * grain, end, base, add);
+    });
+    return;
+  }
+
+  index_t offset[max_operands] = {};
+  index_t bytes = 0;
+  for (int s = 0; s < l.outputs; ++s) {
+    if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
+    offset[s] = bytes;
+    bytes += (detail::span_of(l, l.out[s]) * l.out[s].size * tasks + 63) / 64 * 64;
+  }
+  detail::temporary memory(static_cast<std::size_t>(bytes));
+  pool.parallel_for(tasks, [&](index_t t) {
+    char* base[max_operands];
+    bool add[max_operands];
+    for (int s = 0; s < l.outputs; ++s) {
+      base[s] = l.out[s].data;
+      add[s] = l.out[s].add;
+      if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
+      const index_t size = detail::span_of(l, l.out[s]) * l.out[s].size;
+      base[s] = memory.data() + offset[s] + t * size;
+      std::memset(base[s], 0, static_cast<std::size_t>(size));
+      add[s] = true;
+    }
+    const index_t end = (t + 1) * grain < total ? (t + 1) * grain : total;
+    p.run(t * grain, end, base, add);
+  });
+  for (int s = 0; s < l.outputs; ++s) {
+    if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
+    const index_t n = detail::span_of(l, l.out[s]);
+    if (l.out[s].size == 4) detail::add_partials<float>(l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add);
+    else detail::add_partials<double>(l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add);
+  }
+}
+
+}  // namespace sinter::cpu_impl

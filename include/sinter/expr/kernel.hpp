@@ -1,0 +1,358 @@
+// sinter/expr/kernel.hpp: the trivially copyable plan an expression is lowered to, and its forward and reverse sweeps.
+//
+// A plan holds no handle, device or rank: equal formulas on any device share code. Leaves are numbered by position, at
+// compile time. A sweep runs on a machine M (CPU packets, CUDA threads, the test simulator), which supplies
+//   M::load<Slot, T>()           the value of leaf Slot at the current element(s)
+//   M::literal<T>(x)             x as a value
+//   M::index()                   the row-major index of the current element
+//   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
+#pragma once
+
+#include "sinter/expr/node.hpp"
+#include "sinter/math/inline.hpp"
+
+namespace sinter {
+
+/// What a derivative reads: bit I for operand I, and the op's own result. See docs/adding-an-op.md.
+namespace uses {
+inline constexpr unsigned nothing = 0, first = 1, second = 2, third = 4, result = 8;
+}
+
+namespace detail::kernel {
+
+/// Stands for a value that no derivative reads; using it does not compile.
+struct unneeded {};
+struct no_scope {};
+
+template <class T, bool Diff>
+struct leaf {
+  using value_type = T;
+  static constexpr int leaves = 1;
+  static constexpr int sinks = Diff ? 1 : 0;
+  static constexpr bool indexed = false;
+
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope&) const {
+    return m.template load<L, T>();
+  }
+
+  template <class V>
+  struct record {
+    V value;
+  };
+  template <int L, bool Need, class M, class Scope>
+  SINTER_WORD auto forward(const M& m, const Scope& s) const {
+    if constexpr (Need) return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+    else return record<unneeded>{};
+  }
+  template <int L, int S, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M& m, Scope&, const Rec&, const G& g) const {
+    if constexpr (Diff) m.template accumulate<S, T>(g);
+  }
+  template <bool Need>
+  static constexpr void mark(bool* needed) {
+    needed[0] = Need;
+  }
+};
+
+template <class T>
+struct constant {
+  using value_type = T;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+  static constexpr bool indexed = false;
+  T value;
+
+  template <int, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope&) const {
+    return m.template literal<T>(value);
+  }
+  template <class V>
+  struct record {
+    V value;
+  };
+  template <int L, bool, class M, class Scope>
+  SINTER_WORD auto forward(const M& m, const Scope& s) const {
+    return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+  }
+  template <int, int, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M&, Scope&, const Rec&, const G&) const {}
+  template <bool>
+  static constexpr void mark(bool*) {}
+};
+
+/// Does the derivative of Op with respect to operand I read what `bit` names? Ops without derivative never ask.
+template <class Op, int I>
+constexpr unsigned uses_of() {
+  if constexpr (requires { Op::grad_uses[I]; }) return Op::grad_uses[I];
+  else return 0;
+}
+
+/// Does the derivative at the root of K read the result of the whole statement? Then it is loaded, not recomputed.
+template <class K>
+inline constexpr bool reads_result = [] {
+  if constexpr (requires { K::used; }) return (K::used & uses::result) != 0;
+  else return false;
+}();
+
+template <class Op, class... K>
+struct map;
+
+template <class Op, class A>
+struct map<Op, A> {
+  static constexpr int leaves = A::leaves;
+  static constexpr int sinks = A::sinks;
+  static constexpr bool indexed = A::indexed;
+  [[no_unique_address]] Op op;
+  A a;
+
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    return op.apply(a.template eval<L>(m, s));
+  }
+
+  static constexpr unsigned used = A::sinks ? uses_of<Op, 0>() : 0;
+  template <bool Need, bool Given>
+  static constexpr bool compute = (Need || (used & uses::result) != 0) && !Given;
+  template <bool Need, bool Given>
+  static constexpr bool need_a = compute<Need, Given> || (used & uses::first) != 0;
+
+  template <class RA, class V>
+  struct record {
+    RA a;
+    V value;
+  };
+  template <int L, bool Need, class M, class Scope, class G = unneeded>
+  SINTER_WORD auto forward(const M& m, const Scope& s, const G& given = {}) const {
+    constexpr bool is_given = !std::is_same_v<G, unneeded>;
+    auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
+    if constexpr (compute<Need, is_given>) return record<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
+    else return record<decltype(ra), G>{ra, given};
+  }
+  template <int L, int S, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
+    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.value));
+  }
+  template <bool Need, bool Given = false>
+  static constexpr void mark(bool* needed) {
+    A::template mark<need_a<Need, Given>>(needed);
+  }
+};
+
+template <class Op, class A, class B>
+struct map<Op, A, B> {
+  static constexpr int leaves = A::leaves + B::leaves;
+  static constexpr int sinks = A::sinks + B::sinks;
+  static constexpr bool indexed = A::indexed || B::indexed;
+  [[no_unique_address]] Op op;
+  A a;
+  B b;
+
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s));
+  }
+
+  static constexpr unsigned used = (A::sinks ? uses_of<Op, 0>() : 0) | (B::sinks ? uses_of<Op, 1>() : 0);
+  template <bool Need, bool Given>
+  static constexpr bool compute = (Need || (used & uses::result) != 0) && !Given;
+  template <bool Need, bool Given>
+  static constexpr bool need_a = compute<Need, Given> || (used & uses::first) != 0;
+  template <bool Need, bool Given>
+  static constexpr bool need_b = compute<Need, Given> || (used & uses::second) != 0;
+
+  template <class RA, class RB, class V>
+  struct record {
+    RA a;
+    RB b;
+    V value;
+  };
+  template <int L, bool Need, class M, class Scope, class G = unneeded>
+  SINTER_WORD auto forward(const M& m, const Scope& s, const G& given = {}) const {
+    constexpr bool is_given = !std::is_same_v<G, unneeded>;
+    auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
+    auto rb = b.template forward<L + A::leaves, need_b<Need, is_given>>(m, s);
+    if constexpr (compute<Need, is_given>)
+      return record<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{ra, rb, op.apply(ra.value, rb.value)};
+    else return record<decltype(ra), decltype(rb), G>{ra, rb, given};
+  }
+  template <int L, int S, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
+    if constexpr (A::sinks > 0) a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.b.value, r.value));
+    if constexpr (B::sinks > 0)
+      b.template reverse<L + A::leaves, S + A::sinks>(m, s, r.b, op.template grad<1>(g, r.a.value, r.b.value, r.value));
+  }
+  template <bool Need, bool Given = false>
+  static constexpr void mark(bool* needed) {
+    A::template mark<need_a<Need, Given>>(needed);
+    B::template mark<need_b<Need, Given>>(needed + A::leaves);
+  }
+};
+
+template <class Op, class A, class B, class C>
+struct map<Op, A, B, C> {
+  static constexpr int leaves = A::leaves + B::leaves + C::leaves;
+  static constexpr int sinks = A::sinks + B::sinks + C::sinks;
+  static constexpr bool indexed = A::indexed || B::indexed || C::indexed;
+  [[no_unique_address]] Op op;
+  A a;
+  B b;
+  C c;
+
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s), c.template eval<L + A::leaves + B::leaves>(m, s));
+  }
+
+  static constexpr unsigned used =
+      (A::sinks ? uses_of<Op, 0>() : 0) | (B::sinks ? uses_of<Op, 1>() : 0) | (C::sinks ? uses_of<Op, 2>() : 0);
+  template <bool Need, bool Given>
+  static constexpr bool compute = (Need || (used & uses::result) != 0) && !Given;
+  template <bool Need, bool Given, unsigned Bit>
+  static constexpr bool need = compute<Need, Given> || (used & Bit) != 0;
+
+  template <class RA, class RB, class RC, class V>
+  struct record {
+    RA a;
+    RB b;
+    RC c;
+    V value;
+  };
+  template <int L, bool Need, class M, class Scope, class G = unneeded>
+  SINTER_WORD auto forward(const M& m, const Scope& s, const G& given = {}) const {
+    constexpr bool is_given = !std::is_same_v<G, unneeded>;
+    auto ra = a.template forward<L, need<Need, is_given, uses::first>>(m, s);
+    auto rb = b.template forward<L + A::leaves, need<Need, is_given, uses::second>>(m, s);
+    auto rc = c.template forward<L + A::leaves + B::leaves, need<Need, is_given, uses::third>>(m, s);
+    if constexpr (compute<Need, is_given>)
+      return record<decltype(ra), decltype(rb), decltype(rc), decltype(op.apply(ra.value, rb.value, rc.value))>{
+          ra, rb, rc, op.apply(ra.value, rb.value, rc.value)};
+    else return record<decltype(ra), decltype(rb), decltype(rc), G>{ra, rb, rc, given};
+  }
+  template <int L, int S, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
+    if constexpr (A::sinks > 0)
+      a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.b.value, r.c.value, r.value));
+    if constexpr (B::sinks > 0)
+      b.template reverse<L + A::leaves, S + A::sinks>(m, s, r.b, op.template grad<1>(g, r.a.value, r.b.value, r.c.value, r.value));
+    if constexpr (C::sinks > 0)
+      c.template reverse<L + A::leaves + B::leaves, S + A::sinks + B::sinks>(
+          m, s, r.c, op.template grad<2>(g, r.a.value, r.b.value, r.c.value, r.value));
+  }
+  template <bool Need, bool Given = false>
+  static constexpr void mark(bool* needed) {
+    A::template mark<need<Need, Given, uses::first>>(needed);
+    B::template mark<need<Need, Given, uses::second>>(needed + A::leaves);
+    C::template mark<need<Need, Given, uses::third>>(needed + A::leaves + B::leaves);
+  }
+};
+
+}  // namespace detail::kernel
+
+namespace detail {
+
+/// What a kernel has to know of a leaf at run time.
+struct leaf_ref {
+  void* data = nullptr;
+  const index_t* shape = nullptr;
+  const index_t* strides = nullptr;  ///< in elements
+  int rank = 0;
+  int element_size = 0;
+};
+
+/// Lowering of one expression type: `plan` builds the kernel tree, `each_child` visits operands in slot order.
+template <class E>
+struct lowering;
+
+/// Gradients flow through floating-point values only: below a comparison or an integer cast nothing is tracked.
+template <bool Track, class E>
+inline constexpr bool tracks = Track && std::is_floating_point_v<element_of<E>>;
+
+template <bool Track, class E>
+auto lower(const E& e) {
+  return lowering<E>::template plan<tracks<Track, E>>(e);
+}
+template <bool Track, class E>
+using lowered = decltype(lower<Track>(std::declval<const E&>()));
+
+/// Calls f(leaf, std::bool_constant<tracked>) for every leaf, in slot order.
+template <bool Track, class E, class F>
+void visit_leaves(const E& e, F& f) {
+  if constexpr (is_tensor<E>) f(e, std::false_type{});
+  else if constexpr (is_variable<E>) f(e, std::bool_constant<tracks<Track, E>>{});
+  else lowering<E>::template visit<tracks<Track, E>>(e, f);
+}
+
+/// Writes one leaf_ref per leaf, in slot order.
+template <class E>
+void bind_leaves(const E& e, leaf_ref* to) {
+  auto put = [&to](const auto& leaf, auto) {
+    using L = bare<decltype(leaf)>;
+    if constexpr (is_variable<L>) {
+      *to++ = {access::data(access::value_of(leaf)), leaf.shape().data(), access::value_of(leaf).strides().data(), L::rank, sizeof(element_of<L>)};
+    } else {
+      *to++ = {access::data(leaf), leaf.shape().data(), leaf.strides().data(), L::rank, sizeof(element_of<L>)};
+    }
+  };
+  visit_leaves<false>(e, put);
+}
+
+template <class T, auto S, device D>
+struct lowering<tensor<T, S, D>> {
+  template <bool>
+  static kernel::leaf<T, false> plan(const tensor<T, S, D>&) {
+    return {};
+  }
+};
+
+template <class T>
+struct lowering<constant_node<T>> {
+  template <bool>
+  static kernel::constant<T> plan(const constant_node<T>& e) {
+    return {e.value};
+  }
+  template <bool, class F>
+  static void visit(const constant_node<T>&, F&) {}
+};
+
+template <class Op, class A>
+struct lowering<map_node<Op, A>> {
+  template <bool Track>
+  static kernel::map<Op, lowered<Track, A>> plan(const map_node<Op, A>& e) {
+    return {e.op, lower<Track>(e.a)};
+  }
+  template <bool Track, class F>
+  static void visit(const map_node<Op, A>& e, F& f) {
+    visit_leaves<Track>(e.a, f);
+  }
+};
+
+template <class Op, class A, class B>
+struct lowering<map_node<Op, A, B>> {
+  template <bool Track>
+  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>> plan(const map_node<Op, A, B>& e) {
+    return {e.op, lower<Track>(e.a), lower<Track>(e.b)};
+  }
+  template <bool Track, class F>
+  static void visit(const map_node<Op, A, B>& e, F& f) {
+    visit_leaves<Track>(e.a, f);
+    visit_leaves<Track>(e.b, f);
+  }
+};
+
+template <class Op, class A, class B, class C>
+struct lowering<map_node<Op, A, B, C>> {
+  template <bool Track>
+  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>, lowered<Track, C>> plan(const map_node<Op, A, B, C>& e) {
+    return {e.op, lower<Track>(e.a), lower<Track>(e.b), lower<Track>(e.c)};
+  }
+  template <bool Track, class F>
+  static void visit(const map_node<Op, A, B, C>& e, F& f) {
+    visit_leaves<Track>(e.a, f);
+    visit_leaves<Track>(e.b, f);
+    visit_leaves<Track>(e.c, f);
+  }
+};
+
+}  // namespace detail
+}  // namespace sinter

@@ -1,0 +1,6 @@
+// sinter/grad.hpp: variables and their gradients.
+#pragma once
+
+#include "sinter/grad/statement.hpp"
+#include "sinter/grad/tape.hpp"
+#include "sinter/grad/variable.hpp"

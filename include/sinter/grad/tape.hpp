@@ -1,0 +1,161 @@
+// sinter/grad/tape.hpp: the record of statements, free of element type, rank and device, and the walk backward.
+//
+// Every tracked value has a grad_state; the statement that made it is its producer, which refers to the states of its
+// inputs. A graph is therefore owned by the variables at its end, and lives as long as they do. States carry an order
+// of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sinter/core/error.hpp"
+#include "sinter/core/storage.hpp"
+
+namespace sinter {
+namespace detail {
+
+struct grad_state;
+
+void release_state(grad_state* s) noexcept;
+
+class state_ptr {
+ public:
+  state_ptr() = default;
+  explicit state_ptr(grad_state* s) noexcept : s_(s) {}
+  state_ptr(const state_ptr& other) noexcept;
+  state_ptr(state_ptr&& other) noexcept : s_(std::exchange(other.s_, nullptr)) {}
+  state_ptr& operator=(state_ptr other) noexcept {
+    std::swap(s_, other.s_);
+    return *this;
+  }
+  ~state_ptr() {
+    if (s_ != nullptr) release_state(s_);
+  }
+  grad_state* get() const noexcept { return s_; }
+  grad_state* operator->() const noexcept { return s_; }
+  grad_state& operator*() const noexcept { return *s_; }
+  explicit operator bool() const noexcept { return s_ != nullptr; }
+
+ private:
+  grad_state* s_ = nullptr;
+};
+
+/// One recorded statement.
+struct tape_node {
+  virtual ~tape_node() = default;
+  /// Adds to the gradients of the inputs, given the gradient that `result` holds.
+  virtual void backward(grad_state& result) = 0;
+  /// Frees what was saved for backward.
+  virtual void release() = 0;
+  virtual const state_ptr* inputs(int& count) const = 0;
+  const char* name = "";
+  bool released = false;
+};
+
+/// Where the gradient of one tracked value is gathered.
+struct grad_state {
+  virtual ~grad_state() { delete producer; }
+  /// Memory of the dense gradient; allocates it on first use. `add` says whether it holds a sum already.
+  virtual void* gradient(bool& add) = 0;
+  virtual void drop_gradient() noexcept = 0;
+
+  std::atomic<std::int64_t> references{1};
+  std::uint64_t order = next_order();
+  std::uint64_t visit = 0;  ///< number of the last backward that reached this state
+  tape_node* producer = nullptr;
+  bool has_grad = false;
+  bool retain = false;
+
+  static std::uint64_t next_order() {
+    static std::atomic<std::uint64_t> counter{0};
+    return counter.fetch_add(1, std::memory_order_relaxed);
+  }
+};
+
+inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
+  if (s_ != nullptr) s_->references.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack.
+inline void release_state(grad_state* s) noexcept {
+  if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  static thread_local std::vector<grad_state*>* waiting = nullptr;
+  if (waiting != nullptr) {
+    waiting->push_back(s);
+    return;
+  }
+  std::vector<grad_state*> list;
+  waiting = &list;
+  delete s;
+  while (!list.empty()) {
+    grad_state* next = list.back();
+    list.pop_back();
+    delete next;
+  }
+  waiting = nullptr;
+}
+
+inline bool& recording() {
+  static thread_local bool on = true;
+  return on;
+}
+
+/// Runs the graph behind `root`, whose gradient is set.
+inline void walk_back(const state_ptr& root, bool retain_graph) {
+  static std::atomic<std::uint64_t> visits{0};
+  const std::uint64_t visit = visits.fetch_add(1) + 1;
+  const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
+  std::vector<state_ptr> heap;
+  const auto push = [&](const state_ptr& s) {
+    if (!s || s->visit == visit) return;
+    s->visit = visit;
+    heap.push_back(s);
+    std::push_heap(heap.begin(), heap.end(), older);
+  };
+  push(root);
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), older);
+    const state_ptr s = std::move(heap.back());
+    heap.pop_back();
+    if (s->producer == nullptr || !s->has_grad) continue;
+    tape_node& node = *s->producer;
+    if (node.released)
+      throw autograd_error(std::string("backward: the graph through '") + node.name +
+                           "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one");
+    node.backward(*s);
+    int count = 0;
+    const state_ptr* inputs = node.inputs(count);
+    for (int i = 0; i < count; ++i) push(inputs[i]);
+    if (!s->retain) s->drop_gradient();
+    if (!retain_graph) {
+      node.released = true;
+      node.release();
+    }
+  }
+}
+
+}  // namespace detail
+
+/// While one is alive, statements on this thread are not recorded: their results carry no graph.
+///
+///     { no_grad guard; accuracy = evaluate(model, test_set); }
+class no_grad {
+ public:
+  no_grad() : before_(std::exchange(detail::recording(), false)) {}
+  ~no_grad() { detail::recording() = before_; }
+  no_grad(const no_grad&) = delete;
+  no_grad& operator=(const no_grad&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Options of backward().
+struct backward_options {
+  bool retain_graph = false;  ///< keep what was saved, so that backward may run again
+};
+
+}  // namespace sinter

@@ -1,0 +1,255 @@
+// sinter/grad/variable.hpp: a tensor that is tracked, its gradient, and its views.
+#pragma once
+
+#include <cmath>
+
+#include "sinter/expr/evaluate.hpp"
+#include "sinter/grad/tape.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+template <class T, int R, device D>
+struct typed_state final : grad_state {
+  extents<R> shape;
+  tensor<T, R, D> grad;
+
+  explicit typed_state(const extents<R>& s) : shape(s) {}
+
+  void* gradient(bool& add) override {
+    add = has_grad;
+    if (!has_grad) {
+      grad = tensor<T, R, D>::uninitialized(shape);
+      has_grad = true;
+    }
+    return access::data(grad);
+  }
+  void drop_gradient() noexcept override {
+    grad = {};
+    has_grad = false;
+  }
+};
+
+/// grad += g, or grad = g for the first.
+template <class T, int R, device D>
+void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
+  auto& s = static_cast<typed_state<T, R, D>&>(*to.get());
+  if (s.has_grad) {
+    s.grad += g;
+  } else {
+    s.grad = g.is_contiguous() ? g : g.clone();
+    s.has_grad = true;
+  }
+}
+
+}  // namespace detail
+
+struct write_through_dot_value_instead;
+struct updating_a_tracked_variable_in_place;
+
+/// A tensor whose uses are recorded, so that backward() can find its gradient. An expression with a variable among its
+/// leaves evaluates to a variable. Copies are handles to the same value and gradient.
+///
+///     variable w = zeros<float>({10, 784});
+///     variable loss = sum(square(w - target));
+///     loss.backward();
+///     w.value() -= 0.1f * w.grad();
+///
+/// Order is how often it can be differentiated.
+template <class T, auto Shape, device D, int Order>
+class variable {
+  static_assert(floating_element<T>, "sinter: only float and double variables have gradients");
+  static_assert(Order == 1, "sinter: derivatives of second and higher order are not supported yet");
+
+ public:
+  using value_type = T;
+  using device_type = D;
+  using tensor_type = tensor<T, Shape, D>;
+  static constexpr int rank = tensor_type::rank;
+  static constexpr int order = Order;
+  static constexpr bool is_expression = true;
+  using shape_type = extents<rank>;
+
+  variable() = default;
+
+  /// A leaf of the graph with this value.
+  variable(tensor_type value)  // NOLINT: implicit on purpose
+      : value_(std::move(value)), state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape()) : nullptr) {}
+
+  /// The result of a statement.
+  template <expression E>
+    requires(!detail::is_tensor<detail::bare<E>> && !detail::is_variable<detail::bare<E>> && std::is_same_v<element_of<E>, T> &&
+             rank_of<E> == rank && on_device<E, D>)
+  variable(E&& e)  // NOLINT: implicit on purpose
+      : variable(detail::evaluation<detail::bare<E>>::run(e)) {}
+
+  template <expression E, class Problem = conversion_between_devices<device_of<E>, D>, class Fix = copy_explicitly_with_dot_to>
+    requires(!std::is_same_v<device_of<E>, D>)
+  variable(E&&) = delete;
+  template <expression E, class Problem = conversion_between_element_types<element_of<E>, T>, class Fix = convert_explicitly_with_cast>
+    requires(on_device<E, D> && !std::is_same_v<element_of<E>, T>)
+  variable(E&&) = delete;
+  template <expression E, class Problem = conversion_between_ranks<rank_of<E>, rank>, class Fix = use_reshape_squeeze_or_unsqueeze>
+    requires(on_device<E, D> && std::is_same_v<element_of<E>, T> && rank_of<E> != rank)
+  variable(E&&) = delete;
+
+  bool defined() const noexcept { return value_.defined(); }
+  const shape_type& shape() const noexcept { return value_.shape(); }
+  index_t extent(index_t axis) const { return value_.extent(axis); }
+  index_t numel() const noexcept { return value_.numel(); }
+
+  /// The value as a plain tensor on the same storage. Writing through it is not recorded: optimizers do so.
+  tensor_type value() const { return value_; }
+  /// The value, cut off from the graph.
+  tensor_type detach() const { return value_; }
+
+  /// The single element, copied to the host.
+  T item() const { return value_.item(); }
+  /// Reads one element; see tensor::operator().
+  template <std::integral... I>
+    requires(is_cpu_v<D> && sizeof...(I) == rank)
+  T operator()(I... i) const {
+    return value_(i...);
+  }
+
+  bool has_grad() const noexcept { return state_ && state_->has_grad; }
+  /// What backward() has gathered; dense, of this variable's shape.
+  tensor_type grad() const {
+    if (!has_grad())
+      throw autograd_error("grad: the variable of shape " + detail::shape_text(shape()) +
+                           " has no gradient; run backward() first, and retain_grad() before it on results of statements");
+    return state().grad;
+  }
+  /// Forgets the gradient; the next backward() starts from nothing.
+  void zero_grad() const noexcept {
+    if (state_) state_->drop_gradient();
+  }
+  /// Keeps the gradient of a result of a statement, which backward() otherwise frees once it is used.
+  void retain_grad() const {
+    if (state_) state_->retain = true;
+  }
+  /// True when nothing recorded made this variable: parameters and inputs.
+  bool is_leaf() const noexcept { return !state_ || state_->producer == nullptr; }
+
+  /// Adds d(this)/d(leaf) to the gradient of every leaf; this variable must hold one element.
+  void backward(backward_options options = {}) const {
+    if (numel() != 1)
+      throw shape_error("backward: shape " + detail::shape_text(shape()) + " is not a scalar; pass a seed of that shape");
+    auto seed = tensor_type::uninitialized(shape());
+    detail::write(constant_node<T>{T(1)}, seed);
+    backward(seed, options);
+  }
+  /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.
+  void backward(const tensor_type& seed, backward_options options = {}) const {
+    if (!state_)
+      throw autograd_error("backward: this variable of shape " + detail::shape_text(shape()) +
+                           " was computed under no_grad or is empty; there is no graph");
+    if (!(seed.shape() == shape()))
+      throw shape_error("backward: seed of shape " + detail::shape_text(seed.shape()) + " for a variable of shape " +
+                        detail::shape_text(shape()));
+    detail::add_gradient(state_, seed);
+    detail::walk_back(state_, options.retain_graph);
+  }
+  template <expression S, class Problem = operands_on_different_devices<device_of<S>, D>, class Fix = copy_one_operand_with_dot_to>
+    requires(!on_device<S, D>)
+  void backward(const S& seed, backward_options = {}) const = delete;
+
+  // Views; each is recorded, and its gradient goes to the elements it shows.
+  variable slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+    return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
+  }
+  auto select(index_t axis, index_t i) const
+    requires(rank >= 1)
+  {
+    return view([=](const auto& t) { return t.select(axis, i); });
+  }
+  auto operator[](index_t i) const
+    requires(rank >= 1)
+  {
+    return select(0, i);
+  }
+  template <int N>
+  auto reshape(const index_t (&to)[N]) const {
+    return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
+  }
+  auto flatten() const { return reshape({-1}); }
+  variable transpose(index_t a = -2, index_t b = -1) const
+    requires(rank >= 2)
+  {
+    return view([=](const auto& t) { return t.transpose(a, b); });
+  }
+  variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+    return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
+  }
+  auto squeeze(index_t axis) const
+    requires(rank >= 1)
+  {
+    return view([=](const auto& t) { return t.squeeze(axis); });
+  }
+  auto unsqueeze(index_t axis) const {
+    return view([=](const auto& t) { return t.unsqueeze(axis); });
+  }
+  variable flip(index_t axis) const
+    requires(rank >= 1)
+  {
+    return view([=](const auto& t) { return t.flip(axis); });
+  }
+
+  /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
+  template <device To>
+  variable<T, Shape, To, Order> to() const;
+
+ private:
+  friend struct detail::access;
+  detail::typed_state<T, rank, D>& state() const { return static_cast<detail::typed_state<T, rank, D>&>(*state_.get()); }
+
+  template <class F>
+  auto view(F f) const;
+
+  tensor_type value_;
+  detail::state_ptr state_;
+};
+
+template <expression E>
+variable(E&&) -> variable<element_of<E>, rank_of<E>, device_of<E>>;
+
+/// A constant with the value of x: what follows is not tracked through it.
+template <class T, auto S, device D, int Order>
+tensor<T, S, D> constant(const variable<T, S, D, Order>& x) {
+  return x.detach();
+}
+
+/// backward() as a function; see variable::backward.
+template <class T, auto S, device D, int Order>
+void backward(const variable<T, S, D, Order>& y, backward_options options = {}) {
+  y.backward(options);
+}
+template <class T, auto S, device D, int Order>
+void backward(const variable<T, S, D, Order>& y, const tensor<T, S, D>& seed, backward_options options = {}) {
+  y.backward(seed, options);
+}
+
+// Variables change in place only through value(), where nothing is recorded.
+#define SINTER_NO_IN_PLACE(sign)                                                                                  \
+  template <class Y, class E, class Problem = updating_a_tracked_variable_in_place, class Fix = write_through_dot_value_instead> \
+    requires(detail::is_variable<detail::bare<Y>>)                                                                \
+  void operator sign(Y&&, E&&) = delete;
+SINTER_NO_IN_PLACE(+=)
+SINTER_NO_IN_PLACE(-=)
+SINTER_NO_IN_PLACE(*=)
+SINTER_NO_IN_PLACE(/=)
+#undef SINTER_NO_IN_PLACE
+
+namespace detail {
+
+template <class T, auto S, device D, int Order>
+struct lowering<variable<T, S, D, Order>> {
+  template <bool Track>
+  static kernel::leaf<T, Track> plan(const variable<T, S, D, Order>&) {
+    return {};
+  }
+};
+
+}  // namespace detail
+}  // namespace sinter

@@ -1,0 +1,20 @@
+// sinter/ops.hpp: every op; one line each.
+#pragma once
+
+#include "sinter/ops/add.hpp"
+#include "sinter/ops/divide.hpp"
+#include "sinter/ops/equal.hpp"
+#include "sinter/ops/exp.hpp"
+#include "sinter/ops/greater.hpp"
+#include "sinter/ops/greater_equal.hpp"
+#include "sinter/ops/in_place.hpp"
+#include "sinter/ops/less.hpp"
+#include "sinter/ops/less_equal.hpp"
+#include "sinter/ops/multiply.hpp"
+#include "sinter/ops/negate.hpp"
+#include "sinter/ops/not_equal.hpp"
+#include "sinter/ops/op.hpp"
+#include "sinter/ops/relu.hpp"
+#include "sinter/ops/sigmoid.hpp"
+#include "sinter/ops/subtract.hpp"
+#include "sinter/ops/tanh.hpp"

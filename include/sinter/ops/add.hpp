@@ -1,0 +1,31 @@
+// sinter/ops/add.hpp: the sum of two operands.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct add_op : number_op {
+  static constexpr const char* name = "add";
+  static constexpr unsigned grad_uses[] = {uses::nothing, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return a + b;
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad([[maybe_unused]] const G& g, [[maybe_unused]] const A& a, [[maybe_unused]] const B& b, [[maybe_unused]] const Y& y) {
+    if constexpr (I == 0) return g;
+    else return g;
+  }
+};
+
+}  // namespace ops
+
+/// a + b, elementwise and broadcast. All element types but bool; a literal takes the tensor's type.
+/// Derivative: g to both. Integers wrap around.
+///
+///     tensor y = x + 1.f;
+SINTER_BINARY_FUNCTION(operator+, ops::add_op)
+
+}  // namespace sinter

@@ -1,0 +1,24 @@
+// sinter/ops/equal.hpp: a == b.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct equal_op : predicate_op {
+  static constexpr const char* name = "equal";
+  template <class V>
+  SINTER_WORD static auto apply(V a, V b) {
+    return a == b;
+  }
+};
+
+}  // namespace ops
+
+/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x == 0;
+SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
+
+}  // namespace sinter

@@ -1,0 +1,29 @@
+// sinter/ops/relu.hpp: the rectifier.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct relu_op : number_op {
+  static constexpr const char* name = "relu";
+  static constexpr unsigned grad_uses[] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::max(x, math::constant<V>(0));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, [[maybe_unused]] const X& x, [[maybe_unused]] const Y& y) {
+    return select(y > 0, g, zero_of(g));
+  }
+};
+
+}  // namespace ops
+
+/// max(x, 0), elementwise; NaN stays NaN. Derivative: g where y > 0, otherwise 0.
+///
+///     tensor y = relu(x);
+SINTER_UNARY_FUNCTION(relu, ops::relu_op)
+
+}  // namespace sinter

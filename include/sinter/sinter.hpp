@@ -1,0 +1,8 @@
+// sinter/sinter.hpp: the whole library.
+#pragma once
+
+#include "sinter/core.hpp"
+#include "sinter/cpu.hpp"
+#include "sinter/expr.hpp"
+#include "sinter/grad.hpp"
+#include "sinter/ops.hpp"
