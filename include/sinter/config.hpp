@@ -32,9 +32,14 @@
 #define SINTER_WORD SINTER_INLINE
 #endif
 
+// nvcc's host pass is to see the Eigen that the host compiler sees, with its packets.
+#if defined(__CUDACC__) && !defined(EIGEN_NO_CUDA)
+#define EIGEN_NO_CUDA
+#endif
+
 // What differs between objects that must not meet in one program: the width of Eigen's packets, and whether the
 // compiler may fuse a * b + c or assume that there are no NaNs. The flags of -m and -ffast-math decide it.
-#if defined(EIGEN_DONT_VECTORIZE)
+#if defined(EIGEN_DONT_VECTORIZE) || defined(EIGEN_GPUCC)
 #define SINTER_DETAIL_VECTORS "scalar"
 #elif defined(__AVX512F__)
 #define SINTER_DETAIL_VECTORS "avx512"

@@ -6,3 +6,5 @@
 #include "sinter/expr.hpp"
 #include "sinter/grad.hpp"
 #include "sinter/ops.hpp"
+#include "sinter/random.hpp"
+#include "sinter/io.hpp"

@@ -74,7 +74,7 @@ class tensor {
     requires(!detail::is_tensor<detail::bare<E>> && std::is_same_v<element_of<E>, T> && rank_of<E> == rank &&
              on_device<E, D> && !is_tracked_v<E>)
   tensor(E&& e)  // NOLINT: implicit on purpose
-      : tensor(detail::evaluation<detail::bare<E>>::run(e)) {}
+      : tensor(detail::evaluation<detail::bare<E>>::run(e, !std::is_lvalue_reference_v<E>)) {}
 
   template <expression E, class Problem = conversion_between_devices<device_of<E>, D>, class Fix = copy_explicitly_with_dot_to>
     requires(!std::is_same_v<device_of<E>, D>)
@@ -140,6 +140,9 @@ class tensor {
   assignment<tensor, constant_node<T>> operator=(L value) && {
     return {*this, constant_node<T>{static_cast<T>(value)}};
   }
+
+  /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.
+  tensor in_place() const { return *this; }
 
   bool defined() const noexcept { return static_cast<bool>(storage_); }
   const shape_type& shape() const noexcept { return shape_; }

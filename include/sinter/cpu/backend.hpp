@@ -1,12 +1,16 @@
 // sinter/cpu/backend.hpp: evaluation on the host devices.
 #pragma once
 
+#include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/machine.hpp"
+#include "sinter/cpu/reduce.hpp"
+#include "sinter/cpu/rows.hpp"
 #include "sinter/expr/backend.hpp"
 
 namespace sinter::cpu_impl {
 
 using sinter::detail::leaf_ref;
+using sinter::detail::matrix_ref;
 using sinter::detail::sink_ref;
 
 /// Results larger than this bypass the cache: they will not be read again before they would have left it.
@@ -29,30 +33,164 @@ inline operand to_operand(const sink_ref& sink, int rank) {
   return o;
 }
 
-inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in,
-                    const sink_ref* sinks, int outputs, operand* out, thread_pool& pool) {
+inline loop make_loop(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in) {
   loop l;
   l.rank = rank;
   for (int d = 0; d < rank; ++d) l.shape[d] = shape[d];
   l.inputs = inputs;
-  l.outputs = outputs;
   l.in = in;
-  l.out = out;
   l.fn = fn;
   l.plan = plan;
+  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape, rank);
+  return l;
+}
+
+/// One output that is a dense array, wherever the range that is run starts.
+inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
+  l.outputs = 1;
+  l.out = out;
+  out[0] = to_operand(sink, 0);
+  index_t step = 1;
+  for (int d = l.rank - 1; d >= 0; --d) {
+    out[0].strides[d] = step;
+    step *= l.shape[d];
+  }
+}
+
+inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in,
+                    const sink_ref* sinks, int outputs, operand* out, thread_pool& pool) {
+  loop l = make_loop(fn, plan, shape, rank, leaves, inputs, in);
+  l.outputs = outputs;
+  l.out = out;
   bool stream = outputs > 0 && l.numel() * sinks[0].element_size >= stream_bytes;
   for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], rank);
-  for (int s = 0; s < inputs; ++s) {
-    in[s] = to_operand(leaves[s], shape, rank);
-    stream = stream && in[s].data != out[0].data;
-  }
+  for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
   run_loop(l, pool, stream);
 }
+
+/// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
+class epilogue {
+ public:
+  /// Elements [begin, end) of the dense result.
+  void range(index_t begin, index_t end) const {
+    run([&](const prepared_loop& p, char* const* base, const bool* add) { p.run(begin, end, base, add); }, 0, 0, 0, 0);
+  }
+  /// Rows [r0, r1) and columns [c0, c1) of a result of rank 2.
+  void tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
+    run([&](const prepared_loop& p, char* const* base, const bool* add) { p.run(0, p.numel(), base, add); }, r0, r1, c0, c1);
+  }
+
+ protected:
+  template <class F>
+  void run(const F& f, index_t r0, index_t r1, index_t c0, index_t c1) const {
+    operand in[max_operands];
+    operand out[1] = {*l_.out};
+    loop l = l_;
+    l.in = in;
+    l.out = out;
+    for (int s = 0; s < l.inputs; ++s) in[s] = l_.in[s];
+    if (r1 > r0) {
+      l.shape[0] = r1 - r0;
+      l.shape[1] = c1 - c0;
+      for (int s = 0; s < l.inputs; ++s) in[s].data += (r0 * in[s].strides[0] + c0 * in[s].strides[1]) * in[s].size;
+      out[0].data += (r0 * out[0].strides[0] + c0 * out[0].strides[1]) * out[0].size;
+    }
+    const prepared_loop p(l);
+    char* const base[1] = {out[0].data};
+    const bool add[1] = {false};
+    f(p, base, add);
+  }
+
+  loop l_;
+};
+
+template <class T, class K>
+class fused_epilogue : public epilogue {
+ public:
+  fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
+    l_.rank = rank;
+    for (int d = 0; d < rank; ++d) l_.shape[d] = shape[d];
+    l_.inputs = K::leaves;
+    l_.outputs = 1;
+    l_.in = in_;
+    l_.out = out_;
+    l_.fn = &forward_kernel<K, T>;
+    l_.plan = &plan_;
+    out_[0] = to_operand(sink, rank);
+    for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape, rank);
+  }
+  fused_epilogue(const fused_epilogue&) = delete;
+  fused_epilogue& operator=(const fused_epilogue&) = delete;
+
+ private:
+  K plan_;
+  operand in_[K::leaves];
+  operand out_[1];
+};
 
 template <device D>
 thread_pool& pool_of() {
   if constexpr (std::is_same_v<D, cpu>) return host_pool();
   else return numa_pool(device_ordinal_v<D>);
+}
+
+inline void run_epilogue_tile(void* e, index_t r0, index_t r1, index_t c0, index_t c1) {
+  static_cast<const epilogue*>(e)->tile(r0, r1, c0, c1);
+}
+
+/// c (+)= a b; c is dense along its rows.
+template <class T>
+void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e, thread_pool& pool) {
+  gemm_args<T> args{};
+  args.m = c.rows;
+  args.n = c.columns;
+  args.k = a.columns;
+  args.a = static_cast<const T*>(a.data);
+  args.a_row = a.row_stride;
+  args.a_col = a.column_stride;
+  args.b = static_cast<const T*>(b.data);
+  args.b_row = b.row_stride;
+  args.b_col = b.column_stride;
+  args.c = static_cast<T*>(c.data);
+  args.ldc = c.row_stride;
+  args.accumulate = accumulate;
+  if (e != nullptr) {
+    args.epilogue = &run_epilogue_tile;
+    args.ctx = const_cast<epilogue*>(e);
+  }
+  gemm(args, pool);
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::ops {
+struct softmax_op;
+struct log_softmax_op;
+}  // namespace sinter::ops
+
+namespace sinter::cpu_impl {
+
+template <class Op>
+struct row_kernel;
+template <>
+struct row_kernel<ops::softmax_op> : softmax_row {};
+template <>
+struct row_kernel<ops::log_softmax_op> : log_softmax_row {};
+
+/// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
+template <class E, class F>
+void with_producer(const E& e, const F& f) {
+  using K = sinter::detail::lowered<false, E>;
+  leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
+  sinter::detail::bind_leaves(e, leaves);
+  operand in[K::leaves > 0 ? K::leaves : 1];
+  operand out[1];
+  const K plan = sinter::detail::lower<false>(e);
+  loop l = make_loop(&forward_kernel<K, element_of<E>>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
+  sink_ref dense;
+  dense.element_size = sizeof(element_of<E>);
+  set_dense_output(l, dense, out);
+  f(l, sinter::detail::kernel::is_leaf<K>);
 }
 
 }  // namespace sinter::cpu_impl
@@ -62,6 +200,10 @@ namespace sinter::detail {
 template <device D>
   requires is_cpu_v<D>
 struct backend<D> {
+  using epilogue = cpu_impl::epilogue;
+  template <class T, class K>
+  using fused_epilogue = cpu_impl::fused_epilogue<T, K>;
+
   static cpu_impl::thread_pool& pool() { return cpu_impl::pool_of<D>(); }
 
   /// out = K(leaves) over the index space `shape`.
@@ -70,6 +212,68 @@ struct backend<D> {
     cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
     cpu_impl::operand to[1];
     cpu_impl::run_map(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in, &out, 1, to, pool());
+  }
+
+  /// Several results in one pass over `shape`; see kernel::roots.
+  template <class Roots>
+  static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+    cpu_impl::operand in[Roots::leaves > 0 ? Roots::leaves : 1];
+    cpu_impl::operand out[Roots::outputs];
+    cpu_impl::run_map(&cpu_impl::roots_kernel<Roots>, &plan, shape, rank, leaves, Roots::leaves, in, sinks, Roots::outputs, out, pool());
+  }
+
+  /// out = R folded over the values of K along the axes marked in `reduced`.
+  template <class R, class T, class K>
+  static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
+                     const epilogue* e) {
+    cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
+    cpu_impl::operand to[1];
+    cpu_impl::loop l = cpu_impl::make_loop(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);
+    sink_ref dense;
+    dense.element_size = sizeof(T);
+    cpu_impl::set_dense_output(l, dense, to);
+    cpu_impl::reduce<R, T>(l, kernel::is_leaf<K>, reduced, out, pool(), [e](index_t begin, index_t end) {
+      if (e != nullptr) e->range(begin, end);
+    });
+  }
+
+  // Row-persistent ops; `to` is dense and rows lie along its last axis.
+  template <class Op, class E, class T, auto S>
+  static void rows(const E& e, const tensor<T, S, D>& to) {
+    const index_t n = to.shape()[to.rank - 1];
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::run_rows<cpu_impl::row_kernel<Op>>(l, is_leaf, to.data(), n > 0 ? to.numel() / n : 0, n, pool());
+    });
+  }
+  template <class Op, class T, auto S>
+  static void reverse_rows(const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, S, D>& dx, bool add) {
+    const index_t n = y.shape()[y.rank - 1];
+    cpu_impl::reverse_rows<cpu_impl::row_kernel<Op>>(y.data(), g.data(), dx.data(), n > 0 ? y.numel() / n : 0, n, add, pool());
+  }
+
+  static void check_labels(const char* op, const tensor<std::int64_t, 1, D>& labels, index_t classes) {
+    for (index_t i = 0; i < labels.numel(); ++i)
+      if (labels.data()[i] < 0 || labels.data()[i] >= classes)
+        throw index_error(std::string(op) + ": label " + std::to_string(labels.data()[i]) + " of row " + std::to_string(i) +
+                          " is not one of the " + std::to_string(classes) + " classes");
+  }
+  template <class E, class T>
+  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss, const tensor<T, 1, D>& lse) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1], pool());
+    });
+  }
+  template <class E, class T>
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& lse, const tensor<T, 1, D>& g,
+                                    const tensor<T, 2, D>& dx, bool add) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0], e.shape()[1], add, pool());
+    });
+  }
+
+  template <class T>
+  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
+    cpu_impl::run_matmul<T>(a, b, c, accumulate, e, pool());
   }
 
   /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where

@@ -38,6 +38,16 @@ constexpr index_t share_begin(index_t count, index_t parts, index_t part) {
 
 constexpr index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
 
+/// Runs the tasks of a product on the pool, or here if it is too small to share.
+template <class T, class F>
+void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f) {
+  constexpr double least_products = 1e6;
+  if (static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) < least_products)
+    for (index_t task = 0; task < tasks; ++task) f(task);
+  else
+    pool.parallel_for(tasks, f);
+}
+
 // Blocks of k are a function of k alone, and within a block every element of C is one chain of fused multiply-adds over
 // rising k, whatever the tile it lies in. So neither the number of threads nor the tiling changes a bit of the result.
 template <class T>
@@ -46,26 +56,13 @@ struct packed_product {
   static constexpr index_t max_k_block = 2048 / static_cast<index_t>(sizeof(T));
   static constexpr index_t max_k_span = 8 * max_k_block;
   static constexpr index_t max_packed_a = index_t{1} << 22;
-  static constexpr index_t strips_per_chunk = 8;
-  static constexpr double serial_flops = 2e6;
+  static constexpr index_t strips_per_chunk = 8, panels_per_task = 8;
 
   const gemm_args<T>& args;
   thread_pool& pool;
   index_t k0 = 0, k1 = 0, m0 = 0, m1 = 0;
   index_t panels = 0, row_groups = 1, chunks = 1;
   T* packed_a = nullptr;
-
-  bool serial() const {
-    return pool.size() == 1 || 2.0 * static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) < serial_flops;
-  }
-
-  template <class F>
-  void share_out(index_t tasks, F&& f) {
-    if (serial())
-      for (index_t task = 0; task < tasks; ++task) f(task);
-    else
-      pool.parallel_for(tasks, f);
-  }
 
   // The rows of a block fall into panels of an even number of rows, as equal as can be, the last one padded.
   index_t panel_begin(index_t panel) const { return 2 * share_begin(ceil_div(m1 - m0, 2), panels, panel); }
@@ -95,19 +92,23 @@ struct packed_product {
     if (row_groups > panels) row_groups = panels;
     const index_t rows = panel_begin(panels);
     packed_a = scratch<T>(0, static_cast<std::size_t>(rows * (k1 - k0) + panels * shape::lanes));
-    share_out(ceil_div(panels, 4), [this](index_t task) {
-      const index_t end = 4 * task + 4 < panels ? 4 * task + 4 : panels;
-      for (index_t panel = 4 * task; panel < end; ++panel) pack_panel(panel);
+    run_tasks(args, pool, ceil_div(panels, panels_per_task), [this](index_t task) {
+      const index_t begin = task * panels_per_task;
+      const index_t end = begin + panels_per_task < panels ? begin + panels_per_task : panels;
+      // Rows side by side share cache lines and pages between panels; contiguous ones are best read on and on.
+      const index_t k_step = args.a_col == 1 ? k1 - k0 : 32;
+      for (index_t k = k0; k < k1; k += k_step)
+        for (index_t panel = begin; panel < end; ++panel) pack_panel(panel, k, k + k_step < k1 ? k + k_step : k1);
     });
-    share_out(row_groups * chunks, [this](index_t task) { compute_chunk(task / chunks, task % chunks); });
+    run_tasks(args, pool, row_groups * chunks, [this](index_t task) { compute_chunk(task / chunks, task % chunks); });
   }
 
-  void pack_panel(index_t panel) {
+  void pack_panel(index_t panel, index_t k, index_t k_end) {
     const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first;
     const index_t row = m0 + first, left = m1 - row;
-    const strip<T> s{args.a + row * args.a_row + k0 * args.a_col, args.a_row, args.a_col,
-                     static_cast<int>(left < width ? left : width)};
-    pack_strip(panel_data(panel), static_cast<int>(width), s, k1 - k0, args.m - row);
+    const strip_source<T> s{args.a + row * args.a_row + k * args.a_col, args.a_row, args.a_col,
+                            static_cast<int>(left < width ? left : width)};
+    pack_strip(panel_data(panel) + (k - k0) * width, static_cast<int>(width), s, k_end - k, args.m - row);
   }
 
   void compute_chunk(index_t row_group, index_t chunk) {
@@ -121,9 +122,10 @@ struct packed_product {
       const index_t kb = share_begin(k1 - k0, blocks, block), ke = share_begin(k1 - k0, blocks, block + 1);
       pack_chunk(packed_b, n0, n1, k0 + kb, k0 + ke);
       const bool add = args.accumulate || k0 + kb > 0, complete = k0 + ke == args.k;
-      const index_t last = share_begin(panels, row_groups, row_group + 1);
-      for (index_t panel = share_begin(panels, row_groups, row_group); panel < last; ++panel)
-        compute_panel(panel, packed_b, n0, n1, kb, ke, add, complete);
+      const index_t begin = share_begin(panels, row_groups, row_group);
+      const index_t end = share_begin(panels, row_groups, row_group + 1);
+      for (index_t panel = begin; panel < end; ++panel)
+        compute_panel(panel, packed_b, n0, n1, kb, ke, add, complete, panel == begin);
     }
   }
 
@@ -131,48 +133,164 @@ struct packed_product {
     return columns > shape::lanes ? shape::max_columns : shape::lanes;
   }
 
+  // Strips of full width whose rows are contiguous are packed by the tiles of the first panel.
+  bool packs_on_the_way(index_t columns_left) const { return k1 - k0 >= FMIN && args.b_col == 1 && columns_left >= shape::max_columns; }
+
   void pack_chunk(T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke) {
     for (index_t column = n0; column < n1; column += shape::max_columns) {
       const int width = strip_width(n1 - column);
       const index_t left = n1 - column;
-      const strip<T> s{args.b + kb * args.b_row + column * args.b_col, args.b_col, args.b_row,
+      if (packs_on_the_way(left)) continue;
+      const strip_source<T> s{args.b + kb * args.b_row + column * args.b_col, args.b_col, args.b_row,
                        static_cast<int>(left < width ? left : width)};
       pack_strip(packed_b + (column - n0) * (ke - kb), width, s, ke - kb, args.n - column);
     }
   }
 
-  void compute_panel(index_t panel, const T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke, bool add,
-                     bool complete) {
+  void compute_panel(index_t panel, T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke, bool add,
+                     bool complete, bool first_panel) {
     const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
     const index_t rows = m1 - row < width ? m1 - row : width;
     const T* const a = panel_data(panel) + kb * width;
-    const tile_function<T> narrow = kernel_for<T>(static_cast<int>(width), 1);
-    const tile_function<T> wide = kernel_for<T>(static_cast<int>(width), 2);
-    // The panels of this block fetch the rows of B which the next block packs.
-    const T* const next_b = args.b + (k0 + ke + panel * ((ke - kb) / 4 - shape::max_rows)) * args.b_row;
-    for (index_t column = n0; column < n1; column += shape::max_columns) {
-      const tile_function<T> tile = n1 - column > shape::lanes ? wide : narrow;
+    const T* const a_next = panel + 1 < panels ? panel_data(panel + 1) + kb * width : packed_a;
+    const index_t strips = ceil_div(n1 - n0, shape::max_columns), share = ceil_div((ke - kb) * width, strips);
+    const tile_functions<T>& kernels = kernels_for<T>(width);
+    for (index_t strip = 0; strip < strips; ++strip) {
+      const index_t column = n0 + strip * shape::max_columns;
       const int columns = strip_width(n1 - column);
-      const T* const b = packed_b + (column - n0) * (ke - kb);
+      T* const strip_of_b = packed_b + (column - n0) * (ke - kb);
+      const bool packs = first_panel && packs_on_the_way(n1 - column);
+      const T* const b = packs ? args.b + (k0 + kb) * args.b_row + column : strip_of_b;
+      const tile_function<T> tile = packs                      ? kernels.wide_packing
+                                    : columns == shape::lanes ? kernels.narrow
+                                                              : kernels.wide;
       T* const c = args.c + row * args.ldc + column;
-      const bool row_ends = column + columns >= n1;
-      const upcoming<T> next{row_ends ? args.c + (row + width) * args.ldc + n0 : c + columns,
-                             next_b + column * args.b_col, args.b_row};
-      if (rows == width && n1 - column >= columns)
-        tile(ke - kb, a, b, c, args.ldc, add, next);
-      else
-        compute_edge(tile, ke - kb, a, b, c, rows, n1 - column < columns ? n1 - column : columns, columns, add, next);
+      if (rows == width && n1 - column >= columns) {
+        tile(ke - kb, a, b, c, args.ldc, add, a_next + strip * share, args.b_row, strip_of_b);
+      } else {
+        alignas(64) T whole[shape::max_rows * shape::max_columns];
+        tile(ke - kb, a, b, whole, columns, false, a_next + strip * share, args.b_row, strip_of_b);
+        const index_t valid = n1 - column < columns ? n1 - column : columns;
+        for (index_t i = 0; i < rows; ++i)
+          for (index_t j = 0; j < valid; ++j) {
+            T& element = c[i * args.ldc + j];
+            element = add ? element + whole[i * columns + j] : whole[i * columns + j];
+          }
+      }
     }
     if (complete && args.epilogue != nullptr) args.epilogue(args.ctx, row, row + rows, n0, n1);
   }
+};
 
-  void compute_edge(tile_function<T> tile, index_t k_count, const T* a, const T* b, T* c, index_t rows, index_t columns,
-                    index_t stride, bool add, upcoming<T> next) {
-    alignas(64) T whole[shape::max_rows * shape::max_columns];
-    tile(k_count, a, b, whole, stride, false, next);
-    for (index_t i = 0; i < rows; ++i)
-      for (index_t j = 0; j < columns; ++j)
-        c[i * args.ldc + j] = add ? c[i * args.ldc + j] + whole[i * stride + j] : whole[i * stride + j];
+// out(r, v) = [out +] sum over k of R(r, k) V(k, v), for few v and contiguous rows of R, which are read in place: nothing
+// is gained by packing what is used so seldom. V is packed once. Either A is R (few columns), or B is, transposed (few
+// rows). The blocks of k depend on the shape only, so the remark above holds here too.
+template <class T>
+struct in_place_product {
+  using shape = tile_shape<T>;
+  static constexpr index_t max_vectors = 256, min_k = 64, max_k_block = 2048, packed_elements = (index_t{1} << 20) / sizeof(T);
+  static constexpr index_t rows_per_task = 8 * rows_in_place;
+
+  const gemm_args<T>& args;
+  thread_pool& pool;
+  bool swapped;
+  index_t rows, vectors;
+  const T *row_data, *vector_data;
+  index_t row_stride, vector_stride, vector_k_stride, out_row, out_vector;
+  index_t k_block = 0, width = 0;
+  T* packed = nullptr;
+
+  in_place_product(const gemm_args<T>& g, thread_pool& p, bool swap)
+      : args(g),
+        pool(p),
+        swapped(swap),
+        rows(swap ? g.n : g.m),
+        vectors(swap ? g.m : g.n),
+        row_data(swap ? g.b : g.a),
+        vector_data(swap ? g.a : g.b),
+        row_stride(swap ? g.b_col : g.a_row),
+        vector_stride(swap ? g.a_row : g.b_col),
+        vector_k_stride(swap ? g.a_col : g.b_row),
+        out_row(swap ? 1 : g.ldc),
+        out_vector(swap ? g.ldc : 1) {}
+
+  static int strip_width(index_t left) { return left > shape::lanes ? shape::max_columns : shape::lanes; }
+
+  void compute() {
+    const index_t strips = ceil_div(vectors, shape::max_columns);
+    width = (strips - 1) * shape::max_columns + strip_width(vectors - (strips - 1) * shape::max_columns);
+    const index_t longest = packed_elements / width < max_k_block ? packed_elements / width : max_k_block;
+    const index_t blocks = ceil_div(args.k, longest);
+    k_block = ceil_div(args.k, blocks);
+    packed = scratch<T>(0, static_cast<std::size_t>(width * args.k));
+    run_tasks(args, pool, strips * blocks, [this, strips](index_t task) { pack(task / strips * k_block, task % strips); });
+    run_tasks(args, pool, ceil_div(rows, rows_per_task), [this](index_t task) { compute_rows(task * rows_per_task); });
+  }
+
+  index_t block_end(index_t k) const { return k + k_block < args.k ? k + k_block : args.k; }
+
+  void pack(index_t k, index_t strip) {
+    const index_t first = strip * shape::max_columns, left = vectors - first, count = block_end(k) - k;
+    const int columns = strip_width(left);
+    const strip_source<T> s{vector_data + first * vector_stride + k * vector_k_stride, vector_stride, vector_k_stride,
+                    static_cast<int>(left < columns ? left : columns)};
+    pack_strip(packed + k * width + first * count, columns, s, count, left);
+  }
+
+  void compute_rows(index_t begin) {
+    const index_t end = begin + rows_per_task < rows ? begin + rows_per_task : rows;
+    alignas(64) T tile[rows_in_place * shape::max_columns];
+    for (index_t k = 0; k < args.k; k = block_end(k)) {
+      const index_t count = block_end(k) - k;
+      for (index_t row = begin; row < end; row += rows_in_place) {
+        const T* lines[rows_in_place];
+        const index_t valid = end - row < rows_in_place ? end - row : rows_in_place;
+        for (index_t i = 0; i < rows_in_place; ++i)
+          lines[i] = row_data + (row + (i < valid ? i : valid - 1)) * row_stride + k;
+        for (index_t first = 0; first < vectors; first += shape::max_columns) {
+          const T* const right = packed + k * width + first * count;
+          const index_t left = vectors - first, columns = strip_width(left);
+          if (columns == shape::lanes)
+            compute_rows_in_place<T, 1>(count, lines, right, tile);
+          else
+            compute_rows_in_place<T, 2>(count, lines, right, tile);
+          T* const out = args.c + row * out_row + first * out_vector;
+          store_tile(tile, columns, out, valid, left < columns ? left : columns, args.accumulate || k > 0);
+        }
+      }
+    }
+    if (args.epilogue == nullptr) return;
+    if (swapped)
+      args.epilogue(args.ctx, 0, args.m, begin, end);
+    else
+      args.epilogue(args.ctx, begin, end, 0, args.n);
+  }
+
+  void store_tile(const T* tile, index_t columns, T* out, index_t valid_rows, index_t valid_columns, bool add) {
+    if (swapped && valid_rows == rows_in_place) return store_transposed(tile, columns, out, valid_columns, add);
+    for (index_t j = 0; j < valid_columns; ++j)
+      for (index_t i = 0; i < valid_rows; ++i) {
+        T& element = out[i * out_row + j * out_vector];
+        element = add ? element + tile[i * columns + j] : tile[i * columns + j];
+      }
+  }
+
+  void store_transposed(const T* tile, index_t columns, T* out, index_t valid_columns, bool add) {
+    namespace ei = Eigen::internal;
+    using half = typename ei::unpacket_traits<typename shape::packet>::half;
+    using packet = std::conditional_t<(shape::lanes > rows_in_place), half, typename shape::packet>;
+    constexpr int lanes = ei::unpacket_traits<packet>::size;
+    static_assert(rows_in_place % lanes == 0);
+    for (index_t j = 0; j < valid_columns; j += lanes)
+      for (index_t i = 0; i < rows_in_place; i += lanes) {
+        ei::PacketBlock<packet, lanes> block;
+        for (int line = 0; line < lanes; ++line) block.packet[line] = ei::pload<packet>(tile + (i + line) * columns + j);
+        ei::ptranspose(block);
+        for (int line = 0; line < lanes && j + line < valid_columns; ++line) {
+          T* const to = out + (j + line) * out_vector + i;
+          ei::pstoreu(to, add ? ei::padd(ei::ploadu<packet>(to), block.packet[line]) : block.packet[line]);
+        }
+      }
   }
 };
 
@@ -183,6 +301,11 @@ template <class T>
 void gemm(const gemm_args<T>& args, thread_pool& pool) {
   if (args.m <= 0 || args.n <= 0) return;
   if constexpr (std::is_floating_point_v<T>) {
+    using in_place = detail::in_place_product<T>;
+    if (args.k >= in_place::min_k) {
+      if (args.a_col == 1 && args.n <= 32) return in_place(args, pool, false).compute();
+      if (args.b_row == 1 && args.m <= in_place::max_vectors) return in_place(args, pool, true).compute();
+    }
     if (args.k > 0) return detail::packed_product<T>{args, pool}.compute();
   }
   using word = std::conditional_t<std::is_floating_point_v<T>, T,

@@ -154,8 +154,9 @@ void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f
   }
 }
 
-/// Per-thread memory for staged operands; grows to the largest request.
-inline char* scratch(std::size_t bytes) {
+/// Per-thread memory, one block per Use (0: staged operands, 1: rows); grows to the largest request.
+template <int Use>
+char* scratch(std::size_t bytes) {
   struct buffer {
     char* data = nullptr;
     std::size_t size = 0;
@@ -312,7 +313,7 @@ class prepared_loop {
 
   void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
     constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
-    char* const staged = detail::scratch(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
     const void* in[max_operands];
     void* out[max_operands];
     index_t in_mask[max_operands];
@@ -395,6 +396,17 @@ class temporary {
  private:
   std::size_t bytes_;
   void* data_;
+};
+
+/// n values of a trivial type in arena memory.
+template <class T>
+class temporary_array {
+ public:
+  explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
+  T& operator[](index_t i) const { return reinterpret_cast<T*>(memory_.data())[i]; }
+
+ private:
+  temporary memory_;
 };
 
 /// Elements between the first and the last that output s touches.

@@ -41,6 +41,10 @@ struct vector_machine {
   SINTER_INLINE vector<T> literal(T x) const {
     return vector<T>(x);
   }
+  template <int O, class T, class V>
+  SINTER_INLINE void put(const V& v) const {
+    v.store(static_cast<T*>(out[O]) + i);
+  }
   SINTER_INLINE index_t index() const { return first + i; }
   template <int S, class T, class V>
   SINTER_INLINE void accumulate(const V& g) const {
@@ -106,6 +110,22 @@ template <class K, class T>
 void forward_kernel(const void* plan, const kernel_args& a) {
   const K k = *static_cast<const K*>(plan);
   sweep<K::leaves, 1>(a, forward_step<K, T>{k, a.stream && a.n % lanes == 0});
+}
+
+template <class Roots>
+struct roots_step {
+  const Roots& k;
+  template <class M>
+  SINTER_INLINE void operator()(const M& m) const {
+    k.template run<0, 0>(m);
+  }
+};
+
+/// Several results in one pass; see kernel::roots.
+template <class Roots>
+void roots_kernel(const void* plan, const kernel_args& a) {
+  const Roots k = *static_cast<const Roots*>(plan);
+  sweep<Roots::leaves, Roots::outputs>(a, roots_step<Roots>{k});
 }
 
 template <class K, class T>

@@ -14,6 +14,13 @@ struct sink_ref {
   bool add = false;  ///< add to what is there instead of overwriting it
 };
 
+/// A matrix in device memory; strides in elements.
+struct matrix_ref {
+  void* data = nullptr;
+  index_t rows = 0, columns = 0;
+  index_t row_stride = 0, column_stride = 0;
+};
+
 /// Runs kernels on D. Specialised for the host devices in cpu/backend.hpp:
 ///   map<K>(plan, shape, rank, leaves, outputs, n_outputs)
 ///   reverse<K>(plan, shape, rank, leaves, n_leaves, sinks)

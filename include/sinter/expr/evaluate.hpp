@@ -2,58 +2,35 @@
 #pragma once
 
 #include <exception>
-#include <optional>
 
-#include "sinter/expr/backend.hpp"
+#include "sinter/expr/point.hpp"
 
 namespace sinter {
 
 namespace detail {
 
-/// Replaces every point of an expression by its result; the rest is one elementwise pass.
-template <class E>
-struct materialised {
-  static const E& of(const E& e) { return e; }
-};
-template <class E>
-  requires(is_point<E>)
-struct materialised<E> {
-  static auto of(const E& e) { return e.result(); }
-};
-template <class Op, class A>
-  requires(points_in<A> > 0)
-struct materialised<map_node<Op, A>> {
-  static auto of(const map_node<Op, A>& e) { return make_map(e.op, materialised<A>::of(e.a)); }
-};
-template <class Op, class A, class B>
-  requires(points_in<A> + points_in<B> > 0)
-struct materialised<map_node<Op, A, B>> {
-  static auto of(const map_node<Op, A, B>& e) { return make_map(e.op, materialised<A>::of(e.a), materialised<B>::of(e.b)); }
-};
-template <class Op, class A, class B, class C>
-  requires(points_in<A> + points_in<B> + points_in<C> > 0)
-struct materialised<map_node<Op, A, B, C>> {
-  static auto of(const map_node<Op, A, B, C>& e) {
-    return make_map(e.op, materialised<A>::of(e.a), materialised<B>::of(e.b), materialised<C>::of(e.c));
-  }
-};
-
+/// e with every point replaced by its result; the rest is one elementwise pass.
 template <class E>
 decltype(auto) materialise(const E& e) {
-  return materialised<E>::of(e);
+  return replace_points(e, [](const auto& point) -> decltype(auto) { return point.result(); });
 }
 
-/// Writes e, which holds no points, to `to`, a view or tensor of e's shape.
+template <class T, auto S, device D>
+sink_ref sink_of(const tensor<T, S, D>& to) {
+  sink_ref out;
+  out.data = access::data(to);
+  out.element_size = sizeof(T);
+  for (int d = 0; d < to.rank; ++d) out.strides[d] = to.strides()[d];
+  return out;
+}
+
+/// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   using K = lowered<false, E>;
   leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
   bind_leaves(e, leaves);
-  sink_ref out;
-  out.data = access::data(to);
-  out.element_size = sizeof(T);
-  for (int d = 0; d < to.rank; ++d) out.strides[d] = to.strides()[d];
-  backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves, out);
+  backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves, sink_of(to));
 }
 
 /// May a pass that writes `to` read e at the same time? Only where each leaf on the same storage is read at exactly the
@@ -76,39 +53,92 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   return clash;
 }
 
+/// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
+template <class Ready, class Value>
+auto record(const Ready& ready, const Value& value);
+
+/// Number of leaves that come before the first point of E.
 template <class E>
-auto run_untracked(const E& e) {
-  using R = tensor<element_of<E>, rank_of<E>, device_of<E>>;
-  if constexpr (is_point<E>) {
-    return e.result();
+struct leaves_before_point {
+  static constexpr int value = 0;
+};
+template <class Op, class A, class... Rest>
+struct leaves_before_point<map_node<Op, A, Rest...>> {
+  template <class First, class... Others>
+  static constexpr int count() {
+    if constexpr (points_in<First> > 0) return leaves_before_point<First>::value;
+    else if constexpr (sizeof...(Others) > 0) return lowered<false, First>::leaves + count<Others...>();
+    else return 0;
+  }
+  static constexpr int value = count<A, Rest...>();
+};
+
+/// May the elementwise rest of E run inside the kernel of its one point P, in the memory of the result? When tracked,
+/// only if no derivative asks for P's bare value, which is then never stored.
+template <class E>
+constexpr bool can_fuse_into_point() {
+  if constexpr (is_point<E> || points_in<E> != 1) {
+    return false;
   } else {
-    R to = R::uninitialized(e.shape());
-    write(materialise(e), to);
-    return to;
+    using P = bare<decltype(point_of(std::declval<const E&>()))>;
+    if constexpr (!P::takes_epilogue || P::rank != E::rank || !std::is_same_v<element_of<P>, element_of<E>>) return false;
+    else if constexpr (!is_tracked_v<E>) return true;
+    else {
+      using Ready = bare<decltype(replace_points(std::declval<const E&>(), [](const auto& p) { return typename bare<decltype(p)>::result_type(); }))>;
+      return !reverse_reads_leaf<Ready>(leaves_before_point<E>::value);
+    }
   }
 }
 
 template <class E>
+auto run_fused(const E& e) {
+  const auto& point = point_of(e);
+  using D = device_of<E>;
+  using T = element_of<E>;
+  const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  const auto ready = replace_points(e, [&value](const auto& p) {
+    if constexpr (is_tracked_v<decltype(p)>) return p.record(value);
+    else return value;
+  });
+  using K = lowered<false, bare<decltype(ready)>>;
+  leaf_ref leaves[K::leaves];
+  bind_leaves(ready, leaves);
+  const K plan = lower<false>(ready);
+  typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
+  point.compute_into(value, &epilogue);
+  if constexpr (is_tracked_v<E>) return record(ready, value);
+  else return value;
+}
+
+template <class E>
 struct evaluation {
-  /// A tensor, or a variable when e is tracked (grad/statement.hpp).
-  static auto run(const E& e) {
-    if constexpr (is_tracked_v<E>) {
-      return evaluation<E>::run_tracked(e);
+  /// A tensor, or a variable when e is tracked. `last_use`: nobody else refers to e's points.
+  static auto run(const E& e, bool last_use = true) {
+    if constexpr (is_point<E>) {
+      return typename E::result_type(e.result());
     } else {
+      if constexpr (can_fuse_into_point<E>()) {
+        const auto& point = point_of(e);
+        if (last_use && point.exclusive() && point.shape() == e.shape()) return run_fused(e);
+      }
       check_defined("evaluate", e);
-      return run_untracked(e);
+      auto&& ready = materialise(e);
+      const auto value = tensor<element_of<E>, rank_of<E>, device_of<E>>::uninitialized(e.shape());
+      write(ready, value);
+      if constexpr (is_tracked_v<E>) return record(ready, value);
+      else return value;
     }
   }
-  static auto run_tracked(const E& e);
 };
 
 }  // namespace detail
 
 /// Runs the expression and returns its value: a tensor, or a variable when a variable is among its leaves.
 template <expression E>
-auto eval(const E& e) {
-  if constexpr (detail::is_tensor<E> || detail::is_variable<E>) return e;
-  else return detail::evaluation<E>::run(e);
+auto eval(E&& e) {
+  using X = detail::bare<E>;
+  if constexpr (detail::is_tensor<X> || detail::is_variable<X>) return X(std::forward<E>(e));
+  else return detail::evaluation<X>::run(e, !std::is_lvalue_reference_v<E>);
 }
 
 namespace detail {
@@ -164,7 +194,7 @@ class assignment {
   /// Runs now rather than at the end of the statement.
   void run() {
     pending_ = false;
-    if constexpr (rebinds) target_ = tensor_type(e_);
+    if constexpr (rebinds) target_ = tensor_type(std::move(e_));
     else detail::assign_into(target_, e_);
   }
 

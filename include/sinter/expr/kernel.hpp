@@ -29,6 +29,7 @@ struct leaf {
   using value_type = T;
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
+  static constexpr bool diff = Diff;
   static constexpr bool indexed = false;
 
   template <int L, class M, class Scope>
@@ -60,6 +61,7 @@ struct constant {
   using value_type = T;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
+  static constexpr bool diff = false;
   static constexpr bool indexed = false;
   T value;
 
@@ -88,6 +90,11 @@ constexpr unsigned uses_of() {
   else return 0;
 }
 
+template <class K>
+inline constexpr bool is_leaf = false;
+template <class T, bool Diff>
+inline constexpr bool is_leaf<leaf<T, Diff>> = true;
+
 /// Does the derivative at the root of K read the result of the whole statement? Then it is loaded, not recomputed.
 template <class K>
 inline constexpr bool reads_result = [] {
@@ -102,6 +109,7 @@ template <class Op, class A>
 struct map<Op, A> {
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
+  static constexpr bool diff = A::diff;
   static constexpr bool indexed = A::indexed;
   [[no_unique_address]] Op op;
   A a;
@@ -111,7 +119,7 @@ struct map<Op, A> {
     return op.apply(a.template eval<L>(m, s));
   }
 
-  static constexpr unsigned used = A::sinks ? uses_of<Op, 0>() : 0;
+  static constexpr unsigned used = A::diff ? uses_of<Op, 0>() : 0;
   template <bool Need, bool Given>
   static constexpr bool compute = (Need || (used & uses::result) != 0) && !Given;
   template <bool Need, bool Given>
@@ -131,7 +139,7 @@ struct map<Op, A> {
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
-    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.value));
+    if constexpr (diff) a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.value));
   }
   template <bool Need, bool Given = false>
   static constexpr void mark(bool* needed) {
@@ -143,6 +151,7 @@ template <class Op, class A, class B>
 struct map<Op, A, B> {
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
+  static constexpr bool diff = A::diff || B::diff;
   static constexpr bool indexed = A::indexed || B::indexed;
   [[no_unique_address]] Op op;
   A a;
@@ -153,7 +162,7 @@ struct map<Op, A, B> {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s));
   }
 
-  static constexpr unsigned used = (A::sinks ? uses_of<Op, 0>() : 0) | (B::sinks ? uses_of<Op, 1>() : 0);
+  static constexpr unsigned used = (A::diff ? uses_of<Op, 0>() : 0) | (B::diff ? uses_of<Op, 1>() : 0);
   template <bool Need, bool Given>
   static constexpr bool compute = (Need || (used & uses::result) != 0) && !Given;
   template <bool Need, bool Given>
@@ -178,8 +187,8 @@ struct map<Op, A, B> {
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
-    if constexpr (A::sinks > 0) a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.b.value, r.value));
-    if constexpr (B::sinks > 0)
+    if constexpr (A::diff) a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.b.value, r.value));
+    if constexpr (B::diff)
       b.template reverse<L + A::leaves, S + A::sinks>(m, s, r.b, op.template grad<1>(g, r.a.value, r.b.value, r.value));
   }
   template <bool Need, bool Given = false>
@@ -193,6 +202,7 @@ template <class Op, class A, class B, class C>
 struct map<Op, A, B, C> {
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
+  static constexpr bool diff = A::diff || B::diff || C::diff;
   static constexpr bool indexed = A::indexed || B::indexed || C::indexed;
   [[no_unique_address]] Op op;
   A a;
@@ -205,7 +215,7 @@ struct map<Op, A, B, C> {
   }
 
   static constexpr unsigned used =
-      (A::sinks ? uses_of<Op, 0>() : 0) | (B::sinks ? uses_of<Op, 1>() : 0) | (C::sinks ? uses_of<Op, 2>() : 0);
+      (A::diff ? uses_of<Op, 0>() : 0) | (B::diff ? uses_of<Op, 1>() : 0) | (C::diff ? uses_of<Op, 2>() : 0);
   template <bool Need, bool Given>
   static constexpr bool compute = (Need || (used & uses::result) != 0) && !Given;
   template <bool Need, bool Given, unsigned Bit>
@@ -231,11 +241,11 @@ struct map<Op, A, B, C> {
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
-    if constexpr (A::sinks > 0)
+    if constexpr (A::diff)
       a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.b.value, r.c.value, r.value));
-    if constexpr (B::sinks > 0)
+    if constexpr (B::diff)
       b.template reverse<L + A::leaves, S + A::sinks>(m, s, r.b, op.template grad<1>(g, r.a.value, r.b.value, r.c.value, r.value));
-    if constexpr (C::sinks > 0)
+    if constexpr (C::diff)
       c.template reverse<L + A::leaves + B::leaves, S + A::sinks + B::sinks>(
           m, s, r.c, op.template grad<2>(g, r.a.value, r.b.value, r.c.value, r.value));
   }
@@ -274,6 +284,21 @@ auto lower(const E& e) {
 }
 template <bool Track, class E>
 using lowered = decltype(lower<Track>(std::declval<const E&>()));
+
+/// Which leaves the reverse sweep of K reads.
+template <class K>
+struct leaves_read {
+  bool leaf[K::leaves > 0 ? K::leaves : 1] = {};
+  constexpr leaves_read() {
+    if constexpr (kernel::reads_result<K>) K::template mark<false, true>(leaf);
+    else K::template mark<false>(leaf);
+  }
+};
+
+template <class E>
+constexpr bool reverse_reads_leaf(int slot) {
+  return leaves_read<lowered<true, E>>().leaf[slot];
+}
 
 /// Calls f(leaf, std::bool_constant<tracked>) for every leaf, in slot order.
 template <bool Track, class E, class F>

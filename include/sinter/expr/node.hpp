@@ -87,6 +87,10 @@ template <class Op, class A>
 struct map_node<Op, A> : detail::map_base<Op, A> {
   A a;
   map_node(Op o, A x) : detail::map_base<Op, A>{o, x.shape()}, a(std::move(x)) {}
+
+  /// The same op over f(operand)s.
+  template <class F>
+  auto rebuild(const F& f) const;
 };
 
 template <class Op, class A, class B>
@@ -95,6 +99,9 @@ struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
   B b;
   map_node(Op o, A x, B y)
       : detail::map_base<Op, A, B>{o, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, a(std::move(x)), b(std::move(y)) {}
+
+  template <class F>
+  auto rebuild(const F& f) const;
 };
 
 template <class Op, class A, class B, class C>
@@ -107,6 +114,9 @@ struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
         a(std::move(x)),
         b(std::move(y)),
         c(std::move(z)) {}
+
+  template <class F>
+  auto rebuild(const F& f) const;
 };
 
 namespace detail {
@@ -136,6 +146,26 @@ auto make_map(Op op, A&&... a) {
   (check_defined(Op::name, a), ...);
   return map_node<Op, bare<A>...>(op, std::forward<A>(a)...);
 }
+
+}  // namespace detail
+
+template <class Op, class A>
+template <class F>
+auto map_node<Op, A>::rebuild(const F& f) const {
+  return detail::make_map(this->op, f(a));
+}
+template <class Op, class A, class B>
+template <class F>
+auto map_node<Op, A, B>::rebuild(const F& f) const {
+  return detail::make_map(this->op, f(a), f(b));
+}
+template <class Op, class A, class B, class C>
+template <class F>
+auto map_node<Op, A, B, C>::rebuild(const F& f) const {
+  return detail::make_map(this->op, f(a), f(b), f(c));
+}
+
+namespace detail {
 
 // The element type that literals among the operands take.
 template <class... A>
@@ -192,8 +222,8 @@ auto make_binary(Op op, A&& a, B&& b) {
 template <class Op, class T>
 concept accepts = Op::template accepts<T>;
 
-template <class A>
-using literal_type_of = typename literal_target<A>::type;
+template <class... A>
+using literal_type_of = typename literal_target<A...>::type;
 
 }  // namespace detail
 

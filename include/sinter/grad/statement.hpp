@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "sinter/grad/variable.hpp"
 
@@ -53,21 +54,26 @@ struct statement_node final : tape_node {
   static constexpr int leaves = K::leaves;
   static constexpr bool with_result = kernel::reads_result<K>;
 
-  static constexpr auto needed = [] {
-    struct {
-      bool leaf[K::leaves] = {};
-    } n;
-    K::template mark<false, with_result>(n.leaf);
-    return n;
-  }();
+  static constexpr leaves_read<K> needed{};
 
   K plan;
   saved_leaf leaf[leaves];
   saved_leaf result;  // its shape; its value where the derivative reads it
+  saved_leaf space;   // for reductions: the shape that is swept, which `result` broadcasts to
   saved_leaf target[K::sinks];
   state_ptr state[K::sinks];
 
   explicit statement_node(const K& k) : plan(k) {}
+
+  /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
+  template <int R>
+  void set_space(const extents<R>& shape, const extents<R>& of_result) {
+    space.rank = result.rank = R;
+    for (int d = 0; d < R; ++d) {
+      space.shape[d] = shape[d];
+      result.shape[d] = of_result[d];
+    }
+  }
 
   const state_ptr* inputs(int& count) const override {
     count = K::sinks;
@@ -93,6 +99,7 @@ struct statement_node final : tape_node {
       result.check(name);
       in[leaves + 1] = result.ref();
     }
+    const saved_leaf& swept = space.rank > 0 ? space : result;
     sink_ref out[K::sinks];
     storage_ptr unused[K::sinks];  // gradients of variables that were made under no_grad: nobody asks for them
     for (int s = 0; s < K::sinks; ++s) {
@@ -104,9 +111,9 @@ struct statement_node final : tape_node {
         unused[s] = device_runtime<D>::allocate(static_cast<std::size_t>(numel(l)) * static_cast<std::size_t>(l.element_size));
         out[s].data = unused[s]->data;
       }
-      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, result.shape.data(), out[s].strides, result.rank);
+      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides, swept.rank);
     }
-    backend<D>::template reverse<T>(plan, result.shape.data(), result.rank, in, out);
+    backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
   }
 
   static index_t numel(const saved_leaf& l) {
@@ -143,46 +150,120 @@ variable<T, R, D> unrecorded(const tensor<T, R, D>& value) {
   return access::make_variable(value, state_ptr());
 }
 
-template <class E>
-auto evaluation<E>::run_tracked(const E& e) {
-  using T = element_of<E>;
-  constexpr int R = rank_of<E>;
-  using D = device_of<E>;
-  if constexpr (is_point<E>) {
-    return e.result();
-  } else {
-    auto&& ready = materialise(e);
-    using Ready = bare<decltype(ready)>;
-    auto value = tensor<T, R, D>::uninitialized(ready.shape());
-    write(ready, value);
-    if (!recording()) return unrecorded(value);
-    using K = lowered<true, Ready>;
-    using Node = statement_node<D, T, K>;
-    auto node = std::make_unique<Node>(lower<true>(ready));
-    node->name = Ready::op_type::name;
-    node->result.keep(value, Node::with_result);
-    int slot = 0;
-    int sink = 0;
-    bool any = false;
-    auto keep = [&](const auto& leaf, auto tracked) {
-      if constexpr (is_variable<bare<decltype(leaf)>>) {
-        node->leaf[slot].keep(access::value_of(leaf), Node::needed.leaf[slot]);
-        if constexpr (decltype(tracked)::value) {
-          node->target[sink].keep(access::value_of(leaf), false);
-          node->state[sink] = access::state_of(leaf);
-          any = any || node->state[sink];
-          ++sink;
-        }
-      } else {
-        node->leaf[slot].keep(leaf, Node::needed.leaf[slot]);
+/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
+/// (shape, and memory where a derivative reads it) is still to be filled in.
+template <class Ready>
+auto make_statement(const Ready& ready) {
+  using Node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>>;
+  auto node = std::make_unique<Node>(lower<true>(ready));
+  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
+  else node->name = "statement";
+  int slot = 0;
+  int sink = 0;
+  bool any = false;
+  auto keep = [&](const auto& leaf, auto tracked) {
+    if constexpr (is_variable<bare<decltype(leaf)>>) {
+      node->leaf[slot].keep(access::value_of(leaf), Node::needed.leaf[slot]);
+      if constexpr (decltype(tracked)::value) {
+        node->target[sink].keep(access::value_of(leaf), false);
+        node->state[sink] = access::state_of(leaf);
+        any = any || node->state[sink];
+        ++sink;
       }
-      ++slot;
-    };
-    visit_leaves<true>(ready, keep);
-    if (!any) return unrecorded(value);
-    return produced(value, node.release());
+    } else {
+      node->leaf[slot].keep(leaf, Node::needed.leaf[slot]);
+    }
+    ++slot;
+  };
+  visit_leaves<true>(ready, keep);
+  if (!any) node.reset();
+  return node;
+}
+
+template <class Ready, class Value>
+auto record(const Ready& ready, const Value& value) {
+  if (!recording()) return unrecorded(value);
+  auto node = make_statement(ready);
+  if (!node) return unrecorded(value);
+  node->result.keep(value, bare<decltype(*node)>::with_result);
+  return produced(value, node.release());
+}
+
+/// An expression without points, its variables replaced by their values.
+template <class E>
+auto untrack(const E& e) {
+  if constexpr (is_variable<E>) return access::value_of(e);
+  else if constexpr (is_tensor<E> || is_constant<E>) return e;
+  else if constexpr (requires { e.untracked(); }) return e.untracked();
+  else return e.rebuild([](const auto& child) { return untrack(child); });
+}
+
+/// True when backward can hand the gradient of e on without e's own value in memory.
+template <class E>
+inline constexpr bool passes_gradient_on = [] {
+  if constexpr (!is_tracked_v<E> || is_variable<E>) return true;
+  else if constexpr (points_in<E> > 0) return false;
+  else return !kernel::reads_result<lowered<true, E>>;
+}();
+
+/// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
+template <class E>
+auto prologue(E&& e) {
+  using X = bare<E>;
+  if constexpr (points_in<X> == 0 && passes_gradient_on<X>) return X(std::forward<E>(e));
+  else return eval(std::forward<E>(e));
+}
+template <class E>
+using prologue_of = decltype(prologue(std::declval<E>()));
+
+/// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
+/// statement e, the value of which is nowhere in memory. Null where nothing is tracked.
+template <class E>
+state_ptr prologue_state(const E& e) {
+  if constexpr (!is_tracked_v<E>) {
+    return {};
+  } else if constexpr (is_variable<E>) {
+    return access::state_of(e);
+  } else {
+    auto node = make_statement(e);
+    if (!node) return {};
+    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape()));
+    node->result.rank = rank_of<E>;
+    for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
+    state->producer = node.release();
+    return state;
   }
 }
+
+/// An expression's plain tensors kept for backward, with their versions.
+template <class E>
+struct kept_expression {
+  using plain_type = decltype(untrack(std::declval<const E&>()));
+  static constexpr int leaves = lowered<false, E>::leaves;
+  std::optional<plain_type> e;
+  std::uint64_t version[leaves > 0 ? leaves : 1];
+
+  void keep(const E& x) {
+    e.emplace(untrack(x));
+    each([this](int i, const storage& s) { version[i] = s.version.load(std::memory_order_relaxed); });
+  }
+  const plain_type& get(const char* name) const {
+    each([&](int i, const storage& s) {
+      if (s.version.load(std::memory_order_relaxed) != version[i])
+        throw autograd_error(std::string("backward of '") + name +
+                             "': an operand was modified in place after the statement; use a copy, or write to it after backward()");
+    });
+    return *e;
+  }
+
+ private:
+  template <class F>
+  void each(const F& f) const {
+    int i = 0;
+    auto visit = [&](const auto& leaf, auto) { f(i++, *access::storage_of(leaf).get()); };
+    visit_leaves<false>(*e, visit);
+  }
+};
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.
 template <class T, int R, int ViewR, device D, class F>

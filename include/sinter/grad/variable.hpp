@@ -82,7 +82,7 @@ class variable {
     requires(!detail::is_tensor<detail::bare<E>> && !detail::is_variable<detail::bare<E>> && std::is_same_v<element_of<E>, T> &&
              rank_of<E> == rank && on_device<E, D>)
   variable(E&& e)  // NOLINT: implicit on purpose
-      : variable(detail::evaluation<detail::bare<E>>::run(e)) {}
+      : variable(detail::evaluation<detail::bare<E>>::run(e, !std::is_lvalue_reference_v<E>)) {}
 
   template <expression E, class Problem = conversion_between_devices<device_of<E>, D>, class Fix = copy_explicitly_with_dot_to>
     requires(!std::is_same_v<device_of<E>, D>)

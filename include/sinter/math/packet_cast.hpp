@@ -1,7 +1,7 @@
 // sinter/math/packet_cast.hpp: conversion between element types, and between masks of different width.
 #pragma once
 
-#include "sinter/math/packet.hpp"
+#include "sinter/math/packet_registers.hpp"
 
 namespace sinter::math {
 
@@ -148,7 +148,7 @@ SINTER_INLINE simd<To, L> cast(simd<From, L> x) {
     constexpr From least = From(limits::min());
     const auto too_high = x >= above;
     const auto too_low = x <= least;
-    const auto inside = select(logical_and(x < above, x > least), x, simd<From, L>(0));
+    const auto inside = select(logical_and(x<above, x> least), x, simd<From, L>(0));
     const simd<To, L> value(detail::convert<R>(inside.r));
     return select(too_high, simd<To, L>(limits::max()), select(too_low, simd<To, L>(limits::min()), value));
   } else {

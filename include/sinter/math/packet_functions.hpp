@@ -1,12 +1,13 @@
 // sinter/math/packet_functions.hpp: exponentials, logarithms, hyperbolic and error functions of simd.
 #pragma once
 
-#include "sinter/math/packet.hpp"
+#include "sinter/math/packet_masks.hpp"
 #include "sinter/math/packet_operators.hpp"
+#include "sinter/math/packet_target.hpp"
 
-// float: minimax polynomials fitted for these headers (Remez exchange in 60 digits; the script stands beside the tests);
-// the bound at each is its relative error before rounding. They hold without a fused multiply-add too. Other element types
-// go lane by lane to the scalar word.
+// float: minimax polynomials fitted for these headers (Remez exchange in 60 digits; the script stands beside the
+// tests); the bound at each is its relative error before rounding. They hold without a fused multiply-add too. Other
+// element types go lane by lane to the scalar word.
 namespace sinter::math {
 
 namespace detail {
@@ -186,10 +187,10 @@ template <int L>
 SINTER_INLINE floats<L> erf_float(floats<L> x) {
   const auto t = min(abs(x), 3.95f);
   const auto z = t * t;
-  const auto p = polynomial(z, 0x1.06eba8p-3, -0x1.81273ep-2, 0x1.ce2cf4p-4, -0x1.b7f8dcp-6, 0x1.540416p-8, -0x1.a3ea9ap-11,
-                            0x1.494686p-14);
-  const auto q = polynomial(t, 0x1.63e098p-12, 0x1.208978p+0, 0x1.46b92ap-1, 0x1.a65f10p-4, -0x1.65e144p-6, 0x1.8284fep-9,
-                            -0x1.871f8ap-13);
+  const auto p = polynomial(z, 0x1.06eba8p-3, -0x1.81273ep-2, 0x1.ce2cf4p-4, -0x1.b7f8dcp-6, 0x1.540416p-8,
+                            -0x1.a3ea9ap-11, 0x1.494686p-14);
+  const auto q = polynomial(t, 0x1.63e098p-12, 0x1.208978p+0, 0x1.46b92ap-1, 0x1.a65f10p-4, -0x1.65e144p-6,
+                            0x1.8284fep-9, -0x1.871f8ap-13);
   const auto [shifted, r] = reduce_by_ln2(-q);
   const auto power = power_of_two(shifted);
   const auto above = 1.f - power * exp_small(r);
@@ -198,13 +199,13 @@ SINTER_INLINE floats<L> erf_float(floats<L> x) {
 
 }  // namespace detail
 
-#define SINTER_FLOAT_OR_BY_LANE(word)                                        \
-  template <class T, int L>                                                  \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                              \
-    if constexpr (std::is_same_v<T, float>)                                  \
-      return detail::word##_float(x);                                        \
-    else                                                                     \
-      return detail::each_lane<T, L>([](T a) { return math::word(a); }, x);  \
+#define SINTER_FLOAT_OR_BY_LANE(word)                                       \
+  template <class T, int L>                                                 \
+  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                             \
+    if constexpr (std::is_same_v<T, float>)                                 \
+      return detail::word##_float(x);                                       \
+    else                                                                    \
+      return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); \
   }
 SINTER_FLOAT_OR_BY_LANE(exp)
 SINTER_FLOAT_OR_BY_LANE(exp2)
@@ -217,10 +218,10 @@ SINTER_FLOAT_OR_BY_LANE(tanh)
 SINTER_FLOAT_OR_BY_LANE(erf)
 #undef SINTER_FLOAT_OR_BY_LANE
 
-#define SINTER_BY_LANE(word)                                               \
-  template <class T, int L>                                                \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                            \
-    return detail::each_lane<T, L>([](T a) { return math::word(a); }, x);  \
+#define SINTER_BY_LANE(word)                                              \
+  template <class T, int L>                                               \
+  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                           \
+    return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); \
   }
 SINTER_BY_LANE(cbrt)
 SINTER_BY_LANE(asin)

@@ -1,10 +1,10 @@
-// sinter/math/packet_operators.hpp: operators, comparisons, selection, rounding and horizontal words of simd.
+// sinter/math/packet_operators.hpp: operators, comparisons, arithmetic, rounding and horizontal words of simd.
 #pragma once
 
 #include <concepts>
 
-#include "sinter/math/packet.hpp"
 #include "sinter/math/packet_cast.hpp"
+#include "sinter/math/packet_registers.hpp"
 #include "sinter/math/packet_target.hpp"
 
 namespace sinter::math {
@@ -12,38 +12,40 @@ namespace sinter::math {
 namespace detail {
 
 template <class T>
-inline constexpr bool signed_lanes = std::is_integral_v<T> && std::is_signed_v<T>;
+inline constexpr bool signed_lanes = std::is_integral_v<T>&& std::is_signed_v<T>;
 
 // Signed integers wrap: computed as unsigned.
-#define SINTER_LANE_ARITHMETIC(name, op)                                                 \
-  struct name {                                                                          \
-    template <class T, int L>                                                            \
-    SINTER_INLINE static auto run(const vector_t<T, L>& a, const vector_t<T, L>& b) {    \
-      if constexpr (signed_lanes<T>) {                                                   \
-        using U = vector_t<std::make_unsigned_t<T>, L>;                                  \
-        return (vector_t<T, L>)((U)a op(U) b);                                           \
-      } else {                                                                           \
-        return a op b;                                                                   \
-      }                                                                                  \
-    }                                                                                    \
+#define SINTER_LANE_ARITHMETIC(name, op)                                              \
+  struct name {                                                                       \
+    template <class T, int L>                                                         \
+    SINTER_INLINE static auto run(const vector_t<T, L>& a, const vector_t<T, L>& b) { \
+      if constexpr (signed_lanes<T>) {                                                \
+        using U = vector_t<std::make_unsigned_t<T>, L>;                               \
+        return (vector_t<T, L>)((U)a op(U) b);                                        \
+      } else {                                                                        \
+        return a op b;                                                                \
+      }                                                                               \
+    }                                                                                 \
   };
 SINTER_LANE_ARITHMETIC(lane_add, +)
 SINTER_LANE_ARITHMETIC(lane_sub, -)
 SINTER_LANE_ARITHMETIC(lane_mul, *)
 #undef SINTER_LANE_ARITHMETIC
 
-#define SINTER_LANE_BINARY(name, op)                                                     \
-  struct name {                                                                          \
-    template <class T, int L>                                                            \
-    SINTER_INLINE static auto run(const vector_t<T, L>& a, const vector_t<T, L>& b) {    \
-      return a op b;                                                                     \
-    }                                                                                    \
+#define SINTER_LANE_BINARY(name, op)                                                  \
+  struct name {                                                                       \
+    template <class T, int L>                                                         \
+    SINTER_INLINE static auto run(const vector_t<T, L>& a, const vector_t<T, L>& b) { \
+      return a op b;                                                                  \
+    }                                                                                 \
   };
 SINTER_LANE_BINARY(lane_div, /)
 SINTER_LANE_BINARY(lane_mod, %)
 SINTER_LANE_BINARY(lane_and, &)
 SINTER_LANE_BINARY(lane_or, |)
 SINTER_LANE_BINARY(lane_xor, ^)
+SINTER_LANE_BINARY(lane_shift_left, <<)
+SINTER_LANE_BINARY(lane_shift_right, >>)
 SINTER_LANE_BINARY(lane_lt, <)
 SINTER_LANE_BINARY(lane_le, <=)
 SINTER_LANE_BINARY(lane_gt, >)
@@ -78,13 +80,6 @@ struct lane_shr {
     return a >> N;
   }
 };
-struct lane_select {
-  template <class M, int L, class P>
-  SINTER_INLINE static P run(const vector_t<M, L>& m, const P& a, const P& b) {
-    return m ? a : b;
-  }
-};
-
 template <class Op, class T, int L, class... V>
 SINTER_INLINE simd<T, L> lanewise(const simd<T, L>& a, const V&... b) {
   return simd<T, L>(map<Op, typename simd<T, L>::registers>(a.r, b.r...));
@@ -120,13 +115,13 @@ SINTER_INLINE simd<T, L> each_lane(F f, const V&... v) {
 }  // namespace detail
 
 // bool: + is or, - is exclusive or, * and / are and, as the language's arithmetic converted back to bool.
-#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                                    \
-  template <class T, int L>                                                              \
-  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                     \
-    if constexpr (std::is_same_v<T, bool>)                                               \
-      return detail::lanewise<detail::bool_lanes>(a, b);                                 \
-    else                                                                                 \
-      return detail::lanewise<detail::number_lanes>(a, b);                               \
+#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                \
+  template <class T, int L>                                          \
+  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) { \
+    if constexpr (std::is_same_v<T, bool>)                           \
+      return detail::lanewise<detail::bool_lanes>(a, b);             \
+    else                                                             \
+      return detail::lanewise<detail::number_lanes>(a, b);           \
   }
 SINTER_OPERATOR(+, lane_add, lane_or)
 SINTER_OPERATOR(-, lane_sub, lane_xor)
@@ -138,10 +133,10 @@ SINTER_INLINE simd<T, L> operator/(simd<T, L> a, simd<T, L> b) {
   return divide(a, b);
 }
 
-#define SINTER_INTEGER_OPERATOR(op, lanes)                                               \
-  template <std::integral T, int L>                                                      \
-  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                     \
-    return detail::lanewise<detail::lanes>(a, b);                                        \
+#define SINTER_INTEGER_OPERATOR(op, lanes)                           \
+  template <std::integral T, int L>                                  \
+  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) { \
+    return detail::lanewise<detail::lanes>(a, b);                    \
   }
 SINTER_INTEGER_OPERATOR(&, lane_and)
 SINTER_INTEGER_OPERATOR(|, lane_or)
@@ -151,6 +146,16 @@ SINTER_INTEGER_OPERATOR(^, lane_xor)
 template <integer T, int L>
 SINTER_INLINE simd<T, L> operator~(simd<T, L> a) {
   return detail::lanewise<detail::lane_not>(a);
+}
+
+// a shifted by b, 0 <= b < bits of T; a right shift of signed lanes keeps the sign.
+template <integer T, int L>
+SINTER_INLINE simd<T, L> operator<<(simd<T, L> a, simd<T, L> b) {
+  return detail::lanewise<detail::lane_shift_left>(a, b);
+}
+template <integer T, int L>
+SINTER_INLINE simd<T, L> operator>>(simd<T, L> a, simd<T, L> b) {
+  return detail::lanewise<detail::lane_shift_right>(a, b);
 }
 
 // x shifted by the constant N; a right shift of signed lanes keeps the sign.
@@ -177,10 +182,10 @@ SINTER_INLINE simd<T, L> neg(simd<T, L> a) {
   return -a;
 }
 
-#define SINTER_COMPARISON(op, lanes)                                                     \
-  template <class T, int L>                                                              \
-  SINTER_INLINE mask<T, L> operator op(simd<T, L> a, simd<T, L> b) {                     \
-    return detail::compare<detail::lanes>(a, b);                                         \
+#define SINTER_COMPARISON(op, lanes)                                 \
+  template <class T, int L>                                          \
+  SINTER_INLINE mask<T, L> operator op(simd<T, L> a, simd<T, L> b) { \
+    return detail::compare<detail::lanes>(a, b);                     \
   }
 SINTER_COMPARISON(<, lane_lt)
 SINTER_COMPARISON(<=, lane_le)
@@ -191,14 +196,14 @@ SINTER_COMPARISON(!=, lane_ne)
 #undef SINTER_COMPARISON
 
 // A plain number on either side adopts the element type.
-#define SINTER_WITH_NUMBER(op)                                                           \
-  template <class T, int L, arithmetic C>                                                \
-  SINTER_INLINE auto operator op(simd<T, L> a, C b) {                                    \
-    return a op simd<T, L>(b);                                                           \
-  }                                                                                      \
-  template <class T, int L, arithmetic C>                                                \
-  SINTER_INLINE auto operator op(C a, simd<T, L> b) {                                    \
-    return simd<T, L>(a) op b;                                                           \
+#define SINTER_WITH_NUMBER(op)                        \
+  template <class T, int L, arithmetic C>             \
+  SINTER_INLINE auto operator op(simd<T, L> a, C b) { \
+    return a op simd<T, L>(b);                        \
+  }                                                   \
+  template <class T, int L, arithmetic C>             \
+  SINTER_INLINE auto operator op(C a, simd<T, L> b) { \
+    return simd<T, L>(a) op b;                        \
   }
 SINTER_WITH_NUMBER(+)
 SINTER_WITH_NUMBER(-)
@@ -211,40 +216,6 @@ SINTER_WITH_NUMBER(>=)
 SINTER_WITH_NUMBER(==)
 SINTER_WITH_NUMBER(!=)
 #undef SINTER_WITH_NUMBER
-
-template <class U, class T, int L>
-SINTER_INLINE simd<T, L> select(mask<U, L> m, simd<T, L> a, simd<T, L> b) {
-  const auto wide = detail::as_mask<T>(m);
-  return simd<T, L>(detail::map<detail::lane_select, typename simd<T, L>::registers>(wide.r, a.r, b.r));
-}
-template <class T, int L>
-SINTER_INLINE simd<T, L> select(simd<bool, L> m, simd<T, L> a, simd<T, L> b) {
-  return select(detail::as_mask<T>(m), a, b);
-}
-template <class U, class T, int L>
-SINTER_INLINE mask<T, L> select(mask<U, L> m, mask<T, L> a, mask<T, L> b) {
-  const auto wide = detail::as_mask<T>(m);
-  return mask<T, L>(detail::map<detail::lane_select, typename mask<T, L>::registers>(wide.r, a.r, b.r));
-}
-
-// The result is as wide as the first operand.
-#define SINTER_LOGICAL(word, lanes)                                                      \
-  template <lane_condition A, lane_condition B>                                          \
-  SINTER_INLINE mask_t<A> word(A a, B b) {                                               \
-    using T = detail::condition_element_t<A>;                                            \
-    return mask_t<A>(detail::map<detail::lanes, typename mask_t<A>::registers>(          \
-        detail::as_mask<T>(a).r, detail::as_mask<T>(b).r));                              \
-  }
-SINTER_LOGICAL(logical_and, lane_and)
-SINTER_LOGICAL(logical_or, lane_or)
-SINTER_LOGICAL(logical_xor, lane_xor)
-#undef SINTER_LOGICAL
-
-template <lane_condition A>
-SINTER_INLINE mask_t<A> logical_not(A a) {
-  using T = detail::condition_element_t<A>;
-  return mask_t<A>(detail::map<detail::lane_not, typename mask_t<A>::registers>(detail::as_mask<T>(a).r));
-}
 
 template <class T, int L>
 SINTER_INLINE mask<T, L> isnan(simd<T, L> x) {
@@ -355,13 +326,16 @@ SINTER_INLINE simd<T, L> rsqrt(simd<T, L> x) {
   return divide(simd<T, L>(1), sqrt(x));
 }
 
-#define SINTER_ROUND(word, lanes)                                                        \
-  template <class T, int L>                                                              \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                          \
-    if constexpr (real<T>)                                                               \
-      return detail::lanewise<detail::lanes>(x);                                         \
-    else                                                                                 \
-      return x;                                                                          \
+// A zero keeps its sign, which packet code for targets without a rounding instruction loses.
+#define SINTER_ROUND(word, lanes)                              \
+  template <class T, int L>                                    \
+  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                \
+    if constexpr (real<T> && detail::has_rounding_instruction) \
+      return detail::lanewise<detail::lanes>(x);               \
+    else if constexpr (real<T>)                                \
+      return copysign(detail::lanewise<detail::lanes>(x), x);  \
+    else                                                       \
+      return x;                                                \
   }
 SINTER_ROUND(floor, lane_floor)
 SINTER_ROUND(ceil, lane_ceil)
@@ -376,10 +350,10 @@ SINTER_INLINE simd<T, L> trunc(simd<T, L> x) {
     return x;
 }
 
-#define SINTER_NUMBER_SECOND(word)                                                       \
-  template <class T, int L, arithmetic C>                                                \
-  SINTER_INLINE simd<T, L> word(simd<T, L> a, C b) {                                     \
-    return word(a, simd<T, L>(b));                                                       \
+#define SINTER_NUMBER_SECOND(word)                   \
+  template <class T, int L, arithmetic C>            \
+  SINTER_INLINE simd<T, L> word(simd<T, L> a, C b) { \
+    return word(a, simd<T, L>(b));                   \
   }
 SINTER_NUMBER_SECOND(min)
 SINTER_NUMBER_SECOND(max)
@@ -417,16 +391,6 @@ SINTER_INLINE T hmin(simd<T, L> x) {
 template <class T, int L>
 SINTER_INLINE T hmax(simd<T, L> x) {
   return detail::reduce_pairwise([](auto a, auto b) { return math::max(a, b); }, x);
-}
-
-template <lane_condition A>
-SINTER_INLINE bool any(A a) {
-  const auto m = detail::as_mask<detail::condition_element_t<A>>(a);
-  return detail::any_bit(m.r);
-}
-template <lane_condition A>
-SINTER_INLINE bool all(A a) {
-  return !any(logical_not(a));
 }
 
 }  // namespace sinter::math

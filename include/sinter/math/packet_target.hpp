@@ -1,17 +1,24 @@
 // sinter/math/packet_target.hpp: the few lane functions that are one instruction on some targets.
 #pragma once
 
-#include "sinter/math/packet.hpp"
+#include "sinter/math/packet_registers.hpp"
 
 namespace sinter::math::detail {
 
+#ifdef EIGEN_VECTORIZE_SSE4_1
+inline constexpr bool has_rounding_instruction = true;
+#else
+inline constexpr bool has_rounding_instruction = false;
+#endif
+
 #ifdef EIGEN_VECTORIZE_AVX512
-// The zero-masking forms, with a full mask, are the same instructions; g++ 12 warns of the plain ones' undefined source.
-#define SINTER_AVX512(name, ps, pd)                                  \
-  SINTER_INLINE __m512 avx512_##name(__m512 a) { return ps; }        \
+// The zero-masking forms, with a full mask, are the same instructions; g++ 12 warns of the plain ones' undefined
+// source.
+#define SINTER_AVX512(name, ps, pd)                           \
+  SINTER_INLINE __m512 avx512_##name(__m512 a) { return ps; } \
   SINTER_INLINE __m512d avx512_##name(__m512d a) { return pd; }
-#define SINTER_AVX512_BINARY(name)                                                                               \
-  SINTER_INLINE __m512 avx512_##name(__m512 a, __m512 b) { return _mm512_maskz_##name##_ps(0xffff, a, b); }     \
+#define SINTER_AVX512_BINARY(name)                                                                          \
+  SINTER_INLINE __m512 avx512_##name(__m512 a, __m512 b) { return _mm512_maskz_##name##_ps(0xffff, a, b); } \
   SINTER_INLINE __m512d avx512_##name(__m512d a, __m512d b) { return _mm512_maskz_##name##_pd(0xff, a, b); }
 SINTER_AVX512(sqrt, _mm512_maskz_sqrt_ps(0xffff, a), _mm512_maskz_sqrt_pd(0xff, a))
 SINTER_AVX512(round, _mm512_maskz_roundscale_ps(0xffff, a, 8), _mm512_maskz_roundscale_pd(0xff, a, 8))
@@ -41,19 +48,19 @@ SINTER_INLINE constexpr bool fills_avx512() {
 #define SINTER_IF_AVX512(call)
 #endif
 
-#define SINTER_LANE_ROUND(name, eigen, word, avx512)                            \
-  struct name {                                                                 \
-    template <class T, int L>                                                   \
-    SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a) {          \
-      SINTER_IF_AVX512(avx512(a))                                               \
-      if constexpr (has_eigen_packet<T, L>) {                                   \
-        return Eigen::internal::eigen<vector_t<T, L>>(a);                       \
-      } else {                                                                  \
-        vector_t<T, L> result = a;                                              \
-        for (int i = 0; i < L; ++i) result[i] = math::word(T(a[i]));            \
-        return result;                                                          \
-      }                                                                         \
-    }                                                                           \
+#define SINTER_LANE_ROUND(name, eigen, word, avx512)                   \
+  struct name {                                                        \
+    template <class T, int L>                                          \
+    SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a) { \
+      SINTER_IF_AVX512(avx512(a))                                      \
+      if constexpr (has_eigen_packet<T, L>) {                          \
+        return Eigen::internal::eigen<vector_t<T, L>>(a);              \
+      } else {                                                         \
+        vector_t<T, L> result = a;                                     \
+        for (int i = 0; i < L; ++i) result[i] = math::word(T(a[i]));   \
+        return result;                                                 \
+      }                                                                \
+    }                                                                  \
   };
 SINTER_LANE_ROUND(lane_floor, pfloor, floor, avx512_floor)
 SINTER_LANE_ROUND(lane_ceil, pceil, ceil, avx512_ceil)

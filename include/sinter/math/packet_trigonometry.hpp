@@ -1,8 +1,8 @@
 // sinter/math/packet_trigonometry.hpp: sine, cosine and tangent of simd.
 #pragma once
 
-#include "sinter/math/packet.hpp"
 #include "sinter/math/packet_functions.hpp"
+#include "sinter/math/packet_masks.hpp"
 #include "sinter/math/packet_operators.hpp"
 
 namespace sinter::math {
@@ -16,7 +16,7 @@ struct quarter_turns {
   floats<L> r;
 };
 
-// Beyond, words go lane by lane.
+// Beyond it, and for NaN, the scalar word answers.
 inline constexpr float trigonometric_limit = 1e6f;
 
 // In double: pi/2 = high + low with high of 33 bits, so that q high is exact for |q| < 2^20.
@@ -41,7 +41,8 @@ SINTER_INLINE floats<L> sin_small(floats<L> r) {
 template <int L>
 SINTER_INLINE floats<L> cos_small(floats<L> r) {
   const auto z = r * r;
-  return fma(polynomial(z, 0x1.55554ap-5, -0x1.6c0c28p-10, 0x1.99e86ap-16), z * z, fma(z, floats<L>(-0.5f), floats<L>(1.f)));
+  return fma(polynomial(z, 0x1.55554ap-5, -0x1.6c0c28p-10, 0x1.99e86ap-16), z * z,
+             fma(z, floats<L>(-0.5f), floats<L>(1.f)));
 }
 
 // sin(q pi/2 + r).
@@ -60,16 +61,19 @@ SINTER_INLINE floats<L> tan_of(ints<L> q, floats<L> r) {
 
 }  // namespace detail
 
-#define SINTER_TRIGONOMETRIC(word, formula)                                   \
-  template <class T, int L>                                                   \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                               \
-    if constexpr (std::is_same_v<T, float>) {                                 \
-      if (all(abs(x) <= detail::trigonometric_limit)) {                       \
-        const auto [q, r] = detail::reduce_by_quarter_turn(x);                \
-        return formula;                                                       \
-      }                                                                       \
-    }                                                                         \
-    return detail::each_lane<T, L>([](T a) { return math::word(a); }, x);     \
+// Lanes out of range are replaced one by one, so that a result never depends on the other lanes.
+#define SINTER_TRIGONOMETRIC(word, formula)                                                             \
+  template <class T, int L>                                                                             \
+  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                                         \
+    const auto by_lane = [&] { return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); }; \
+    if constexpr (std::is_same_v<T, float>) {                                                           \
+      const auto beyond = logical_not(abs(x) <= detail::trigonometric_limit);                           \
+      const auto [q, r] = detail::reduce_by_quarter_turn(select(beyond, simd<T, L>(0), x));             \
+      const auto result = formula;                                                                      \
+      return any(beyond) ? select(beyond, by_lane(), result) : result;                                  \
+    } else {                                                                                            \
+      return by_lane();                                                                                 \
+    }                                                                                                   \
   }
 SINTER_TRIGONOMETRIC(sin, detail::sin_of(q, r))
 SINTER_TRIGONOMETRIC(cos, detail::sin_of(q + std::int32_t(1), r))

@@ -8,10 +8,10 @@
 
 namespace sinter::math {
 
-#define SINTER_STD_REAL(word)   \
-  template <real T>             \
-  SINTER_WORD T word(T x) {     \
-    return std::word(x);        \
+#define SINTER_STD_REAL(word) \
+  template <real T>           \
+  SINTER_WORD T word(T x) {   \
+    return std::word(x);      \
   }
 SINTER_STD_REAL(exp)
 SINTER_STD_REAL(exp2)
@@ -131,8 +131,10 @@ template <arithmetic T>
 SINTER_WORD T sign(T x) {
   if constexpr (real<T>)
     return x != x ? x : static_cast<T>((x > T(0)) - (x < T(0)));
-  else
+  else if constexpr (std::is_signed_v<T>)
     return static_cast<T>((x > T(0)) - (x < T(0)));
+  else
+    return static_cast<T>(x != T(0));
 }
 
 template <arithmetic T>
@@ -216,6 +218,22 @@ SINTER_WORD T pow(T a, T b) {
   }
 }
 
+// The magnitude of x with the sign of s.
+template <real T>
+SINTER_WORD T copysign(T x, T s) {
+  return std::copysign(x, s);
+}
+
+// a shifted by the constant N; a right shift of a signed number keeps the sign.
+template <int N, integer T>
+SINTER_WORD T shift_left(T a) {
+  return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << N);
+}
+template <int N, integer T>
+SINTER_WORD T shift_right(T a) {
+  return static_cast<T>(a >> N);
+}
+
 template <arithmetic T>
 SINTER_WORD T select(bool m, T a, T b) {
   return m ? a : b;
@@ -256,10 +274,7 @@ SINTER_WORD To cast(From x) {
 }
 
 template <class To, arithmetic From>
-  requires(sizeof(To) == sizeof(From))
-SINTER_WORD To bit_cast(From x) {
-  return __builtin_bit_cast(To, x);
-}
+requires(sizeof(To) == sizeof(From)) SINTER_WORD To bit_cast(From x) { return __builtin_bit_cast(To, x); }
 
 template <arithmetic T>
 SINTER_WORD T hsum(T x) {
@@ -279,12 +294,9 @@ SINTER_WORD T hmax(T x) {
 }
 
 // A plain number of another type may stand second.
-#define SINTER_LITERAL_SECOND(word)             \
-  template <arithmetic T, arithmetic C>         \
-    requires(!std::is_same_v<T, C>)             \
-  SINTER_WORD T word(T a, C b) {                \
-    return math::word(a, static_cast<T>(b));    \
-  }
+#define SINTER_LITERAL_SECOND(word)     \
+  template <arithmetic T, arithmetic C> \
+  requires(!std::is_same_v<T, C>) SINTER_WORD T word(T a, C b) { return math::word(a, static_cast<T>(b)); }
 SINTER_LITERAL_SECOND(min)
 SINTER_LITERAL_SECOND(max)
 SINTER_LITERAL_SECOND(pow)

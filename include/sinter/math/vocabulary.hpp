@@ -11,11 +11,12 @@
 // declared here, so that a qualified call `math::exp(x)` in an op's header resolves for all kinds whether or not
 // math/packet.hpp comes before it.
 //
-//   operators     unary -, + - * /, < <= > >= == != (giving mask_t<V>), and for integers ~ & | ^ << >>
+//   operators     unary -, + - * /, < <= > >= == != (giving mask_t<V>), and for integers ~ & | ^
 //   arithmetic    abs neg min max sign fma divide fmod remainder reciprocal
 //   exponentials  exp exp2 expm1 log log2 log10 log1p pow sqrt rsqrt cbrt
 //   trigonometry  sin cos tan asin acos atan sinh cosh tanh
 //   error         erf erfc
+//   bits          copysign, and for integers shift_left<N> shift_right<N>
 //   rounding      floor ceil round trunc
 //   classes       isnan isinf isfinite
 //   masks         select logical_and logical_or logical_xor logical_not any all
@@ -24,11 +25,11 @@
 //
 // Semantics shared by all kinds: min and max propagate NaN (NumPy's minimum, maximum); round is half to even; fmod has
 // the sign of the dividend (C), remainder that of the divisor (Python); sign(NaN) is NaN and sign(-0.0) is 0; fma is
-// fused where the target has the instruction. `divide` never traps: an integer divided by zero is 0, and so are its fmod
-// and remainder; simd's operator / does the same, the operator / of an integer *scalar* is the language's own, so ops
-// over integers say `divide`. cast truncates toward zero, clamps to the range of an integer target, maps NaN to 0, and
-// to bool means v != 0. A plain number may stand second in min, max, pow, divide, fmod and remainder, and on either side
-// of an operator: it adopts the element type.
+// fused where the target has the instruction. `divide` never traps: an integer divided by zero is 0, and so are its
+// fmod and remainder; simd's operator / does the same, the operator / of an integer *scalar* is the language's own, so
+// ops over integers say `divide`. cast truncates toward zero, clamps to the range of an integer target, maps NaN to 0,
+// and to bool means v != 0. A plain number may stand second in min, max, pow, divide, fmod and remainder, and on either
+// side of an operator: it adopts the element type.
 namespace sinter::math {
 
 template <class T>
@@ -90,19 +91,19 @@ SINTER_WORD V constant(C c) {
   return V(static_cast<element_t<V>>(c));
 }
 
-#define SINTER_UNARY(word)   \
+#define SINTER_UNARY(word)  \
   template <class T, int L> \
   SINTER_INLINE simd<T, L> word(simd<T, L> x);
-#define SINTER_BINARY(word)                                \
-  template <class T, int L>                                \
+#define SINTER_BINARY(word)                                  \
+  template <class T, int L>                                  \
   SINTER_INLINE simd<T, L> word(simd<T, L> a, simd<T, L> b); \
-  template <class T, int L, arithmetic C>                  \
+  template <class T, int L, arithmetic C>                    \
   SINTER_INLINE simd<T, L> word(simd<T, L> a, C b);
 #define SINTER_CLASSIFY(word) \
-  template <class T, int L>  \
+  template <class T, int L>   \
   SINTER_INLINE mask<T, L> word(simd<T, L> x);
 #define SINTER_HORIZONTAL(word) \
-  template <class T, int L>    \
+  template <class T, int L>     \
   SINTER_INLINE T word(simd<T, L> x);
 
 SINTER_UNARY(abs)
@@ -155,6 +156,13 @@ SINTER_HORIZONTAL(hmax)
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> fma(simd<T, L> a, simd<T, L> b, simd<T, L> c);
+
+template <real T, int L>
+SINTER_INLINE simd<T, L> copysign(simd<T, L> x, simd<T, L> s);
+template <int N, integer T, int L>
+SINTER_INLINE simd<T, L> shift_left(simd<T, L> a);
+template <int N, integer T, int L>
+SINTER_INLINE simd<T, L> shift_right(simd<T, L> a);
 
 template <class U, class T, int L>
 SINTER_INLINE simd<T, L> select(mask<U, L> m, simd<T, L> a, simd<T, L> b);

@@ -8,15 +8,17 @@ namespace ops {
 
 struct divide_op : number_op {
   static constexpr const char* name = "divide";
-  static constexpr unsigned grad_uses[] = {uses::second, uses::second | uses::result};
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::second | uses::result};
   template <class V>
   SINTER_WORD static V apply(V a, V b) {
     return math::divide(a, b);
   }
   template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad([[maybe_unused]] const G& g, [[maybe_unused]] const A& a, [[maybe_unused]] const B& b, [[maybe_unused]] const Y& y) {
-    if constexpr (I == 0) return g / b;
-    else return -(g * y / b);
+  SINTER_WORD static auto grad(const G& g, const A&, const B& b, const Y& y) {
+    if constexpr (I == 0)
+      return g / b;
+    else
+      return -(g * y / b);
   }
 };
 

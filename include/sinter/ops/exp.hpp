@@ -8,13 +8,13 @@ namespace ops {
 
 struct exp_op : real_op {
   static constexpr const char* name = "exp";
-  static constexpr unsigned grad_uses[] = {uses::result};
+  static constexpr unsigned grad_uses[1] = {uses::result};
   template <class V>
   SINTER_WORD static V apply(V x) {
     return math::exp(x);
   }
   template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, [[maybe_unused]] const X& x, [[maybe_unused]] const Y& y) {
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
     return g * y;
   }
 };

@@ -8,7 +8,7 @@ namespace ops {
 
 struct negate_op : number_op {
   static constexpr const char* name = "negate";
-  static constexpr unsigned grad_uses[] = {uses::nothing};
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
   template <class V>
   SINTER_WORD static V apply(V x) {
     return math::neg(x);
@@ -21,7 +21,9 @@ struct negate_op : number_op {
 
 }  // namespace ops
 
-/// -x, elementwise. Derivative: -g.
+/// -x, elementwise. Derivative: -g. Integers wrap around.
+///
+///     tensor y = -x;
 SINTER_UNARY_FUNCTION(operator-, ops::negate_op)
 
 }  // namespace sinter

@@ -8,9 +8,9 @@ namespace ops {
 
 struct not_equal_op : predicate_op {
   static constexpr const char* name = "not_equal";
-  template <class V>
-  SINTER_WORD static auto apply(V a, V b) {
-    return a != b;
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) != plain(b);
   }
 };
 

@@ -1,10 +1,20 @@
-// sinter/ops/op.hpp: what an op inherits: the element types it accepts and the type of its result.
+// sinter/ops/op.hpp: what an op is made of: the element types it accepts, and the helpers its formulas are written
+// with.
 #pragma once
 
-#include "sinter/expr/node.hpp"
 #include "sinter/expr/kernel.hpp"
+#include "sinter/expr/node.hpp"
 #include "sinter/math/scalar.hpp"
 
+// An op is a struct with
+//   name                          as error messages and the op table call it
+//   accepts<T>, result<T...>      usually from one of the bases below
+//   apply(v...)                   the formula, for any kind of value: words of math/vocabulary.hpp and operators only
+//   grad_uses[I]                  what the derivative to operand I reads: uses::first, uses::second, uses::result, ...
+//   grad<I>(g, v..., y)           that derivative times g. Its arguments are values, or expressions (for derivatives of
+//                                 derivatives), so it is written in operators, literals and unqualified words; what
+//                                 grad_uses does not name is a placeholder and may not be used
+// docs/adding-an-op.md goes through an example.
 namespace sinter::ops {
 
 // In derivatives an unqualified `exp(x)` finds the word for values and, by argument, the function for expressions.
@@ -22,6 +32,14 @@ struct real_op {
 struct number_op {
   template <class T>
   static constexpr bool accepts = !std::is_same_v<T, bool>;
+  template <class T, class...>
+  using result = T;
+};
+
+/// Integers; the result has the operands' type.
+struct integer_op {
+  template <class T>
+  static constexpr bool accepts = integer_element<T>;
   template <class T, class...>
   using result = T;
 };
@@ -45,8 +63,55 @@ struct logical_op {
 /// A zero of G's kind, for derivatives that vanish.
 template <class G>
 SINTER_WORD auto zero_of(const G& g) {
-  if constexpr (expression<G>) return g * 0;
-  else return math::constant<G>(0);
+  if constexpr (expression<G>)
+    return g * 0;
+  else
+    return math::constant<G>(0);
+}
+
+/// The number c with the element type of `like`, for derivatives: `g * number(g, 0.5)`.
+template <class G>
+SINTER_WORD auto number([[maybe_unused]] const G& like, double c) {
+  if constexpr (expression<G>)
+    return static_cast<element_of<G>>(c);
+  else
+    return math::constant<G>(c);
+}
+
+/// Another op inside a derivative: `call<sigmoid_op>(x)`.
+template <class Op, class... A>
+SINTER_WORD auto call(const A&... a) {
+  if constexpr ((expression<A> && ...))
+    return sinter::detail::make_map(Op{}, a...);
+  else
+    return Op{}.apply(a...);
+}
+
+namespace detail {
+
+template <class V>
+inline constexpr bool is_mask = false;
+template <class T, int L>
+inline constexpr bool is_mask<math::mask<T, L>> = true;
+
+}  // namespace detail
+
+/// A value as its element type; comparisons give masks, whose lanes are as wide as what was compared.
+template <class V>
+SINTER_WORD auto plain(V v) {
+  if constexpr (detail::is_mask<V>)
+    return math::cast<bool>(v);
+  else
+    return v;
+}
+
+/// Integer scalars as the unsigned type in which overflow is defined to wrap around, as it does in vectors.
+template <class V>
+SINTER_WORD auto wrapping(V v) {
+  if constexpr (math::integer<V>)
+    return static_cast<math::detail::wrapping_t<V>>(v);
+  else
+    return v;
 }
 
 }  // namespace sinter::ops

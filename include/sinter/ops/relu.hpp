@@ -8,13 +8,13 @@ namespace ops {
 
 struct relu_op : number_op {
   static constexpr const char* name = "relu";
-  static constexpr unsigned grad_uses[] = {uses::result};
+  static constexpr unsigned grad_uses[1] = {uses::result};
   template <class V>
   SINTER_WORD static V apply(V x) {
     return math::max(x, math::constant<V>(0));
   }
   template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, [[maybe_unused]] const X& x, [[maybe_unused]] const Y& y) {
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
     return select(y > 0, g, zero_of(g));
   }
 };
@@ -22,6 +22,7 @@ struct relu_op : number_op {
 }  // namespace ops
 
 /// max(x, 0), elementwise; NaN stays NaN. Derivative: g where y > 0, otherwise 0.
+/// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
 ///
 ///     tensor y = relu(x);
 SINTER_UNARY_FUNCTION(relu, ops::relu_op)

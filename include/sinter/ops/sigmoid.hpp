@@ -8,14 +8,14 @@ namespace ops {
 
 struct sigmoid_op : real_op {
   static constexpr const char* name = "sigmoid";
-  static constexpr unsigned grad_uses[] = {uses::result};
+  static constexpr unsigned grad_uses[1] = {uses::result};
   template <class V>
   SINTER_WORD static V apply(V x) {
     const V e = math::exp(math::neg(math::abs(x)));  // at most 1: no overflow on either side
     return math::select(x < math::constant<V>(0), e, math::constant<V>(1)) / (1 + e);
   }
   template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, [[maybe_unused]] const X& x, [[maybe_unused]] const Y& y) {
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
     return g * y * (1 - y);
   }
 };

@@ -18,60 +18,113 @@ struct tile_shape {
   static constexpr int max_columns = max_packets * lanes;
 };
 
-/// What the product needs after a tile: the next tile of C, and a column strip of B, one row per `b_step` elements.
-template <class T>
-struct upcoming {
-  const T* c;
-  const T* b;
-  index_t b_step;
-};
-
-/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns).
+/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns). A kernel
+/// that packs reads B with rows `b_step` elements apart and leaves the packed form in `b_packed`.
 ///
-/// What comes next is fetched a row every few steps of k: all at once it would fill the cache's miss buffers, and the
-/// loads of A and B would wait behind it.
-template <class T, int Rows, int Packets>
-void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, upcoming<T> next) {
+/// The tile of C, and then `a_next`, which the caller reads after this tile, are fetched a little every few steps of k:
+/// all at once they would fill the cache's miss buffers, and the loads of A and B would wait behind them.
+/// The accumulators are a pack of indices and not loops, so that every compiler keeps them in registers at -O2.
+template <class T, int Rows, int Packets, bool Packing, int... I>
+void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
+                     index_t b_step, T* b_packed,
+                     std::integer_sequence<int, I...>) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = 4;
+  constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = 4, rows_ahead = PFA;
   packet sum[Rows * Packets];
-  [&]<int... I>(std::integer_sequence<int, I...>) {
-    ((sum[I] = ei::pset1<packet>(T(0))), ...);
-    const T* fetched = next.c;
-    index_t step = ldc;
-    for (index_t k = 0, fetches = 1; k < k_count; ++fetches) {
-      __builtin_prefetch(fetched, 1);
-      __builtin_prefetch(fetched + (Packets - 1) * lanes, 1);
-      fetched += step;
-      if (fetches == Rows) {
-        fetched = next.b;
-        step = next.b_step;
-      }
-      const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
-      for (; k < end; ++k) {
-        packet right[Packets];
-        for (int p = 0; p < Packets; ++p) right[p] = ei::pload<packet>(b + p * lanes);
-        ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets]), right[I % Packets], sum[I])), ...);
-        a += Rows;
-        b += Packets * lanes;
-      }
+  ((sum[I] = ei::pset1<packet>(T(0))), ...);
+  const T* fetched = c;
+  index_t step = ldc, fetches = 0;
+  for (index_t k = 0; k < k_count;) {
+    __builtin_prefetch(fetched, 1);
+    __builtin_prefetch(fetched + (Packets - 1) * lanes, 1);
+    fetched += step;
+    if (++fetches == Rows) {
+      fetched = a_next;
+      step = 2 * lanes;
     }
-    if (add) ((sum[I] = ei::padd(ei::ploadu<packet>(c + I / Packets * ldc + I % Packets * lanes), sum[I])), ...);
-    (ei::pstoreu(c + I / Packets * ldc + I % Packets * lanes, sum[I]), ...);
-  }(std::make_integer_sequence<int, Rows * Packets>{});
+    const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
+    for (; k < end; ++k) {
+      packet right[Packets];
+      for (int p = 0; p < Packets; ++p) {
+        if constexpr (Packing) {
+          right[p] = ei::ploadu<packet>(b + p * lanes);
+          ei::pstore(b_packed + p * lanes, right[p]);
+          __builtin_prefetch(b + p * lanes + (k + rows_ahead < k_count ? rows_ahead * b_step : 0), 0, PFH);
+        } else {
+          right[p] = ei::pload<packet>(b + p * lanes);
+        }
+      }
+      ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets]), right[I % Packets], sum[I])), ...);
+      a += Rows;
+      b += Packing ? b_step : Packets * lanes;
+      if constexpr (Packing) b_packed += Packets * lanes;
+    }
+  }
+  // c moves to the next row after the last packet of one: few registers are left for addresses.
+  if (add)
+    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
+      c += I % Packets == Packets - 1 ? ldc : 0),
+     ...);
+  else
+    ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+}
+
+template <class T, int Rows, int Packets, bool Packing>
+void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
+                     index_t b_step, T* b_packed) {
+  accumulate_tile<T, Rows, Packets, Packing>(k_count, a, b, c, ldc, add, a_next, b_step, b_packed,
+                                             std::make_integer_sequence<int, Rows * Packets>{});
 }
 
 template <class T>
-using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, upcoming<T> next);
+using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add,
+                               const T* a_next, index_t b_step, T* b_packed);
 
-/// The kernel for a tile of an even number of rows, and of one packet or two.
+/// The kernels for tiles of an even number of rows.
 template <class T>
-tile_function<T> kernel_for(int rows, int packets) {
-  return []<int... I>(int index, std::integer_sequence<int, I...>) {
-    static constexpr tile_function<T> table[] = {&compute_tile<T, 2 * (I / 2) + 2, I % 2 + 1>...};
+struct tile_functions {
+  tile_function<T> narrow, wide, wide_packing;
+};
+
+template <class T>
+const tile_functions<T>& kernels_for(index_t rows) {
+  return []<int... I>(index_t index, std::integer_sequence<int, I...>) -> const tile_functions<T>& {
+    static constexpr tile_functions<T> table[] = {
+        {&compute_tile<T, 2 * I + 2, 1, false>, &compute_tile<T, 2 * I + 2, 2, false>, &compute_tile<T, 2 * I + 2, 2, true>}...};
     return table[index];
-  }(rows - 2 + packets - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows>{});
+  }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
+}
+
+inline constexpr int rows_in_place = 8;
+
+/// out(8, Packets * lanes) = A(8, k) B(k, Packets * lanes): eight rows of A, each contiguous, read where they are.
+template <class T, int Packets, int... I>
+void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out,
+                              std::integer_sequence<int, I...>) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr int lanes = tile_shape<T>::lanes;
+  packet sum[rows_in_place * Packets];
+  const T *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
+  const T *r4 = rows[4], *r5 = rows[5], *r6 = rows[6], *r7 = rows[7];
+    ((sum[I] = ei::pset1<packet>(T(0))), ...);
+    for (index_t k = 0; k < k_count; ++k) {
+      packet right[Packets];
+      for (int p = 0; p < Packets; ++p) right[p] = ei::pload<packet>(b + p * lanes);
+      const packet left[] = {ei::pset1<packet>(r0[k]), ei::pset1<packet>(r1[k]), ei::pset1<packet>(r2[k]),
+                             ei::pset1<packet>(r3[k]), ei::pset1<packet>(r4[k]), ei::pset1<packet>(r5[k]),
+                             ei::pset1<packet>(r6[k]), ei::pset1<packet>(r7[k])};
+      ((sum[I] = ei::pmadd(left[I / Packets], right[I % Packets], sum[I])), ...);
+      b += Packets * lanes;
+    }
+    (ei::pstore(out + I * lanes, sum[I]), ...);
+}
+
+template <class T, int Packets>
+void compute_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out) {
+  accumulate_rows_in_place<T, Packets>(k_count, rows, b, out,
+                                       std::make_integer_sequence<int, rows_in_place * Packets>{});
 }
 
 }  // namespace sinter::cpu_impl::detail

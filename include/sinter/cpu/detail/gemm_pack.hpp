@@ -9,7 +9,7 @@ namespace sinter::cpu_impl::detail {
 
 /// A strip: `lines` rows of A, or columns of B, each with an element per step of k.
 template <class T>
-struct strip {
+struct strip_source {
   const T* data;
   index_t line_stride, k_stride;
   int lines;
@@ -19,7 +19,7 @@ struct strip {
 // an order in which whatever spills over the width of one k is overwritten by its owner later; so dst needs room for a
 // packet more.
 template <class T>
-void pack_across(T* dst, int width, strip<T> s, index_t k_count) {
+void pack_across(T* dst, int width, strip_source<T> s, index_t k_count) {
   namespace ei = Eigen::internal;
   using packet = typename ei::packet_traits<T>::type;
   constexpr int lanes = ei::unpacket_traits<packet>::size;
@@ -32,7 +32,6 @@ void pack_across(T* dst, int width, strip<T> s, index_t k_count) {
       if (line + lanes <= s.lines) {
         for (int i = 0; i < lanes; ++i) {
           block.packet[i] = ei::ploadu<packet>(source + i * s.line_stride);
-          __builtin_prefetch(source + i * s.line_stride + 8 * lanes);
         }
       } else {
         for (int i = 0; i < lanes; ++i)
@@ -50,7 +49,7 @@ void pack_across(T* dst, int width, strip<T> s, index_t k_count) {
 // The same for lines that lie side by side. `readable` lines exist from the strip's first on, though only s.lines
 // belong to it.
 template <class T>
-void pack_along(T* dst, int width, strip<T> s, index_t k_count, index_t readable) {
+void pack_along(T* dst, int width, strip_source<T> s, index_t k_count, index_t readable) {
   namespace ei = Eigen::internal;
   using packet = typename ei::packet_traits<T>::type;
   constexpr int lanes = ei::unpacket_traits<packet>::size;
@@ -67,7 +66,7 @@ void pack_along(T* dst, int width, strip<T> s, index_t k_count, index_t readable
 }
 
 template <class T>
-void pack_strip(T* dst, int width, strip<T> s, index_t k_count, index_t readable) {
+void pack_strip(T* dst, int width, strip_source<T> s, index_t k_count, index_t readable) {
   if (s.k_stride == 1) return pack_across(dst, width, s, k_count);
   if (s.line_stride == 1) return pack_along(dst, width, s, k_count, readable);
   for (index_t k = 0; k < k_count; ++k)

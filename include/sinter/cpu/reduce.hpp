@@ -1,0 +1,215 @@
+// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
+//
+// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
+// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes out in
+// double.
+#pragma once
+
+#include "sinter/cpu/machine.hpp"
+#include "sinter/expr/reducer.hpp"
+
+namespace sinter::cpu_impl {
+
+/// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
+template <class T>
+class producer {
+ public:
+  static constexpr index_t run = 4096;
+
+  producer(loop& l, bool is_leaf) : p_(l) {
+    if (is_leaf) {
+      index_t step = 1;
+      bool dense = true;
+      for (int d = p_.shape().rank - 1; d >= 0; --d) {
+        dense = dense && p_.shape().in[0].strides[d] == step;
+        step *= p_.shape().shape[d];
+      }
+      if (dense) direct_ = reinterpret_cast<const T*>(p_.shape().in[0].data);
+    }
+  }
+
+  /// Values [begin, begin + n); `buffer` holds n of them.
+  const T* get(index_t begin, index_t n, T* buffer) const {
+    if (direct_ != nullptr) return direct_ + begin;
+    char* const base[1] = {reinterpret_cast<char*>(buffer)};
+    const bool add[1] = {false};
+    p_.run(begin, begin + n, base, add, true);
+    return buffer;
+  }
+  bool direct() const { return direct_ != nullptr; }
+
+ private:
+  prepared_loop p_;
+  const T* direct_ = nullptr;
+};
+
+/// Folds a contiguous run: in vectors where the reducer is an associative word, value by value otherwise.
+template <class R, class T>
+typename R::state fold(const T* x, index_t n, index_t first) {
+  typename R::state s = R::identity();
+  index_t i = 0;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    constexpr index_t step = 4 * lanes;
+    constexpr index_t block = 16 * step;
+    while (n - i >= step) {
+      const index_t end = n - i < block ? n - step : i + block - step;
+      V a = V::load(x + i), b = V::load(x + i + lanes), c = V::load(x + i + 2 * lanes), d = V::load(x + i + 3 * lanes);
+      for (i += step; i <= end; i += step) {
+        a = R::combine(a, V::load(x + i));
+        b = R::combine(b, V::load(x + i + lanes));
+        c = R::combine(c, V::load(x + i + 2 * lanes));
+        d = R::combine(d, V::load(x + i + 3 * lanes));
+      }
+      s = R::merge(s, R::of(R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)))));
+    }
+  } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
+    return R::template fold_run<vector<T>>(x, n, first, lanes);
+  }
+  for (; i < n; ++i) R::push(s, x[i], first + i);
+  return s;
+}
+
+struct reduction_shape {
+  index_t outer = 1;    ///< kept axes before the reduced ones
+  index_t reduced = 1;  ///< reduced axes, as one
+  index_t inner = 1;    ///< kept axes after the reduced ones
+};
+
+/// Reorders the axes of l to (kept, reduced) when the last axis is reduced, else to (kept, reduced, kept).
+inline reduction_shape order_axes(loop& l, const bool* reduced) {
+  int order[max_rank];
+  int n = 0;
+  int last = l.rank - 1;
+  while (last >= 0 && l.shape[last] == 1) --last;
+  int tail = l.rank;  // axes from here on are kept and stay last
+  if (last >= 0 && !reduced[last]) {
+    tail = last + 1;
+    while (tail > 0 && !reduced[tail - 1]) --tail;
+  }
+  reduction_shape s;
+  for (int d = 0; d < tail; ++d)
+    if (!reduced[d]) order[n++] = d, s.outer *= l.shape[d];
+  for (int d = 0; d < tail; ++d)
+    if (reduced[d]) order[n++] = d, s.reduced *= l.shape[d];
+  for (int d = tail; d < l.rank; ++d) {
+    order[n++] = d;
+    if (reduced[d]) s.reduced *= l.shape[d];
+    else s.inner *= l.shape[d];
+  }
+  index_t shape[max_rank];
+  for (int d = 0; d < l.rank; ++d) shape[d] = l.shape[order[d]];
+  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape[d];
+  for (int i = 0; i < l.inputs; ++i) {
+    index_t strides[max_rank];
+    for (int d = 0; d < l.rank; ++d) strides[d] = l.in[i].strides[order[d]];
+    for (int d = 0; d < l.rank; ++d) l.in[i].strides[d] = strides[d];
+  }
+  return s;
+}
+
+/// Calls done(begin, end) when results [begin, end) are in place.
+template <class R, class T, class Out, class Done>
+void reduce_rows(const producer<T>& p, const reduction_shape& s, Out* out, thread_pool& pool, const Done& done) {
+  constexpr index_t run = producer<T>::run;
+  constexpr index_t piece = 65536;
+  using state = typename R::state;
+  const auto fold_range = [&](index_t row, index_t begin, index_t end) {
+    alignas(64) T buffer[run];
+    state total = R::identity();
+    for (index_t i = begin; i < end; i += run) {
+      const index_t n = end - i < run ? end - i : run;
+      total = R::merge(total, fold<R>(p.get(row * s.reduced + i, n, buffer), n, i));
+    }
+    return total;
+  };
+  if (s.reduced > piece) {
+    const index_t pieces = (s.reduced + piece - 1) / piece;
+    detail::temporary_array<state> partial(s.outer * pieces);
+    pool.parallel_for(s.outer * pieces, [&](index_t t) {
+      const index_t begin = t % pieces * piece;
+      partial[t] = fold_range(t / pieces, begin, begin + piece < s.reduced ? begin + piece : s.reduced);
+    });
+    for (index_t row = 0; row < s.outer; ++row) {
+      state total = R::identity();
+      for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
+      out[row] = R::finish(total);
+    }
+    done(index_t{0}, s.outer);
+    return;
+  }
+  const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
+  pool.parallel_for((s.outer + rows - 1) / rows, [&](index_t t) {
+    const index_t begin = t * rows;
+    const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
+    if (s.reduced <= run / 2) {
+      // Short rows are produced several at a time.
+      alignas(64) T buffer[run];
+      const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
+      for (index_t row = begin; row < end; row += together) {
+        const index_t n = end - row < together ? end - row : together;
+        const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
+        for (index_t i = 0; i < n; ++i) out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
+      }
+    } else {
+      for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
+    }
+    done(begin, end);
+  });
+}
+
+template <class R, class T, class Out, class Done>
+void reduce_columns(const producer<T>& p, const reduction_shape& s, Out* out, thread_pool& pool, const Done& done) {
+  using state = typename R::state;
+  constexpr index_t width = 512;
+  const index_t blocks = (s.inner + width - 1) / width;
+  // Rows are cut in pieces where there are too few columns to share; their states merge in order.
+  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
+  if (pieces > 64) pieces = 64;
+  if (pieces > s.reduced) pieces = s.reduced;
+  if (pieces < 1) pieces = 1;
+  const index_t rows = (s.reduced + pieces - 1) / pieces;
+  detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
+  pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {
+    const index_t piece = t % pieces;
+    const index_t block = t / pieces % blocks;
+    const index_t outer = t / pieces / blocks;
+    const index_t column = block * width;
+    const index_t n = s.inner - column < width ? s.inner - column : width;
+    alignas(64) T buffer[width];
+    state total[width];
+    for (index_t i = 0; i < n; ++i) total[i] = R::identity();
+    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
+    for (index_t row = piece * rows; row < end; ++row) {
+      const T* x = p.get((outer * s.reduced + row) * s.inner + column, n, buffer);
+      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
+    }
+    const index_t at = outer * s.inner + column;
+    if (pieces == 1) {
+      for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
+      done(at, at + n);
+    } else {
+      for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
+    }
+  });
+  if (pieces == 1) return;
+  const index_t n = s.outer * s.inner;
+  for (index_t i = 0; i < n; ++i) {
+    state total = R::identity();
+    for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
+    out[i] = R::finish(total);
+  }
+  done(index_t{0}, n);
+}
+
+/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
+template <class R, class T, class Out, class Done>
+void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
+  const reduction_shape s = order_axes(l, reduced);
+  if (s.outer * s.inner == 0) return;
+  const producer<T> p(l, is_leaf);
+  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
+  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
+}
+
+}  // namespace sinter::cpu_impl

@@ -1,0 +1,175 @@
+// sinter/expr/fuse.hpp: several assignments in one pass over memory.
+#pragma once
+
+#include "sinter/expr/evaluate.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+namespace kernel {
+
+/// Several results per element. All are computed before the first is stored, so each reads the values from before.
+template <class... Root>
+struct roots;
+
+template <class T, class K>
+struct root {
+  using value_type = T;
+  using kernel_type = K;
+};
+
+template <>
+struct roots<> {
+  static constexpr int leaves = 0;
+  static constexpr int outputs = 0;
+  template <int L, int O, class M>
+  SINTER_WORD void run(const M&) const {}
+};
+
+template <class T, class K, class... Rest>
+struct roots<root<T, K>, Rest...> {
+  static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
+  static constexpr int outputs = 1 + roots<Rest...>::outputs;
+  K k;
+  roots<Rest...> rest;
+  template <int L, int O, class M>
+  SINTER_WORD void run(const M& m) const {
+    const auto v = k.template eval<L>(m, no_scope{});
+    rest.template run<L + K::leaves, O + 1>(m);
+    m.template put<O, T>(v);
+  }
+};
+
+}  // namespace kernel
+
+template <class... Ts>
+concept targets_on_one_device = (std::is_same_v<device_of<Ts>, typename first_device<Ts...>::type> && ...);
+
+template <class A>
+inline constexpr bool is_assignment = false;
+template <class Target, class E>
+inline constexpr bool is_assignment<assignment<Target, E>> = true;
+
+/// Handles to the storage of `to` among the leaves of e.
+template <class E, class Tensor>
+int count_handles(const E& e, const Tensor& to) {
+  int n = 0;
+  auto look = [&](const auto& leaf, auto) {
+    if constexpr (!is_variable<bare<decltype(leaf)>>) n += access::storage_of(leaf).get() == access::storage_of(to).get();
+  };
+  visit_leaves<false>(e, look);
+  return n;
+}
+
+/// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
+template <class A, class... Ready>
+auto fuse_destination(A& a, const Ready&... ready) {
+  using Tensor = typename A::tensor_type;
+  Tensor& target = a.target();
+  if constexpr (!A::rebinds) {
+    return Tensor(target);
+  } else {
+    const bool reuse = target.defined() && target.is_contiguous() && target.shape() == a.source().shape() &&
+                       access::storage_of(target).use_count() == 1 + (count_handles(ready, target) + ...) &&
+                       !(needs_temporary(ready, target) || ...);
+    return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
+  }
+}
+
+template <class A, class Tensor>
+void fuse_finish(A& a, const Tensor& written) {
+  if constexpr (A::rebinds) a.target() = written;
+  else access::storage_of(written)->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// The index space of an assignment.
+template <class A>
+const auto& fuse_space(A& a) {
+  if constexpr (A::rebinds) return a.source().shape();
+  else return a.target().shape();
+}
+
+template <class A, class... Rest>
+void check_fuse_shapes(A& first, Rest&... rest) {
+  const auto check = [&](const auto& shape) {
+    if (!(shape == fuse_space(first)))
+      throw shape_error("fuse: assignments of shapes " + shape_text(fuse_space(first)) + " and " + shape_text(shape) +
+                        " cannot share a pass; all must have one shape");
+  };
+  (check(fuse_space(rest)), ...);
+}
+
+template <class E>
+auto evaluate_apart(const E& e) {
+  const auto t = tensor<element_of<E>, rank_of<E>, device_of<E>>::uninitialized(e.shape());
+  write(e, t);
+  return t;
+}
+template <class A, class Tensor>
+void write_back(A& a, const Tensor& value) {
+  if constexpr (A::rebinds) a.target() = value;
+  else assign_into(a.target(), value);
+}
+
+/// Runs the assignments over their sources without points.
+template <class... A, class... Ready>
+void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_type>, lowered<false, Ready>>...>& plan, A&... a, const Ready&... ready) {
+  using Plan = bare<decltype(plan)>;
+  using D = typename first_device<typename A::tensor_type...>::type;
+  // A view that some source reads at other indices than it writes: values first, then the writes.
+  const auto clashes = [&](auto& one) {
+    if constexpr (bare<decltype(one)>::rebinds) return false;
+    else return (needs_temporary(ready, one.target()) || ...);
+  };
+  if ((clashes(a) || ...)) {
+    [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
+    return;
+  }
+  leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
+  leaf_ref* next = leaves;
+  ((bind_leaves(ready, next), next += lowered<false, Ready>::leaves), ...);
+  [&](const auto&... to) {
+    const sink_ref sinks[] = {sink_of(to)...};
+    const index_t* shape = nullptr;
+    int rank = 0;
+    ((shape = to.shape().data(), rank = to.rank), ...);
+    backend<D>::map_many(plan, shape, rank, leaves, sinks);
+    (fuse_finish(a, to), ...);
+  }(fuse_destination(a, ready...)...);
+}
+
+template <class Root, class... Roots, class E, class... Rest>
+kernel::roots<Root, Roots...> chain_plans(const E& e, const Rest&... rest) {
+  if constexpr (sizeof...(Roots) == 0) return {lower<false>(e), {}};
+  else return {lower<false>(e), chain_plans<Roots...>(rest...)};
+}
+
+}  // namespace detail
+
+template <class...>
+struct assignments_on_different_devices;
+struct fuse_the_assignments_of_each_device_apart;
+
+/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it.
+///
+///     fuse(m = beta * m + (1 - beta) * g, w -= lr * (beta * m + (1 - beta) * g));
+template <class... A>
+  requires(sizeof...(A) >= 1 && (detail::is_assignment<A> && ...) &&
+           detail::targets_on_one_device<typename A::tensor_type...>)
+void fuse(A&&... a) {
+  (a.take_over(), ...);
+  detail::check_fuse_shapes(a...);
+  [&](const auto&... ready) {
+    detail::run_fuse<A...>(
+        detail::chain_plans<detail::kernel::root<element_of<typename A::tensor_type>, detail::lowered<false, detail::bare<decltype(ready)>>>...>(ready...),
+        a..., ready...);
+  }(detail::materialise(a.source())...);
+}
+
+template <class... A, class Problem = assignments_on_different_devices<device_of<typename A::tensor_type>...>,
+          class Fix = fuse_the_assignments_of_each_device_apart>
+  requires(sizeof...(A) >= 1 && (detail::is_assignment<A> && ...) && !detail::targets_on_one_device<typename A::tensor_type...>)
+void fuse(A&&...) = delete;
+
+}  // namespace sinter

@@ -1,0 +1,195 @@
+// sinter/expr/let.hpp: let(x, f): x computed once per element and named within f.
+#pragma once
+
+#include "sinter/expr/evaluate.hpp"
+
+namespace sinter {
+
+/// The name that let() gives to a value inside its body.
+template <class Tag, class T, int R, class D, int Order>
+struct bound_node {
+  using value_type = T;
+  using device_type = D;
+  static constexpr int rank = R;
+  static constexpr int order = Order;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+
+  const extents<R>& shape() const { return shape_; }
+  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_}; }
+
+  extents<R> shape_;
+};
+
+template <class Tag, class X, class Body>
+struct let_node {
+  using value_type = element_of<Body>;
+  using device_type = typename detail::first_device<X, Body>::type;
+  static constexpr int rank = detail::larger(X::rank, Body::rank);
+  static constexpr int order = std::is_floating_point_v<value_type> ? detail::larger(X::order, Body::order) : 0;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
+
+  let_node(X value, Body in) : x(std::move(value)), body(std::move(in)) {
+    shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
+  }
+  const extents<rank>& shape() const { return shape_; }
+  template <class F>
+  auto rebuild(const F& f) const {
+    using NewX = detail::bare<decltype(f(x))>;
+    using NewBody = detail::bare<decltype(f(body))>;
+    return let_node<Tag, NewX, NewBody>(f(x), f(body));
+  }
+
+  X x;
+  Body body;
+
+ private:
+  extents<rank> shape_;
+};
+
+namespace detail {
+
+namespace kernel {
+
+/// Values in scope of a let, innermost first, and the sums of their gradients.
+template <class Tag, class V, class Outer>
+struct scope {
+  V value;
+  V gradient;
+  Outer& outer;
+
+  template <class Name>
+  SINTER_WORD auto get() const {
+    if constexpr (std::is_same_v<Name, Tag>) return value;
+    else return outer.template get<Name>();
+  }
+  template <class Name, class G>
+  SINTER_WORD void add(const G& g) {
+    if constexpr (std::is_same_v<Name, Tag>) gradient = gradient + g;
+    else outer.template add<Name>(g);
+  }
+};
+
+template <class Tag, class T, bool Diff>
+struct bound {
+  using value_type = T;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+  static constexpr bool diff = Diff;
+  static constexpr bool indexed = false;
+
+  template <int, class M, class Scope>
+  SINTER_WORD auto eval(const M&, const Scope& s) const {
+    return s.template get<Tag>();
+  }
+  template <class V>
+  struct record {
+    V value;
+  };
+  template <int L, bool, class M, class Scope>
+  SINTER_WORD auto forward(const M& m, const Scope& s) const {
+    return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+  }
+  template <int, int, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M&, Scope& s, const Rec&, const G& g) const {
+    if constexpr (Diff) s.template add<Tag>(g);
+  }
+  template <bool>
+  static constexpr void mark(bool*) {}
+};
+
+template <class Tag, class X, class Body>
+struct let {
+  static constexpr int leaves = X::leaves + Body::leaves;
+  static constexpr int sinks = X::sinks + Body::sinks;
+  static constexpr bool diff = X::diff || Body::diff;
+  static constexpr bool indexed = X::indexed || Body::indexed;
+  X x;
+  Body body;
+
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    const auto v = x.template eval<L>(m, s);
+    return body.template eval<L + X::leaves>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
+  }
+  template <class RX, class RB, class V>
+  struct record {
+    RX x;
+    RB body;
+    V value;
+  };
+  template <int L, bool Need, class M, class Scope>
+  SINTER_WORD auto forward(const M& m, const Scope& s) const {
+    auto rx = x.template forward<L, true>(m, s);
+    using V = decltype(rx.value);
+    auto rb = body.template forward<L + X::leaves, Need>(m, scope<Tag, V, const Scope>{rx.value, rx.value, s});
+    return record<decltype(rx), decltype(rb), decltype(rb.value)>{rx, rb, rb.value};
+  }
+  template <int L, int S, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
+    using V = decltype(r.x.value);
+    if constexpr (X::diff) {
+      scope<Tag, V, Scope> inner{r.x.value, math::constant<V>(0), s};
+      body.template reverse<L + X::leaves, S + X::sinks>(m, inner, r.body, g);
+      x.template reverse<L, S>(m, s, r.x, inner.gradient);
+    } else {
+      scope<Tag, V, Scope> inner{r.x.value, r.x.value, s};
+      body.template reverse<L + X::leaves, S + X::sinks>(m, inner, r.body, g);
+    }
+  }
+  template <bool Need>
+  static constexpr void mark(bool* needed) {
+    X::template mark<true>(needed);
+    Body::template mark<Need>(needed + X::leaves);
+  }
+};
+
+}  // namespace kernel
+
+template <class Tag, class T, int R, class D, int Order>
+struct lowering<bound_node<Tag, T, R, D, Order>> {
+  template <bool Track>
+  static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_node<Tag, T, R, D, Order>&) {
+    return {};
+  }
+  template <bool, class F>
+  static void visit(const bound_node<Tag, T, R, D, Order>&, F&) {}
+};
+
+template <class Tag, class X, class Body>
+struct lowering<let_node<Tag, X, Body>> {
+  template <bool Track>
+  static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_node<Tag, X, Body>& e) {
+    return {lower<Track>(e.x), lower<Track>(e.body)};
+  }
+  template <bool Track, class F>
+  static void visit(const let_node<Tag, X, Body>& e, F& f) {
+    visit_leaves<Track>(e.x, f);
+    visit_leaves<Track>(e.body, f);
+  }
+};
+
+template <class X, class F>
+struct let_tag;
+
+}  // namespace detail
+
+/// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
+/// expression to an expression; it may use other tensors and nest further lets. Errors: shape_error when shapes do not
+/// broadcast.
+///
+///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
+template <expression X, class F>
+auto let(X&& x, const F& f) {
+  using E = detail::bare<X>;
+  using Tag = detail::let_tag<E, F>;
+  detail::check_defined("let", x);
+  const bound_node<Tag, element_of<E>, rank_of<E>, device_of<E>, E::order> name{x.shape()};
+  auto body = f(name);
+  return let_node<Tag, E, decltype(body)>(std::forward<X>(x), std::move(body));
+}
+
+}  // namespace sinter

@@ -1,0 +1,84 @@
+// sinter/expr/point.hpp: what the nodes share that run as a kernel of their own: reductions, products, row-wise ops.
+#pragma once
+
+#include <memory>
+
+#include "sinter/expr/backend.hpp"
+
+namespace sinter::detail {
+
+/// The result of a point, shared by all copies of its node: used twice, it is computed once.
+template <class Result>
+struct result_slot {
+  Result value;
+  bool filled = false;
+};
+
+template <class T, int R, device D, bool Tracked>
+struct result_of_point {
+  using type = tensor<T, R, D>;
+};
+template <class T, int R, device D>
+struct result_of_point<T, R, D, true> {
+  using type = variable<T, R, D>;
+};
+
+/// Base of a point. Node supplies
+///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on finished parts
+///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
+///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
+template <class Node, class T, int R, device D, int Order>
+struct point_base {
+  using value_type = T;
+  using device_type = D;
+  static constexpr int rank = R;
+  static constexpr int order = Order;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = true;
+  using tensor_type = tensor<T, R, D>;
+  using result_type = typename result_of_point<T, R, D, (Order > 0)>::type;
+
+  const extents<R>& shape() const { return shape_; }
+
+  /// The value; computed on first use.
+  const result_type& result() const {
+    if (!slot_->filled) {
+      const auto& node = static_cast<const Node&>(*this);
+      const tensor_type value = tensor_type::uninitialized(shape_);
+      node.compute_into(value, nullptr);
+      if constexpr (Order > 0) slot_->value = node.record(value);
+      else slot_->value = value;
+      slot_->filled = true;
+    }
+    return slot_->value;
+  }
+
+  /// True when nobody else will ask for the bare result.
+  bool exclusive() const { return !slot_->filled && slot_.use_count() == 1; }
+
+  extents<R> shape_;
+  std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
+};
+
+/// The one point inside an elementwise expression.
+template <class E>
+const auto& point_of(const E& e) {
+  if constexpr (is_point<E>) return e;
+  else if constexpr (requires { e.a; }) {
+    if constexpr (points_in<bare<decltype(e.a)>> > 0) return point_of(e.a);
+    else if constexpr (requires { e.b; }) {
+      if constexpr (points_in<bare<decltype(e.b)>> > 0) return point_of(e.b);
+      else return point_of(e.c);
+    }
+  }
+}
+
+/// Rebuilds an expression with every point replaced by f(point).
+template <class E, class F>
+decltype(auto) replace_points(const E& e, const F& f) {
+  if constexpr (points_in<E> == 0) return (e);
+  else if constexpr (is_point<E>) return f(e);
+  else return e.rebuild([&f](const auto& child) -> decltype(auto) { return replace_points(child, f); });
+}
+
+}  // namespace sinter::detail

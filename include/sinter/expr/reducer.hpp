@@ -1,0 +1,187 @@
+// sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
+//
+// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state). `vectorised<T>`
+// says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
+#pragma once
+
+#include <limits>
+
+#include "sinter/core/types.hpp"
+#include "sinter/math/scalar.hpp"
+
+namespace sinter::detail {
+
+/// What sums are gathered in: double for floating point, int64 for integers and bool.
+template <class T>
+using wide = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+template <class T>
+using sum_type = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+
+template <class T>
+struct sum_reducer {
+  using state = wide<T>;
+  using result = sum_type<T>;
+  template <class U>
+  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static state identity() { return 0; }
+  static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
+  static state merge(state a, state b) { return a + b; }
+  static result finish(state s) { return static_cast<result>(s); }
+  template <class V>
+  static V combine(V a, V b) {
+    return a + b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hsum(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+};
+
+template <class T>
+struct prod_reducer {
+  using state = wide<T>;
+  using result = sum_type<T>;
+  template <class U>
+  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static state identity() { return 1; }
+  static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
+  static state merge(state a, state b) { return a * b; }
+  static result finish(state s) { return static_cast<result>(s); }
+  template <class V>
+  static V combine(V a, V b) {
+    return a * b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hprod(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+};
+
+template <class T, bool Max>
+struct extreme_reducer {
+  using state = T;
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static state identity() {
+    using limits = std::numeric_limits<T>;
+    if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
+    else return Max ? limits::lowest() : limits::max();
+  }
+  static void push(state& s, T x, index_t) { s = merge(s, x); }
+  static state merge(state a, state b) {
+    if constexpr (std::is_same_v<T, bool>) return Max ? a || b : a && b;
+    else return Max ? math::max(a, b) : math::min(a, b);
+  }
+  static result finish(state s) { return s; }
+  template <class V>
+  static V combine(V a, V b) {
+    return Max ? math::max(a, b) : math::min(a, b);
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return Max ? math::hmax(v) : math::hmin(v);
+  }
+  static state of(T x) { return x; }
+};
+
+template <class T>
+using max_reducer = extreme_reducer<T, true>;
+template <class T>
+using min_reducer = extreme_reducer<T, false>;
+
+/// Index of the first largest (smallest) value; the first NaN wins over all, as in NumPy.
+template <class T, bool Max>
+struct arg_reducer {
+  struct state {
+    T value;
+    index_t index;
+  };
+  using result = std::int64_t;
+  template <class U>
+  static constexpr bool vectorised = false;
+  static state identity() { return {T{}, -1}; }
+  static bool beats(T x, T y) {
+    if (math::isnan(y)) return false;
+    return (Max ? x > y : x < y) || math::isnan(x);
+  }
+  static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || beats(x, s.value)) s = {x, i};
+  }
+  static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    return a.index < 0 || beats(b.value, a.value) ? b : a;
+  }
+  static result finish(state s) { return s.index; }
+};
+
+template <class T>
+using argmax_reducer = arg_reducer<T, true>;
+template <class T>
+using argmin_reducer = arg_reducer<T, false>;
+
+template <class T, bool Any>
+struct logical_reducer {
+  using state = bool;
+  using result = bool;
+  template <class U>
+  static constexpr bool vectorised = false;
+  static state identity() { return !Any; }
+  static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
+  static state merge(state a, state b) { return Any ? a || b : a && b; }
+  static result finish(state s) { return s; }
+};
+
+template <class T>
+using any_reducer = logical_reducer<T, true>;
+template <class T>
+using all_reducer = logical_reducer<T, false>;
+
+/// log of the sum of exponentials, relative to the largest value so far.
+template <class T>
+struct logsumexp_reducer {
+  struct state {
+    T max;
+    T sum;
+  };
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = false;
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  static state identity() { return {-infinity, T(0)}; }
+  static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
+  static state merge(state a, state b) {
+    if (a.max == -infinity && !(b.max != b.max)) return b;
+    if (b.max == -infinity) return a;
+    const T m = math::max(a.max, b.max);
+    if (m == infinity) return {m, T(1)};
+    return {m, a.sum * math::exp(a.max - m) + b.sum * math::exp(b.max - m)};
+  }
+  static result finish(state s) {
+    if (s.max == -infinity || s.max == infinity) return s.max;
+    return s.max + math::log(s.sum);
+  }
+  template <class V>
+  static state fold_run(const T* x, index_t n, index_t, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    if (n >= lanes) {
+      V largest = V::load(x);
+      for (i = lanes; i + lanes <= n; i += lanes) largest = math::max(largest, V::load(x + i));
+      const T m = math::hmax(largest);
+      if (m > -infinity && m < infinity) {
+        V sum(T(0));
+        for (index_t j = 0; j < i; j += lanes) sum = sum + math::exp(V::load(x + j) - V(m));
+        s = {m, math::hsum(sum)};
+      } else {
+        s = {m, T(1)};
+      }
+    }
+    for (; i < n; ++i) push(s, x[i], i);
+    return s;
+  }
+};
+
+}  // namespace sinter::detail

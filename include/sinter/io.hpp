@@ -1,0 +1,9 @@
+// sinter/io.hpp: files of numbers and pictures, and a progress bar.
+#pragma once
+
+#include "sinter/io/csv.hpp"
+#include "sinter/io/file.hpp"
+#include "sinter/io/idx.hpp"
+#include "sinter/io/png.hpp"
+#include "sinter/io/progress.hpp"
+#include "sinter/io/svg.hpp"

@@ -1,0 +1,42 @@
+// sinter/ops/cast.hpp: conversion to another element type.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+template <class To, class From>
+struct cast_op {
+  static constexpr const char* name = "cast";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class>
+  static constexpr bool accepts = true;
+  template <class>
+  using result = To;
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::cast<To>(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return cast<From>(g);
+  }
+};
+
+}  // namespace ops
+
+/// x with elements of type To. Numbers become integers by truncation towards 0, limited to the range of To, NaN becomes
+/// 0; bool is whether x != 0. To the type it has: x itself. Derivative: g, cast back, between float and double; the
+/// result of a cast to an integer or bool is not tracked.
+///
+///     tensor<float, 2> y = cast<float>(pixels) / 255;
+template <element To, expression A>
+auto cast(A&& x) {
+  if constexpr (std::is_same_v<To, element_of<A>>)
+    return detail::bare<A>(std::forward<A>(x));
+  else
+    return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
+}
+
+}  // namespace sinter

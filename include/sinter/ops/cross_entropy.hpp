@@ -1,0 +1,134 @@
+// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
+#pragma once
+
+#include "sinter/grad/statement.hpp"
+#include "sinter/ops/cast.hpp"
+#include "sinter/ops/mean.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+template <class E>
+struct cross_entropy_tape final : tape_node {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  kept_expression<E> logits;
+  tensor<std::int64_t, 1, D> labels;
+  tensor<T, 1, D> lse;
+  state_ptr source;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {
+    logits.e.reset();
+    labels = {};
+    lse = {};
+  }
+  void backward(grad_state& result) override {
+    auto& to = static_cast<typed_state<T, 2, D>&>(*source);
+    const auto& x = logits.get("cross_entropy");
+    bool add = false;
+    to.gradient(add);
+    backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
+  }
+};
+
+}  // namespace detail
+
+/// The loss of each row; see cross_entropy.
+template <class E>
+struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = false;
+
+  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) { this->shape_[0] = e.shape()[0]; }
+
+  void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
+    lse_ = tensor<T, 1, D>::uninitialized(to.shape());
+    detail::backend<D>::cross_entropy(e, labels, to, lse_);
+  }
+
+  auto record(const tensor<T, 1, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded(value);
+    auto node = std::make_unique<detail::cross_entropy_tape<E>>();
+    node->name = "cross_entropy";
+    node->logits.keep(e);
+    node->labels = labels;
+    node->lse = lse_;
+    node->source = source;
+    return detail::produced(value, node.release());
+  }
+
+  E e;
+  tensor<std::int64_t, 1, D> labels;
+
+ private:
+  mutable tensor<T, 1, D> lse_;
+};
+
+namespace detail {
+
+template <class E, class L>
+auto make_cross_entropy(E&& logits, const L& labels) {
+  check_defined("cross_entropy", logits);
+  check_defined("cross_entropy", labels);
+  if (labels.shape()[0] != logits.shape()[0])
+    throw shape_error("cross_entropy: " + std::to_string(labels.shape()[0]) + " labels for logits of shape " + shape_text(logits.shape()));
+  const auto y = [&] {
+    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+    else return eval(cast<std::int64_t>(labels));
+  }();
+  backend<device_of<E>>::check_labels("cross_entropy", y, logits.shape()[1]);
+  return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
+}
+
+template <class E, class L>
+concept logits_and_labels = expression<E> && expression<L> && floating_element<element_of<E>> && integer_element<element_of<L>> && rank_of<E> == 2 &&
+                            rank_of<L> == 1;
+
+}  // namespace detail
+
+/// How a loss combines the losses of its samples.
+namespace reduction {
+struct none_t {};
+struct sum_t {};
+struct mean_t {};
+inline constexpr none_t none{};
+inline constexpr sum_t sum{};
+inline constexpr mean_t mean{};
+}  // namespace reduction
+
+/// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
+/// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
+/// produces them; backward recomputes the probabilities from the kept logits.
+/// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
+/// label outside [0, C).
+///
+///     variable loss = cross_entropy(model(x), labels);
+template <class E, class L>
+  requires(detail::logits_and_labels<E, L> && same_device<E, L>)
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) {
+  return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
+}
+template <class E, class L>
+  requires(detail::logits_and_labels<E, L> && same_device<E, L>)
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) {
+  return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
+}
+template <class E, class L>
+  requires(detail::logits_and_labels<E, L> && same_device<E, L>)
+auto cross_entropy(E&& logits, const L& labels, reduction::none_t) {
+  return detail::make_cross_entropy(std::forward<E>(logits), labels);
+}
+template <expression E, expression L, class Problem = operands_on_different_devices<device_of<E>, device_of<L>>,
+          class Fix = copy_one_operand_with_dot_to, class Reduction = reduction::mean_t>
+  requires(!same_device<E, L>)
+void cross_entropy(const E&, const L&, Reduction = {}) = delete;
+
+}  // namespace sinter

@@ -1,0 +1,26 @@
+// sinter/ops/logical_and.hpp: whether both are true.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct logical_and_op : logical_op {
+  static constexpr const char* name = "logical_and";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_and(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 && x < 1;
+SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
+SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
+
+}  // namespace sinter

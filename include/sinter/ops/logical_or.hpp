@@ -1,0 +1,26 @@
+// sinter/ops/logical_or.hpp: whether either is true.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct logical_or_op : logical_op {
+  static constexpr const char* name = "logical_or";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_or(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a || b, elementwise and broadcast on bool: whether either is true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 || x < 1;
+SINTER_BINARY_FUNCTION(operator||, ops::logical_or_op)
+SINTER_BINARY_FUNCTION(logical_or, ops::logical_or_op)
+
+}  // namespace sinter

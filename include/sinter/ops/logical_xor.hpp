@@ -1,0 +1,24 @@
+// sinter/ops/logical_xor.hpp: whether one only is true.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct logical_xor_op : logical_op {
+  static constexpr const char* name = "logical_xor";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_xor(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast on bool: whether one only is true; a mask without derivative.
+///
+///     tensor mask = logical_xor(x > 0, y > 0);
+SINTER_BINARY_FUNCTION(logical_xor, ops::logical_xor_op)
+
+}  // namespace sinter

@@ -1,0 +1,57 @@
+// sinter/ops/logit.hpp: the inverse of the logistic function.
+#pragma once
+
+#include "sinter/ops/ternary.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct logit_op : real_op {
+  static constexpr const char* name = "logit";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log(x / (1 - x));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (x * (1 - x));
+  }
+};
+
+template <class T>
+struct limited_logit_op : real_op {
+  static constexpr const char* name = "logit";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T eps;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return logit_op::apply(math::min(math::max(x, eps), 1 - eps));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(logical_or(x<eps, x> 1 - eps), zero_of(g), g / (x * (1 - x)));
+  }
+};
+
+}  // namespace ops
+
+/// ln(x / (1 - x)), elementwise, float and double: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
+/// Derivative: g / (x (1 - x)).
+///
+///     tensor logits = logit(p);
+SINTER_UNARY_FUNCTION(logit, ops::logit_op)
+
+/// The same of x limited to [eps, 1 - eps], so that the result is finite; the derivative is 0 outside. eps lies in
+/// [0, 0.5].
+///
+///     tensor logits = logit(p, 1e-6);
+template <real_expression A>
+auto logit(A&& x, double eps) {
+  if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
+  using T = element_of<A>;
+  return detail::make_map(ops::limited_logit_op<T>{{}, static_cast<T>(eps)}, std::forward<A>(x));
+}
+
+}  // namespace sinter

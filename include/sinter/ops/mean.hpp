@@ -1,0 +1,32 @@
+// sinter/ops/mean.hpp: the arithmetic mean along axes.
+#pragma once
+
+#include "sinter/ops/multiply.hpp"
+#include "sinter/ops/reduction.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct mean_op {
+  static constexpr const char* name = "mean";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = std::is_floating_point_v<T>;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class Node>
+  static auto finish(Node node, index_t n) {
+    return std::move(node) * (element_of<Node>(1) / static_cast<element_of<Node>>(n));
+  }
+};
+
+}  // namespace ops
+
+/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Float and
+/// double; NaN where there is nothing to average. Derivative: g / n.
+///
+///     tensor centred = x - mean(x, 0, keepdim);
+SINTER_REDUCTION(mean, ops::mean_op)
+
+}  // namespace sinter

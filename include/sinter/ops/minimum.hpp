@@ -1,0 +1,34 @@
+// sinter/ops/minimum.hpp: the smaller of two operands.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct minimum_op : number_op {
+  static constexpr const char* name = "minimum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = select(a == b, g / 2, zero_of(g));
+    if constexpr (I == 0)
+      return select(a < b, g, half);
+    else
+      return select(b < a, g, half);
+  }
+};
+
+}  // namespace ops
+
+/// The smaller of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the smaller, half to each where they are equal. min(x, axis) is the reduction.
+///
+///     tensor y = minimum(a, b);
+SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
+
+}  // namespace sinter

@@ -1,0 +1,192 @@
+// sinter/ops/reduction.hpp: the node behind sum, max, ...: reduces an expression along axes, with what precedes and
+// follows it.
+#pragma once
+
+#include "sinter/expr/evaluate.hpp"
+#include "sinter/expr/reducer.hpp"
+#include "sinter/grad/statement.hpp"
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+
+/// As last argument of a reduction: reduced axes stay, with extent 1.
+///
+///     tensor centred = x - mean(x, 1, keepdim);
+struct keepdim_t {};
+inline constexpr keepdim_t keepdim{};
+
+namespace detail {
+
+/// Which axes a reduction removes.
+struct axis_set {
+  bool has[max_rank] = {};
+};
+
+template <int R>
+axis_set axes_of(const char* op, const index_t* axes, int count) {
+  axis_set set;
+  for (int i = 0; i < count; ++i) {
+    const int a = checked_axis(op, axes[i], R);
+    if (set.has[a]) throw index_error(std::string(op) + ": axis " + std::to_string(axes[i]) + " is named twice");
+    set.has[a] = true;
+  }
+  return set;
+}
+
+template <int R>
+axis_set all_axes() {
+  axis_set set;
+  for (int d = 0; d < R; ++d) set.has[d] = true;
+  return set;
+}
+
+}  // namespace detail
+
+/// Op names the reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative
+/// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
+/// reduction.
+template <class Op, class E, int R>
+struct reduce_node
+    : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
+                         Op::differentiable && std::is_floating_point_v<element_of<E>> ? E::order : 0> {
+  using T = element_of<E>;
+  using reducer = typename Op::template reducer<T>;
+  using Out = typename reducer::result;
+  using D = device_of<E>;
+  static constexpr int points = 1 + detail::points_in<E>;
+  static constexpr bool is_sum = !requires { typename Op::seed; };
+  static constexpr bool takes_epilogue = R < E::rank && is_sum;
+
+  reduce_node(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
+    index_t n = 1;
+    for (int d = 0, to = 0; d < E::rank; ++d) {
+      if (axes.has[d]) n *= e.shape()[d];
+      kept_[d] = axes.has[d] ? 1 : e.shape()[d];
+      if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
+    }
+    if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
+      throw shape_error(std::string(Op::name) + ": no values along the reduced axes of shape " +
+                        detail::shape_text(e.shape()));
+  }
+
+  void compute_into(const tensor<Out, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    auto&& ready = detail::materialise(e);
+    using Ready = detail::bare<decltype(ready)>;
+    using K = detail::lowered<false, Ready>;
+    detail::leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
+    detail::bind_leaves(ready, leaves);
+    detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), ready.shape().data(), Ready::rank,
+                                                    leaves, axes.has, detail::access::data(to), epilogue);
+  }
+
+  /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
+  auto record(const tensor<Out, R, D>& value) const {
+    if (!detail::recording()) return detail::unrecorded(value);
+    auto&& ready = detail::materialise(e);
+    if constexpr (is_sum) {
+      return finish_record(value, detail::make_statement(ready), ready.shape());
+    } else {
+      const tensor<Out, E::rank, D> result = value.reshape(kept_);
+      const auto aux = Op::aux(ready, result, axes);
+      return finish_record(value, detail::make_statement(detail::make_map(typename Op::seed{}, ready, result, aux)),
+                           ready.shape());
+    }
+  }
+
+  E e;
+  detail::axis_set axes;
+
+ private:
+  template <class Node>
+  auto finish_record(const tensor<Out, R, D>& value, std::unique_ptr<Node> node, const extents<E::rank>& space) const {
+    if (!node) return detail::unrecorded(value);
+    node->name = Op::name;
+    node->set_space(space, kept_);
+    return detail::produced(value, node.release());
+  }
+
+  extents<E::rank> kept_;
+};
+
+namespace detail {
+
+/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
+template <class Op, class E>
+auto reduce_now(const E& e, const axis_set& axes) {
+  return reduce_node<Op, E, E::rank>(e, axes, true).result();
+}
+
+/// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
+/// the fold of n values.
+template <class Op, int R, class E>
+auto make_reduction(E&& e, const axis_set& set, bool keep) {
+  const auto build = [&](auto&& x) {
+    using X = bare<decltype(x)>;
+    index_t n = 1;
+    for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
+    reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
+    if constexpr (requires { Op::finish(node, n); })
+      return Op::finish(std::move(node), n);
+    else
+      return node;
+  };
+  if constexpr (requires { Op::prepare(e, set); })
+    return build(Op::prepare(e, set));
+  else
+    return build(std::forward<E>(e));
+}
+
+template <class Op, class E>
+auto reduce_all(E&& e) {
+  check_defined(Op::name, e);
+  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
+}
+template <class Op, int N, class E>
+auto reduce_axes(E&& e, const index_t (&axes)[N]) {
+  check_defined(Op::name, e);
+  const axis_set set = axes_of<rank_of<E>>(Op::name, axes, N);
+  return make_reduction<Op, rank_of<E> - N>(std::forward<E>(e), set, false);
+}
+template <class Op, int N, class E>
+auto reduce_axes_keep(E&& e, const index_t (&axes)[N]) {
+  check_defined(Op::name, e);
+  const axis_set set = axes_of<rank_of<E>>(Op::name, axes, N);
+  return make_reduction<Op, rank_of<E>>(std::forward<E>(e), set, true);
+}
+
+/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
+struct seed_base {
+  static constexpr const char* name = "reduction";
+  template <class T, class...>
+  using result = T;
+};
+
+}  // namespace detail
+}  // namespace sinter
+
+// Declares name(x), name(x, axis), name(x, {axes...}) and the same with keepdim.
+#define SINTER_REDUCTION(name, op)                                                                  \
+  template <::sinter::expression E>                                                                 \
+  requires(op::template accepts<::sinter::element_of<E>>) auto name(E&& e) {                        \
+    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                    \
+  }                                                                                                 \
+  template <::sinter::expression E>                                                                 \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name( \
+      E&& e, ::sinter::index_t axis) {                                                              \
+    return ::sinter::detail::reduce_axes<op, 1>(std::forward<E>(e), {axis});                        \
+  }                                                                                                 \
+  template <::sinter::expression E>                                                                 \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name( \
+      E&& e, ::sinter::index_t axis, ::sinter::keepdim_t) {                                         \
+    return ::sinter::detail::reduce_axes_keep<op, 1>(std::forward<E>(e), {axis});                   \
+  }                                                                                                 \
+  template <int N, ::sinter::expression E>                                                          \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name( \
+      E&& e, const ::sinter::index_t(&axes)[N]) {                                                   \
+    return ::sinter::detail::reduce_axes<op, N>(std::forward<E>(e), axes);                          \
+  }                                                                                                 \
+  template <int N, ::sinter::expression E>                                                          \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name( \
+      E&& e, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t) {                              \
+    return ::sinter::detail::reduce_axes_keep<op, N>(std::forward<E>(e), axes);                     \
+  }

@@ -1,0 +1,96 @@
+// sinter/ops/row_op.hpp: the node behind softmax and log_softmax: a row-persistent op along one axis, with fused
+// prologue.
+#pragma once
+
+#include "sinter/grad/statement.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
+template <class Tensor>
+Tensor swap_to_end(const Tensor& t, int axis) {
+  if constexpr (Tensor::rank >= 2)
+    return t.transpose(axis, -1);
+  else
+    return t;
+}
+
+/// Backward from the saved result y.
+template <class Op, class T, int R, device D>
+struct row_tape final : tape_node {
+  tensor<T, R, D> y;
+  state_ptr source;
+  int axis = 0;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override { y = {}; }
+  void backward(grad_state& result) override {
+    const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
+    const auto moved = swap_to_end(y, axis).contiguous();
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (axis == R - 1) {
+      bool add = false;
+      to.gradient(add);
+      backend<D>::template reverse_rows<Op>(moved, g, to.grad, add);
+    } else {
+      const auto dx = tensor<T, R, D>::uninitialized(g.shape());
+      backend<D>::template reverse_rows<Op>(moved, g, dx, false);
+      add_gradient(source, swap_to_end(dx, axis));
+    }
+  }
+};
+
+}  // namespace detail
+
+template <class Op, class E>
+struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = false;
+
+  row_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue*) const {
+    if (axis == R - 1) {
+      detail::backend<D>::template rows<Op>(e, to);
+    } else {
+      const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
+      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
+      detail::backend<D>::template rows<Op>(moved, out);
+      detail::write(detail::swap_to_end(out, axis), to);
+    }
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded(value);
+    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>();
+    node->name = Op::name;
+    node->y = value;
+    node->source = source;
+    node->axis = axis;
+    return detail::produced(value, node.release());
+  }
+
+  E e;
+  int axis;
+};
+
+namespace detail {
+
+template <class Op, class E>
+auto make_row_op(E&& e, index_t axis) {
+  check_defined(Op::name, e);
+  const int a = checked_axis(Op::name, axis, rank_of<E>);
+  return row_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
+}
+
+}  // namespace detail
+}  // namespace sinter

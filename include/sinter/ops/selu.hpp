@@ -1,0 +1,32 @@
+// sinter/ops/selu.hpp: the self-normalising exponential linear unit.
+#pragma once
+
+#include "sinter/ops/op.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct selu_op : real_op {
+  static constexpr const char* name = "selu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V below = math::expm1(x) * math::constant<V>(1.758099340847376624);  // scale times alpha
+    return math::select(x > 0, x * math::constant<V>(1.050700987355480493), below);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return select(x > 0, g * number(g, 1.050700987355480493), g * exp(x) * number(g, 1.758099340847376624));
+  }
+};
+
+}  // namespace ops
+
+/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, float and double, with the constants that keep
+/// mean 0 and variance 1. Derivative: scale g, or scale alpha e^x g.
+/// Klambauer et al., "Self-normalizing neural networks", 2017.
+///
+///     tensor y = selu(x);
+SINTER_UNARY_FUNCTION(selu, ops::selu_op)
+
+}  // namespace sinter

@@ -1,0 +1,40 @@
+// sinter/ops/var.hpp: the variance along axes.
+#pragma once
+
+#include "sinter/ops/mean.hpp"
+#include "sinter/ops/reduction.hpp"
+#include "sinter/ops/square.hpp"
+#include "sinter/ops/subtract.hpp"
+
+namespace sinter {
+namespace ops {
+
+struct var_op {
+  static constexpr const char* name = "var";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = std::is_floating_point_v<T>;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
+    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes, true));
+  }
+  template <class Node>
+  static auto finish(Node node, index_t n) {
+    using T = element_of<Node>;
+    return std::move(node) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
+  }
+};
+
+}  // namespace ops
+
+/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
+/// keepdim they stay with extent 1. Two passes, so no cancellation. NaN of fewer than two elements.
+/// Derivative: 2 g (x - mean) / (n - 1).
+///
+///     tensor spread = sqrt(var(x, 0));
+SINTER_REDUCTION(var, ops::var_op)
+
+}  // namespace sinter

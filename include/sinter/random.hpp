@@ -1,0 +1,8 @@
+// sinter/random.hpp: counter-based random numbers, identical on every device.
+#pragma once
+
+#include "sinter/random/create.hpp"
+#include "sinter/random/distribution.hpp"
+#include "sinter/random/dropout.hpp"
+#include "sinter/random/generator.hpp"
+#include "sinter/random/philox.hpp"

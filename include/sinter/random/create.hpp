@@ -1,0 +1,120 @@
+// sinter/random/create.hpp: tensors of random numbers: rand, uniform, randn, normal, randint, bernoulli, randperm.
+#pragma once
+
+#include <cmath>
+
+#include "sinter/core/create.hpp"
+#include "sinter/random/distribution.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+inline void check_finite(const char* op, double a, double b) {
+  if (!std::isfinite(a) || !std::isfinite(b))
+    throw value_error(std::string(op) + ": the parameters must be finite, not " + std::to_string(a) + " and " + std::to_string(b));
+}
+
+}  // namespace detail
+
+/// Uniform in [low, high) (high may be met by rounding). Shape is a list or extents.
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const extents<R>& shape) {
+  detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
+  if (!(low <= high)) throw value_error("uniform: low is above high");
+  return detail::draw<D>(gen, detail::uniform_numbers<T>{low, high - low}, shape);
+}
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const index_t (&shape)[R]) {
+  return uniform<T, D>(gen, low, high, detail::to_extents(shape));
+}
+
+/// Uniform in [0, 1): multiples of 2^-24 (float) or 2^-53 (double), the same bits on every device.
+///
+///     tensor x = rand<float>(gen, {2, 3});
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> rand(generator& gen, const extents<R>& shape) {
+  return detail::draw<D>(gen, detail::uniform_numbers<T>{}, shape);
+}
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> rand(generator& gen, const index_t (&shape)[R]) {
+  return rand<T, D>(gen, detail::to_extents(shape));
+}
+
+/// Normal with the given mean and standard deviation. The random bits are the same on every device, the numbers equal
+/// to the rounding of its log and cos.
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation, const extents<R>& shape) {
+  detail::check_finite("normal", static_cast<double>(mean), static_cast<double>(deviation));
+  if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
+  return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
+}
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation, const index_t (&shape)[R]) {
+  return normal<T, D>(gen, mean, deviation, detail::to_extents(shape));
+}
+
+/// Normal with mean 0 and variance 1; always finite.
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> randn(generator& gen, const extents<R>& shape) {
+  return detail::draw<D>(gen, detail::normal_numbers<T>{}, shape);
+}
+template <floating_element T = float, device D = cpu, int R>
+tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
+  return randn<T, D>(gen, detail::to_extents(shape));
+}
+
+/// Integers in [low, high).
+template <integer_element T = std::int64_t, device D = cpu, int R>
+tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const extents<R>& shape) {
+  if (low >= high)
+    throw value_error("randint: no integer is in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
+  const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+  return detail::draw<D>(gen, detail::integer_numbers<T>{low, width}, shape);
+}
+template <integer_element T = std::int64_t, device D = cpu, int R>
+tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const index_t (&shape)[R]) {
+  return randint<T, D>(gen, low, high, detail::to_extents(shape));
+}
+
+/// 1 (true) with probability p, otherwise 0. p counts in steps of 2^-32.
+template <element T = bool, device D = cpu, int R>
+tensor<T, R, D> bernoulli(generator& gen, double p, const extents<R>& shape) {
+  return detail::draw<D>(gen, detail::bernoulli_numbers<T>{detail::bernoulli_limit("bernoulli", p), T(1), T(0)}, shape);
+}
+template <element T = bool, device D = cpu, int R>
+tensor<T, R, D> bernoulli(generator& gen, double p, const index_t (&shape)[R]) {
+  return bernoulli<T, D>(gen, p, detail::to_extents(shape));
+}
+
+/// A random order of 0, ..., n - 1 (Fisher and Yates).
+template <integer_element T = std::int64_t, device D = cpu>
+tensor<T, 1, D> randperm(generator& gen, index_t n) {
+  if (n < 0) throw value_error("randperm: n is negative: " + std::to_string(n));
+  if (n > 0 && static_cast<std::uint64_t>(n - 1) > static_cast<std::uint64_t>(std::numeric_limits<T>::max()))
+    throw value_error("randperm: " + std::to_string(n) + " numbers do not fit " + element_name<T>());
+  const auto host = tensor<T, 1, cpu>::uninitialized(extents<1>{{n}});
+  T* const p = detail::access::data(host);
+  const random_key key = gen.next();
+  for (index_t i = 0; i < n; ++i) {
+    std::uint32_t w[2];
+    detail::random_words<2>(key, i, w);
+    const auto j = static_cast<index_t>(
+        detail::multiply_high(std::uint64_t{w[1]} << 32 | w[0], static_cast<std::uint64_t>(i + 1)));
+    p[i] = p[j];  // the first i are in random order; i goes to a random place among them
+    p[j] = static_cast<T>(i);
+  }
+  return host.template to<D>();
+}
+
+/// Like rand and randn, with the shape, element type and device of another tensor.
+template <expression E>
+auto rand_like(generator& gen, const E& e) {
+  return rand<element_of<E>, device_of<E>>(gen, e.shape());
+}
+template <expression E>
+auto randn_like(generator& gen, const E& e) {
+  return randn<element_of<E>, device_of<E>>(gen, e.shape());
+}
+
+}  // namespace sinter

@@ -1,0 +1,172 @@
+// sinter/random/distribution.hpp: from random words to numbers, and the kernel that writes them.
+#pragma once
+
+#include "sinter/expr/evaluate.hpp"
+#include "sinter/math/scalar.hpp"
+#include "sinter/random/generator.hpp"
+
+namespace sinter {
+namespace detail {
+
+/// One value per lane -> V, a vector or (one lane) a plain number.
+template <class V, class T, int N>
+SINTER_WORD V from_lanes(const T (&lane)[N]) {
+  if constexpr (N == 1) return lane[0];
+  else return V::load(lane);
+}
+
+/// [0, 1): the top 24 bits of a word over 2^24, 53 bits of two over 2^53; both exact.
+template <class T>
+struct uniform_numbers {
+  using value_type = T;
+  static constexpr int words = sizeof(T) / 4;
+  T low = 0, width = 1;
+
+  SINTER_WORD static T unit(const std::uint32_t* w) {
+    if constexpr (words == 1) return static_cast<T>(static_cast<std::int32_t>(w[0] >> 8)) * T(0x1p-24);
+    else return static_cast<T>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * T(0x1p-53);
+  }
+  template <class V, int N>
+  SINTER_WORD V make(const std::uint32_t* w) const {
+    T lane[N];
+    for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
+    const V u = from_lanes<V>(lane);
+    return u * math::constant<V>(width) + math::constant<V>(low);
+  }
+};
+
+/// Box and Muller's sqrt(-2 log u) cos(2 pi v). u is an odd multiple of 2^-32 (2^-54) rounded, never 0: always finite.
+template <class T>
+struct normal_numbers {
+  using value_type = T;
+  static constexpr int words = sizeof(T) / 2;
+  T mean = 0, deviation = 1;
+
+  template <class V, int N>
+  SINTER_WORD V make(const std::uint32_t* w) const {
+    T u[N], v[N];
+    for (int i = 0; i < N; ++i) {
+      const std::uint32_t* x = w + i * words;
+      if constexpr (words == 2) {
+        u[i] = static_cast<T>(static_cast<std::int32_t>(x[0] >> 1)) * T(0x1p-31) + T(0x1p-32);
+        v[i] = static_cast<T>(static_cast<std::int32_t>(x[1] >> 1)) * T(0x1p-30);
+      } else {
+        u[i] = uniform_numbers<T>::unit(x) + T(0x1p-54);
+        v[i] = uniform_numbers<T>::unit(x + 2) * T(2);
+      }
+    }
+    const V radius = math::sqrt(math::constant<V>(-2) * math::log(from_lanes<V>(u)));
+    return radius * math::cos(from_lanes<V>(v) * math::constant<V>(3.14159265358979323846)) * math::constant<V>(deviation) +
+           math::constant<V>(mean);
+  }
+};
+
+/// low, ..., low + width - 1: the high half of 64 random bits times width; no value is off its share by more than
+/// width / 2^64. width 0 stands for 2^64.
+template <class T>
+struct integer_numbers {
+  using value_type = T;
+  static constexpr int words = 2;
+  T low;
+  std::uint64_t width;
+
+  template <class V, int N>
+  SINTER_WORD V make(const std::uint32_t* w) const {
+    T lane[N];
+    for (int i = 0; i < N; ++i) {
+      const std::uint64_t bits = std::uint64_t{w[2 * i + 1]} << 32 | w[2 * i];
+      const std::uint64_t step = width == 0 ? bits : multiply_high(bits, width);
+      lane[i] = static_cast<T>(static_cast<std::uint64_t>(low) + step);
+    }
+    return from_lanes<V>(lane);
+  }
+};
+
+/// `yes` with probability limit / 2^32, otherwise `no`.
+template <class T>
+struct bernoulli_numbers {
+  using value_type = T;
+  static constexpr int words = 1;
+  std::uint64_t limit;
+  T yes, no;
+
+  template <class V, int N>
+  SINTER_WORD V make(const std::uint32_t* w) const {
+    T lane[N];
+    for (int i = 0; i < N; ++i) lane[i] = w[i] < limit ? yes : no;
+    return from_lanes<V>(lane);
+  }
+};
+
+inline std::uint64_t bernoulli_limit(const char* op, double p) {
+  if (!(p >= 0 && p <= 1)) throw value_error(std::string(op) + ": the probability must be in [0, 1], not " + std::to_string(p));
+  return static_cast<std::uint64_t>(p * 0x1p32);
+}
+
+namespace kernel {
+
+/// The numbers of the elements that machine m works on.
+template <class Numbers, class M>
+SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, const M& m) {
+  using T = typename Numbers::value_type;
+  using V = decltype(m.template literal<T>(T()));
+  constexpr int n = math::lanes_v<V>;
+  std::uint32_t words[n * Numbers::words];
+  random_words<Numbers::words>(key, m.index(), words);
+  return numbers.template make<V, n>(words);
+}
+
+template <class Numbers>
+struct random {
+  using value_type = typename Numbers::value_type;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+  static constexpr bool indexed = true;
+  Numbers numbers;
+  random_key key;
+
+  template <int, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope&) const {
+    return random_values(numbers, key, m);
+  }
+};
+
+}  // namespace kernel
+
+/// The whole right side of a statement that writes random numbers.
+template <class Numbers, int R, device D>
+struct random_node {
+  using value_type = typename Numbers::value_type;
+  using device_type = D;
+  static constexpr int rank = R;
+  static constexpr int order = 0;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+
+  Numbers numbers;
+  random_key key;
+  extents<R> shape_;
+  const extents<R>& shape() const { return shape_; }
+};
+
+template <class Numbers, int R, device D>
+struct lowering<random_node<Numbers, R, D>> {
+  using node = random_node<Numbers, R, D>;
+  template <bool>
+  static kernel::random<Numbers> plan(const node& e) {
+    return {e.numbers, e.key};
+  }
+  template <bool, class F>
+  static void visit(const node&, F&) {}
+};
+
+template <device D, class Numbers, int R>
+auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
+  const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
+  write(random_node<Numbers, R, D>{numbers, gen.next(), shape}, to);
+  return to;
+}
+
+}  // namespace detail
+}  // namespace sinter

@@ -1,0 +1,135 @@
+// sinter/random/dropout.hpp: zeroes elements at random; the mask is computed again in backward, never stored.
+#pragma once
+
+#include "sinter/expr/point.hpp"
+#include "sinter/grad/statement.hpp"
+#include "sinter/random/distribution.hpp"
+
+namespace sinter {
+
+namespace detail::kernel {
+
+/// a times 0 or scale. Its index space must be the statement's.
+template <class T, class A>
+struct dropout {
+  using value_type = T;
+  static constexpr int leaves = A::leaves;
+  static constexpr int sinks = A::sinks;
+  static constexpr bool indexed = true;
+  bernoulli_numbers<T> keep;
+  random_key key;
+  A a;
+
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    return a.template eval<L>(m, s) * random_values(keep, key, m);
+  }
+
+  template <class RA, class V>
+  struct record {
+    RA a;
+    V value;
+  };
+  template <int L, bool Need, class M, class Scope>
+  SINTER_WORD auto forward(const M& m, const Scope& s) const {
+    auto ra = a.template forward<L, Need>(m, s);
+    if constexpr (Need) {
+      const auto value = ra.value * random_values(keep, key, m);
+      return record<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
+    } else {
+      return record<decltype(ra), unneeded>{ra, {}};
+    }
+  }
+  template <int L, int S, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
+    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, g * random_values(keep, key, m));
+  }
+  template <bool Need>
+  static constexpr void mark(bool* needed) {
+    A::template mark<Need>(needed);
+  }
+};
+
+}  // namespace detail::kernel
+
+namespace detail {
+
+struct dropout_name {
+  static constexpr const char* name = "dropout";
+};
+
+/// The pass of a dropout: x, which holds no points, times the mask.
+template <class X>
+struct masked_node {
+  using op_type = dropout_name;
+  using value_type = element_of<X>;
+  using device_type = device_of<X>;
+  static constexpr int rank = X::rank;
+  static constexpr int order = X::order;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+
+  bernoulli_numbers<value_type> keep;
+  random_key key;
+  X x;
+  const auto& shape() const { return x.shape(); }
+};
+
+template <class X>
+struct lowering<masked_node<X>> {
+  template <bool Track>
+  static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
+    return {e.keep, e.key, lower<Track>(e.x)};
+  }
+  template <bool Track, class F>
+  static void visit(const masked_node<X>& e, F& f) {
+    visit_leaves<Track>(e.x, f);
+  }
+};
+
+}  // namespace detail
+
+/// A point, because the mask counts the elements of its own shape, whatever it is broadcast to.
+template <class X>
+struct dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = false;
+  using tensor_type = tensor<element_of<X>, X::rank, device_of<X>>;
+
+  dropout_node(detail::bernoulli_numbers<element_of<X>> keep, random_key key, X x) : pass{keep, key, std::move(x)} {
+    this->shape_ = pass.x.shape();
+  }
+  template <class Epilogue>
+  void compute_into(const tensor_type& to, const Epilogue*) const {
+    detail::write(pass, to);
+  }
+  void compute_into(const tensor_type& to, std::nullptr_t) const { detail::write(pass, to); }
+  auto record(const tensor_type& value) const { return detail::record(pass, value); }
+
+  detail::masked_node<X> pass;
+};
+
+/// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
+/// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
+/// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15 (2014).
+/// Errors: value_error unless p is in [0, 1].
+///
+///     tensor y = dropout(relu(x), 0.5, gen);
+template <expression X>
+  requires floating_element<element_of<X>>
+auto dropout(X&& x, double p, generator& gen) {
+  using T = element_of<X>;
+  detail::check_defined("dropout", x);
+  const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
+  const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
+  const detail::bernoulli_numbers<T> keep{limit, scale, T(0)};
+  if constexpr (detail::points_in<detail::bare<X>> > 0) {
+    auto value = eval(std::forward<X>(x));
+    return dropout_node<decltype(value)>(keep, gen.next(), std::move(value));
+  } else {
+    return dropout_node<detail::bare<X>>(keep, gen.next(), std::forward<X>(x));
+  }
+}
+
+}  // namespace sinter

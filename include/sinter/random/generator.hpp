@@ -1,0 +1,38 @@
+// sinter/random/generator.hpp: the generator a program passes around: a seed and the number of the next draw.
+#pragma once
+
+#include "sinter/random/philox.hpp"
+
+namespace sinter {
+
+/// Hands out keys, one per draw (`rand`, `dropout`, ...). A copy continues alike and independently. The numbers of a
+/// draw depend on the seed, the number of the draw and the element's index only: not on device or threads.
+///
+///     generator gen(42);
+///     tensor x = randn<float>(gen, {128, 784});
+class generator {
+ public:
+  explicit constexpr generator(std::uint64_t seed = 0, std::uint64_t offset = 0) noexcept : key_{seed, offset} {}
+
+  /// The key of the next draw.
+  constexpr random_key next() noexcept {
+    const random_key key = key_;
+    ++key_.draw;
+    return key;
+  }
+
+  /// A generator whose draws have nothing to do with this one's; costs this one a draw.
+  constexpr generator split() noexcept {
+    const philox_block b = philox4x32(next(), ~std::uint64_t{0});
+    return generator(std::uint64_t{b.word[1]} << 32 | b.word[0], std::uint64_t{b.word[3]} << 32 | b.word[2]);
+  }
+
+  constexpr std::uint64_t seed() const noexcept { return key_.seed; }
+  /// How many draws have been made (plus the offset it started from): with seed(), all there is to save.
+  constexpr std::uint64_t offset() const noexcept { return key_.draw; }
+
+ private:
+  random_key key_;
+};
+
+}  // namespace sinter

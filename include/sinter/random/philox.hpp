@@ -1,0 +1,87 @@
+// sinter/random/philox.hpp: Philox 4x32-10, random words as a pure function of key and counter.
+//
+// J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11.
+// There is no state to share: any element of any draw is computed alone, so that the same bits come out whatever the
+// device, the number of threads or the order.
+#pragma once
+
+#include <cstdint>
+
+#include "sinter/config.hpp"
+#include "sinter/core/types.hpp"
+
+namespace sinter {
+
+/// Four random words, or a counter.
+struct philox_block {
+  std::uint32_t word[4];
+  constexpr bool operator==(const philox_block&) const = default;
+};
+
+/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter.
+struct random_key {
+  std::uint64_t seed = 0;
+  std::uint64_t draw = 0;
+  constexpr bool operator==(const random_key&) const = default;
+};
+
+/// The ten rounds of Philox 4x32.
+SINTER_WORD constexpr philox_block philox4x32(philox_block counter, std::uint64_t key) {
+  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+  std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
+#pragma GCC unroll 10
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p = std::uint64_t{0xD2511F53u} * a;
+    const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c;
+    a = static_cast<std::uint32_t>(q >> 32) ^ b ^ k0;
+    b = static_cast<std::uint32_t>(q);
+    c = static_cast<std::uint32_t>(p >> 32) ^ d ^ k1;
+    d = static_cast<std::uint32_t>(p);
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return {{a, b, c, d}};
+}
+
+/// Block number `index` of a draw.
+SINTER_WORD constexpr philox_block philox4x32(const random_key& key, std::uint64_t index) {
+  return philox4x32(philox_block{{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
+                                  static_cast<std::uint32_t>(key.draw), static_cast<std::uint32_t>(key.draw >> 32)}},
+                    key.seed);
+}
+
+namespace detail {
+
+/// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
+/// owns words i Each, ... of the sequence of blocks.
+template <int Each, int Words>
+SINTER_WORD constexpr void random_words(const random_key& key, index_t first, std::uint32_t (&to)[Words]) {
+  const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
+  std::uint64_t block = start / 4;
+  int skip = static_cast<int>(start % 4);
+  if constexpr (Words % 4 == 0) {
+    if (skip == 0) {
+      for (int i = 0; i < Words; i += 4, ++block) {
+        const philox_block b = philox4x32(key, block);
+        to[i] = b.word[0], to[i + 1] = b.word[1], to[i + 2] = b.word[2], to[i + 3] = b.word[3];
+      }
+      return;
+    }
+  }
+  for (int i = 0; i < Words; ++block) {
+    const philox_block b = philox4x32(key, block);
+    for (; skip < 4 && i < Words; ++skip) to[i++] = b.word[skip];
+    skip = 0;
+  }
+}
+
+/// The high half of the 128-bit product.
+SINTER_WORD constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+  const std::uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
+  const std::uint64_t carry = a0 * b1 + (middle & 0xffffffffu);
+  return a1 * b1 + (middle >> 32) + (carry >> 32);
+}
+
+}  // namespace detail
+}  // namespace sinter
