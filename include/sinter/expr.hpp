@@ -3,5 +3,10 @@
 
 #include "sinter/expr/backend.hpp"
 #include "sinter/expr/evaluate.hpp"
+#include "sinter/expr/explain.hpp"
+#include "sinter/expr/fuse.hpp"
 #include "sinter/expr/kernel.hpp"
+#include "sinter/expr/let.hpp"
 #include "sinter/expr/node.hpp"
+#include "sinter/expr/point.hpp"
+#include "sinter/expr/reducer.hpp"

@@ -8,3 +8,4 @@
 #include "sinter/ops.hpp"
 #include "sinter/random.hpp"
 #include "sinter/io.hpp"
+#include "sinter/data.hpp"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cpu/gemm.hpp"
+#include "sinter/cpu/index.hpp"
 #include "sinter/cpu/machine.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/rows.hpp"
@@ -251,12 +252,37 @@ struct backend<D> {
     cpu_impl::reverse_rows<cpu_impl::row_kernel<Op>>(y.data(), g.data(), dx.data(), n > 0 ? y.numel() / n : 0, n, add, pool());
   }
 
-  static void check_labels(const char* op, const tensor<std::int64_t, 1, D>& labels, index_t classes) {
-    for (index_t i = 0; i < labels.numel(); ++i)
-      if (labels.data()[i] < 0 || labels.data()[i] >= classes)
-        throw index_error(std::string(op) + ": label " + std::to_string(labels.data()[i]) + " of row " + std::to_string(i) +
-                          " is not one of the " + std::to_string(classes) + " classes");
+  /// Throws index_error unless all n values lie in [0, extent).
+  static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
+    for (index_t i = 0; i < n; ++i)
+      if (values[i] < 0 || values[i] >= extent)
+        throw index_error(std::string(op) + ": " + what + " " + std::to_string(values[i]) + " at position " + std::to_string(i) +
+                          " is out of range [0, " + std::to_string(extent) + ")");
   }
+
+  template <class T, int R>
+  static cpu_impl::gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                                                const tensor<T, R, D>& y) {
+    cpu_impl::gather_shape g;
+    g.rank = R;
+    g.axis = axis;
+    for (int d = 0; d < R; ++d) {
+      g.shape[d] = index.shape()[d];
+      g.x_strides[d] = x.strides()[d];
+      g.index_strides[d] = index.strides()[d];
+      g.y_strides[d] = y.strides()[d];
+    }
+    return g;
+  }
+  template <class T, int R>
+  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+    cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
+  }
+  template <class T, int R>
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+    cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
+  }
+
   template <class E, class T>
   static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss, const tensor<T, 1, D>& lse) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {

@@ -56,7 +56,7 @@ struct packed_product {
   static constexpr index_t max_k_block = 2048 / static_cast<index_t>(sizeof(T));
   static constexpr index_t max_k_span = 8 * max_k_block;
   static constexpr index_t max_packed_a = index_t{1} << 22;
-  static constexpr index_t strips_per_chunk = 8, panels_per_task = 8;
+  static constexpr index_t strips_per_chunk = 8, panels_per_task = 16;
 
   const gemm_args<T>& args;
   thread_pool& pool;
@@ -95,8 +95,7 @@ struct packed_product {
     run_tasks(args, pool, ceil_div(panels, panels_per_task), [this](index_t task) {
       const index_t begin = task * panels_per_task;
       const index_t end = begin + panels_per_task < panels ? begin + panels_per_task : panels;
-      // Rows side by side share cache lines and pages between panels; contiguous ones are best read on and on.
-      const index_t k_step = args.a_col == 1 ? k1 - k0 : 32;
+      const index_t k_step = args.a_row == 1 ? steps_along : k1 - k0;
       for (index_t k = k0; k < k1; k += k_step)
         for (index_t panel = begin; panel < end; ++panel) pack_panel(panel, k, k + k_step < k1 ? k + k_step : k1);
     });
@@ -125,7 +124,7 @@ struct packed_product {
       const index_t begin = share_begin(panels, row_groups, row_group);
       const index_t end = share_begin(panels, row_groups, row_group + 1);
       for (index_t panel = begin; panel < end; ++panel)
-        compute_panel(panel, packed_b, n0, n1, kb, ke, add, complete, panel == begin);
+        compute_panel(panel, packed_b, n0, n1, kb, ke, add, complete);
     }
   }
 
@@ -133,22 +132,22 @@ struct packed_product {
     return columns > shape::lanes ? shape::max_columns : shape::lanes;
   }
 
-  // Strips of full width whose rows are contiguous are packed by the tiles of the first panel.
-  bool packs_on_the_way(index_t columns_left) const { return k1 - k0 >= FMIN && args.b_col == 1 && columns_left >= shape::max_columns; }
-
   void pack_chunk(T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke) {
-    for (index_t column = n0; column < n1; column += shape::max_columns) {
-      const int width = strip_width(n1 - column);
-      const index_t left = n1 - column;
-      if (packs_on_the_way(left)) continue;
-      const strip_source<T> s{args.b + kb * args.b_row + column * args.b_col, args.b_col, args.b_row,
-                       static_cast<int>(left < width ? left : width)};
-      pack_strip(packed_b + (column - n0) * (ke - kb), width, s, ke - kb, args.n - column);
+    const index_t k_step = args.b_col == 1 ? steps_along : ke - kb;
+    for (index_t k = kb; k < ke; k += k_step) {
+      const index_t count = k + k_step < ke ? k_step : ke - k;
+      for (index_t column = n0; column < n1; column += shape::max_columns) {
+        const int width = strip_width(n1 - column);
+        const index_t left = n1 - column;
+        const strip_source<T> s{args.b + k * args.b_row + column * args.b_col, args.b_col, args.b_row,
+                                static_cast<int>(left < width ? left : width)};
+        pack_strip(packed_b + (column - n0) * (ke - kb) + (k - kb) * width, width, s, count, args.n - column);
+      }
     }
   }
 
-  void compute_panel(index_t panel, T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke, bool add,
-                     bool complete, bool first_panel) {
+  void compute_panel(index_t panel, const T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke, bool add,
+                     bool complete) {
     const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
     const index_t rows = m1 - row < width ? m1 - row : width;
     const T* const a = panel_data(panel) + kb * width;
@@ -158,18 +157,14 @@ struct packed_product {
     for (index_t strip = 0; strip < strips; ++strip) {
       const index_t column = n0 + strip * shape::max_columns;
       const int columns = strip_width(n1 - column);
-      T* const strip_of_b = packed_b + (column - n0) * (ke - kb);
-      const bool packs = first_panel && packs_on_the_way(n1 - column);
-      const T* const b = packs ? args.b + (k0 + kb) * args.b_row + column : strip_of_b;
-      const tile_function<T> tile = packs                      ? kernels.wide_packing
-                                    : columns == shape::lanes ? kernels.narrow
-                                                              : kernels.wide;
+      const T* const b = packed_b + (column - n0) * (ke - kb);
+      const tile_function<T> tile = columns == shape::lanes ? kernels.narrow : kernels.wide;
       T* const c = args.c + row * args.ldc + column;
       if (rows == width && n1 - column >= columns) {
-        tile(ke - kb, a, b, c, args.ldc, add, a_next + strip * share, args.b_row, strip_of_b);
+        tile(ke - kb, a, b, c, args.ldc, add, a_next + strip * share);
       } else {
         alignas(64) T whole[shape::max_rows * shape::max_columns];
-        tile(ke - kb, a, b, whole, columns, false, a_next + strip * share, args.b_row, strip_of_b);
+        tile(ke - kb, a, b, whole, columns, false, a_next + strip * share);
         const index_t valid = n1 - column < columns ? n1 - column : columns;
         for (index_t i = 0; i < rows; ++i)
           for (index_t j = 0; j < valid; ++j) {

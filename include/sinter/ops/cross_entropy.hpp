@@ -45,6 +45,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
   using D = device_of<E>;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
+  static constexpr const char* explained_as() { return "cross_entropy"; }
 
   cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) { this->shape_[0] = e.shape()[0]; }
 
@@ -84,7 +85,7 @@ auto make_cross_entropy(E&& logits, const L& labels) {
     if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
     else return eval(cast<std::int64_t>(labels));
   }();
-  backend<device_of<E>>::check_labels("cross_entropy", y, logits.shape()[1]);
+  backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
   return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
 }
 

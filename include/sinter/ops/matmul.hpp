@@ -90,6 +90,7 @@ template <class A, class B, bool BT>
 struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
+  static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
   using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)>;
   using T = element_of<A>;
   using D = device_of<A>;

@@ -56,6 +56,7 @@ struct reduce_node
   static constexpr int points = 1 + detail::points_in<E>;
   static constexpr bool is_sum = !requires { typename Op::seed; };
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
+  static constexpr const char* explained_as() { return Op::name; }
 
   reduce_node(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
     index_t n = 1;

@@ -54,6 +54,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   static constexpr int R = E::rank;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
+  static constexpr const char* explained_as() { return Op::name; }
 
   row_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
 

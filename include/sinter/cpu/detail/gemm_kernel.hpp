@@ -18,19 +18,17 @@ struct tile_shape {
   static constexpr int max_columns = max_packets * lanes;
 };
 
-/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns). A kernel
-/// that packs reads B with rows `b_step` elements apart and leaves the packed form in `b_packed`.
+/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns).
 ///
 /// The tile of C, and then `a_next`, which the caller reads after this tile, are fetched a little every few steps of k:
 /// all at once they would fill the cache's miss buffers, and the loads of A and B would wait behind them.
 /// The accumulators are a pack of indices and not loops, so that every compiler keeps them in registers at -O2.
-template <class T, int Rows, int Packets, bool Packing, int... I>
+template <class T, int Rows, int Packets, int... I>
 void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
-                     index_t b_step, T* b_packed,
                      std::integer_sequence<int, I...>) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = 4, rows_ahead = PFA;
+  constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = 4;
   packet sum[Rows * Packets];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* fetched = c;
@@ -46,19 +44,10 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
     for (; k < end; ++k) {
       packet right[Packets];
-      for (int p = 0; p < Packets; ++p) {
-        if constexpr (Packing) {
-          right[p] = ei::ploadu<packet>(b + p * lanes);
-          ei::pstore(b_packed + p * lanes, right[p]);
-          __builtin_prefetch(b + p * lanes + (k + rows_ahead < k_count ? rows_ahead * b_step : 0), 0, PFH);
-        } else {
-          right[p] = ei::pload<packet>(b + p * lanes);
-        }
-      }
+      for (int p = 0; p < Packets; ++p) right[p] = ei::pload<packet>(b + p * lanes);
       ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets]), right[I % Packets], sum[I])), ...);
       a += Rows;
-      b += Packing ? b_step : Packets * lanes;
-      if constexpr (Packing) b_packed += Packets * lanes;
+      b += Packets * lanes;
     }
   }
   // c moves to the next row after the last packet of one: few registers are left for addresses.
@@ -70,28 +59,27 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
 }
 
-template <class T, int Rows, int Packets, bool Packing>
-void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
-                     index_t b_step, T* b_packed) {
-  accumulate_tile<T, Rows, Packets, Packing>(k_count, a, b, c, ldc, add, a_next, b_step, b_packed,
+template <class T, int Rows, int Packets>
+void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next) {
+  accumulate_tile<T, Rows, Packets>(k_count, a, b, c, ldc, add, a_next,
                                              std::make_integer_sequence<int, Rows * Packets>{});
 }
 
 template <class T>
 using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add,
-                               const T* a_next, index_t b_step, T* b_packed);
+                               const T* a_next);
 
 /// The kernels for tiles of an even number of rows.
 template <class T>
 struct tile_functions {
-  tile_function<T> narrow, wide, wide_packing;
+  tile_function<T> narrow, wide;
 };
 
 template <class T>
 const tile_functions<T>& kernels_for(index_t rows) {
   return []<int... I>(index_t index, std::integer_sequence<int, I...>) -> const tile_functions<T>& {
     static constexpr tile_functions<T> table[] = {
-        {&compute_tile<T, 2 * I + 2, 1, false>, &compute_tile<T, 2 * I + 2, 2, false>, &compute_tile<T, 2 * I + 2, 2, true>}...};
+        {&compute_tile<T, 2 * I + 2, 1>, &compute_tile<T, 2 * I + 2, 2>}...};
     return table[index];
   }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
 }

@@ -46,7 +46,10 @@ void pack_across(T* dst, int width, strip_source<T> s, index_t k_count) {
       dst[k * width + line] = line < s.lines ? s.data[line * s.line_stride + k] : T(0);
 }
 
-// The same for lines that lie side by side. `readable` lines exist from the strip's first on, though only s.lines
+inline constexpr index_t steps_along = 8;
+
+// The same for lines that lie side by side. Callers pack strips side by side a few steps of k at a time, so that whole
+// rows are read; the rows of the next few steps are fetched meanwhile. `readable` lines exist from the strip's first on, though only s.lines
 // belong to it.
 template <class T>
 void pack_along(T* dst, int width, strip_source<T> s, index_t k_count, index_t readable) {
@@ -56,8 +59,10 @@ void pack_along(T* dst, int width, strip_source<T> s, index_t k_count, index_t r
   const int padded = (width + lanes - 1) / lanes * lanes;
   if (s.lines == width && readable >= padded) {
     for (index_t k = 0; k < k_count; ++k)
-      for (int line = 0; line < padded; line += lanes)
+      for (int line = 0; line < padded; line += lanes) {
+        __builtin_prefetch(s.data + (k + steps_along) * s.k_stride + line);
         ei::pstoreu(dst + k * width + line, ei::ploadu<packet>(s.data + k * s.k_stride + line));
+      }
   } else {
     for (index_t k = 0; k < k_count; ++k)
       for (int line = 0; line < width; ++line)

@@ -1,0 +1,42 @@
+// sinter/data/tensor_dataset.hpp: samples that lie in two tensors, along their first axis.
+#pragma once
+
+#include "sinter/data/dataset.hpp"
+
+namespace sinter {
+
+/// Sample i is row i of `inputs` and of `targets`, tensors on one host device with equal first extents. Errors:
+/// shape_error when these differ.
+///
+///     tensor_dataset train(images, labels);   // (N, 784) and (N,)
+template <class X, class Y>
+  requires(detail::is_tensor<X> && detail::is_tensor<Y> && X::rank >= 1 && Y::rank >= 1 && same_device<X, Y> &&
+           is_cpu_v<device_of<X>>)
+class tensor_dataset {
+ public:
+  tensor_dataset(X inputs, Y targets) : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
+    if (!inputs.defined() || !targets.defined()) throw shape_error("tensor_dataset: an empty (default constructed) tensor");
+    if (inputs.shape()[0] != targets.shape()[0])
+      throw shape_error("tensor_dataset: inputs of shape " + detail::shape_text(inputs.shape()) + " and targets of shape " +
+                        detail::shape_text(targets.shape()) + "; their first extents must be equal");
+  }
+
+  index_t size() const { return inputs_.shape()[0]; }
+  const X& inputs() const { return inputs_; }
+  const Y& targets() const { return targets_; }
+
+  batch<X, Y> gather(std::span<const index_t> rows) const {
+    return {detail::gather_rows(inputs_, rows), detail::gather_rows(targets_, rows)};
+  }
+
+  /// Samples begin, ..., end - 1; shares their memory.
+  tensor_dataset slice(index_t begin, index_t end) const {
+    return {inputs_.slice(0, begin, end), targets_.slice(0, begin, end)};
+  }
+
+ private:
+  X inputs_;
+  Y targets_;
+};
+
+}  // namespace sinter

@@ -1,0 +1,158 @@
+// sinter/expr/explain.hpp: what evaluating an expression will run: kernels, formulas, bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sinter/expr/evaluate.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+/// Kernels that run for the points of E and everything before them.
+template <class E>
+constexpr int kernels_of_points() {
+  if constexpr (is_tensor<E> || is_variable<E>) return 0;
+  else return E::points;
+}
+
+template <class E>
+constexpr int count_kernels() {
+  if constexpr (is_tensor<E> || is_variable<E>) return 0;
+  else if constexpr (is_point<E> || can_fuse_into_point<E>()) return kernels_of_points<E>();
+  else return kernels_of_points<E>() + 1;
+}
+
+struct kernel_description {
+  std::string formula;
+  index_t bytes = 0;
+};
+
+struct explainer {
+  std::vector<kernel_description> kernels;
+  std::vector<const void*> seen;  // memory that the current kernel reads already
+  index_t read = 0;
+  int names = 0;
+
+  template <class T, auto S, device D>
+  void count(const tensor<T, S, D>& t) {
+    for (const void* p : seen)
+      if (p == access::data(t)) return;
+    seen.push_back(access::data(t));
+    index_t n = 1;
+    for (int d = 0; d < t.rank; ++d) n *= t.strides()[d] == 0 ? 1 : t.shape()[d];
+    read += n * static_cast<index_t>(sizeof(T));
+  }
+
+  /// The formula of e; points inside become kernels of their own, named k1, k2, ...
+  template <class E>
+  std::string formula(const E& e) {
+    if constexpr (is_constant<E>) {
+      std::string text = std::to_string(e.value);
+      if (text.find('.') != std::string::npos) {
+        while (text.back() == '0') text.pop_back();
+        if (text.back() == '.') text.pop_back();
+      }
+      return text;
+    } else if constexpr (is_tensor<E> || is_variable<E>) {
+      if constexpr (is_variable<E>) count(access::value_of(e));
+      else count(e);
+      return std::string(is_variable<E> ? "variable" : "tensor") + shape_text(e.shape());
+    } else if constexpr (is_point<E>) {
+      const std::string name = point(e);
+      read += e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
+      return name;
+    } else if constexpr (requires { E::op_type::name; }) {
+      return std::string(E::op_type::name) + "(" + operands(e) + ")";
+    } else if constexpr (requires { e.body; }) {
+      return "let(" + formula(e.x) + ", " + formula(e.body) + ")";
+    } else {
+      return "t";
+    }
+  }
+
+  template <class E>
+  std::string operands(const E& e) {
+    std::string text;
+    if constexpr (requires { e.a; }) text = formula(e.a);
+    if constexpr (requires { e.b; }) text += ", " + formula(e.b);
+    if constexpr (requires { e.c; }) text += ", " + formula(e.c);
+    if constexpr (requires { e.e; }) text = formula(e.e);
+    if constexpr (requires { e.labels; }) text += ", " + formula(e.labels);
+    return text;
+  }
+
+  /// Lists the kernel of a point and returns its name.
+  template <class E>
+  std::string point(const E& e) {
+    const std::vector<const void*> outer_seen = std::move(seen);
+    const index_t outer_read = read;
+    seen.clear();
+    read = 0;
+    const std::string text = std::string(E::explained_as()) + "(" + operands(e) + ")";
+    const std::string name = "k" + std::to_string(++names);
+    kernels.push_back({name + " = " + text, read + e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>))});
+    seen = outer_seen;
+    read = outer_read;
+    return name;
+  }
+
+  template <class E>
+  void whole(const E& e) {
+    if constexpr (is_point<E>) {
+      point(e);
+    } else if constexpr (!is_tensor<E> && !is_variable<E>) {
+      const std::string text = formula(e);
+      const index_t written = e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
+      if constexpr (can_fuse_into_point<E>()) {
+        // The bare result of the point is neither written nor read again.
+        kernel_description& k = kernels.back();
+        const auto& p = point_of(e);
+        const index_t bare_result = p.shape().numel() * static_cast<index_t>(sizeof(element_of<bare<decltype(p)>>));
+        k.formula += "; result = " + text;
+        k.bytes += read - 2 * bare_result + written;
+      } else {
+        kernels.push_back({"result = " + text, read + written});
+      }
+    }
+  }
+};
+
+}  // namespace detail
+
+/// How many kernels evaluating an E runs, as far as types tell; elementwise work that fits a reduction or product counts
+/// as part of it.
+///
+///     static_assert(kernel_count<decltype(relu(a * b + c))> == 1);
+template <expression E>
+inline constexpr int kernel_count = detail::count_kernels<detail::bare<E>>();
+
+/// Bytes that evaluating e reads and writes: each leaf once per kernel, each result once.
+template <expression E>
+index_t bytes_moved(const E& e) {
+  detail::explainer x;
+  x.whole(e);
+  index_t total = 0;
+  for (const auto& k : x.kernels) total += k.bytes;
+  return total;
+}
+
+/// The kernels that evaluating e will run, one a line, with formula and bytes.
+///
+///     std::cout << explain(relu(linear(x, w, b)));
+template <expression E>
+std::string explain(const E& e) {
+  detail::explainer x;
+  x.whole(e);
+  std::string text;
+  index_t total = 0;
+  for (const auto& k : x.kernels) {
+    text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
+    total += k.bytes;
+  }
+  return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") + std::to_string(total) + " bytes on " +
+         device_name<device_of<E>>() + "\n";
+}
+
+}  // namespace sinter

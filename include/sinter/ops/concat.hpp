@@ -1,0 +1,148 @@
+// sinter/ops/concat.hpp: concat and stack, several tensors as one.
+#pragma once
+
+#include <vector>
+
+#include "sinter/grad/statement.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+/// Backward of concat and stack: each source gets its part of the gradient.
+template <class T, int R, int SourceR, device D>
+struct concat_tape final : tape_node {
+  std::vector<state_ptr> sources;
+  std::vector<index_t> begins;  // where each source starts along the axis, and the end
+  int axis = 0;
+
+  const state_ptr* inputs(int& count) const override {
+    count = static_cast<int>(sources.size());
+    return sources.data();
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (!sources[i]) continue;
+      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, begins[i], begins[i + 1]));
+      else add_gradient(sources[i], g.select(axis, begins[i]));
+    }
+  }
+};
+
+/// Joins evaluated parts; Stack says whether the axis is new.
+template <bool Stack, class Part>
+auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
+  using T = element_of<Part>;
+  using D = device_of<Part>;
+  constexpr int R = Part::rank + (Stack ? 1 : 0);
+  if (parts.empty()) throw shape_error(std::string(op) + ": there are no tensors");
+  const int a = checked_axis(op, axis, R);
+  extents<R> shape;
+  std::vector<index_t> begins;
+  index_t total = 0;
+  for (const Part& p : parts) {
+    check_defined(op, p);
+    bool fits = true;
+    for (int d = 0; d < Part::rank; ++d) fits = fits && ((!Stack && d == a) || p.shape()[d] == parts[0].shape()[d]);
+    if (!fits)
+      throw shape_error(std::string(op) + ": shapes " + shape_text(parts[0].shape()) + " and " + shape_text(p.shape()) +
+                        (Stack ? " differ" : " differ outside axis " + std::to_string(a)));
+    begins.push_back(total);
+    if constexpr (Stack) total += 1;
+    else total += p.shape()[a];
+  }
+  begins.push_back(total);
+  for (int d = 0; d < R; ++d) {
+    if (d == a) shape[d] = total;
+    else shape[d] = parts[0].shape()[Stack && d > a ? d - 1 : d];
+  }
+  const auto y = tensor<T, R, D>::uninitialized(shape);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& part = [&]() -> const auto& {
+      if constexpr (is_variable<Part>) return access::value_of(parts[i]);
+      else return parts[i];
+    }();
+    if constexpr (Stack) write(part, y.select(a, begins[i]));
+    else write(part, y.slice(a, begins[i], begins[i + 1]));
+  }
+  if constexpr (is_variable<Part>) {
+    auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
+    bool any = false;
+    for (const Part& p : parts) {
+      node->sources.push_back(access::state_of(p));
+      any = any || access::state_of(p);
+    }
+    if (!any || !recording()) return unrecorded(y);
+    node->name = op;
+    node->begins = std::move(begins);
+    node->axis = a;
+    return produced(y, node.release());
+  } else {
+    return y;
+  }
+}
+
+template <class... E>
+concept alike = (expression<E> && ...) && (std::is_same_v<device_of<E>, typename first_device<E...>::type> && ...) &&
+                (std::is_same_v<element_of<E>, typename literal_target<E...>::type> && ...);
+
+template <class... E>
+concept of_one_rank = ((rank_of<E> == larger(bare<E>::rank...)) && ...);
+
+/// The type that holds any of the parts: variables where one is tracked.
+template <class... E>
+using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...), typename first_device<bare<E>...>::type,
+                                         (is_tracked_v<E> || ...)>::type;
+
+template <class Part, class E>
+Part as_part(const E& e) {
+  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded(eval(e));
+  else return eval(e);
+}
+
+}  // namespace detail
+
+/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once.
+/// Derivative: each gets its part of g. Errors: shape_error when other extents differ.
+///
+///     tensor both = concat(0, train, test);
+template <class... E>
+  requires(sizeof...(E) >= 1 && detail::alike<E...> && detail::of_one_rank<E...>)
+auto concat(index_t axis, const E&... parts) {
+  using Part = detail::part_of<E...>;
+  return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto concat(index_t axis, const std::vector<Part>& parts) {
+  return detail::join<false>("concat", axis, parts);
+}
+
+/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once.
+/// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
+///
+///     tensor batch = stack(0, image_a, image_b, image_c);
+template <class... E>
+  requires(sizeof...(E) >= 1 && detail::alike<E...> && detail::of_one_rank<E...>)
+auto stack(index_t axis, const E&... parts) {
+  using Part = detail::part_of<E...>;
+  return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto stack(index_t axis, const std::vector<Part>& parts) {
+  return detail::join<true>("stack", axis, parts);
+}
+
+#define SINTER_JOIN_REJECTIONS(name)                                                                           \
+  template <expression... E, class Problem = operands_on_different_devices<device_of<E>...>,                   \
+            class Fix = copy_one_operand_with_dot_to>                                                          \
+    requires(sizeof...(E) >= 2 && !(std::is_same_v<device_of<E>, typename detail::first_device<E...>::type> && ...)) \
+  void name(index_t, const E&...) = delete;
+SINTER_JOIN_REJECTIONS(concat)
+SINTER_JOIN_REJECTIONS(stack)
+#undef SINTER_JOIN_REJECTIONS
+
+}  // namespace sinter

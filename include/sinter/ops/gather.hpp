@@ -1,0 +1,121 @@
+// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
+#pragma once
+
+#include "sinter/grad/statement.hpp"
+#include "sinter/ops/cast.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+template <class T, int R, device D>
+struct gather_tape final : tape_node {
+  tensor<std::int64_t, R, D> index;
+  state_ptr source;
+  int axis = 0;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override { index = {}; }
+  void backward(grad_state& y) override {
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (!to.has_grad) {
+      bool add = false;
+      to.gradient(add);
+      write(constant_node<T>{T(0)}, to.grad);
+    }
+    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad);
+  }
+};
+
+/// Indices as int64 on their device; each must lie in [0, extent).
+template <class I>
+auto checked_indices(const char* op, const I& index, index_t extent) {
+  check_defined(op, index);
+  const auto i = [&] {
+    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
+    else return eval(cast<std::int64_t>(index));
+  }();
+  const auto dense = i.contiguous();
+  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
+  return i;
+}
+
+/// y[c] = x[c with coordinate `axis` = index[c]]; index has the shape of y, possibly as a broadcast view.
+template <class X, int R, device D>
+auto gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
+  using T = element_of<X>;
+  const auto y = tensor<T, R, D>::uninitialized(index.shape());
+  if constexpr (is_variable<X>) {
+    backend<D>::gather(access::value_of(x), axis, index, y);
+    if (!access::state_of(x) || !recording()) return unrecorded(y);
+    auto* node = new gather_tape<T, R, D>;
+    node->name = op;
+    node->index = index;
+    node->source = access::state_of(x);
+    node->axis = axis;
+    return produced(y, node);
+  } else {
+    backend<D>::gather(x, axis, index, y);
+    return y;
+  }
+}
+
+}  // namespace detail
+
+/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's rank,
+/// any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
+/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
+/// [0, extent).
+///
+///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
+template <expression X, expression I>
+  requires(same_device<X, I> && integer_element<element_of<I>> && rank_of<X> == rank_of<I> && rank_of<X> >= 1)
+auto gather(const X& x, index_t axis, const I& index) {
+  detail::check_defined("gather", x);
+  const int a = detail::checked_axis("gather", axis, rank_of<X>);
+  const auto source = eval(x);
+  for (int d = 0; d < rank_of<X>; ++d)
+    if (d != a && index.shape()[d] > source.shape()[d])
+      throw shape_error("gather: index of shape " + detail::shape_text(index.shape()) + " is larger than x of shape " +
+                        detail::shape_text(source.shape()) + " on axis " + std::to_string(d));
+  return detail::gather_evaluated("gather", source, a, detail::checked_indices("gather", index, source.shape()[a]));
+}
+
+/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
+/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent).
+///
+///     tensor batch = index_select(images, 0, permutation);
+template <expression X, expression I>
+  requires(same_device<X, I> && integer_element<element_of<I>> && rank_of<I> == 1 && rank_of<X> >= 1)
+auto index_select(const X& x, index_t axis, const I& index) {
+  detail::check_defined("index_select", x);
+  constexpr int R = rank_of<X>;
+  const int a = detail::checked_axis("index_select", axis, R);
+  const auto source = eval(x);
+  const auto i = detail::checked_indices("index_select", index, source.shape()[a]);
+  extents<R> line = detail::ones_extents<R>();
+  extents<R> shape = source.shape();
+  line[a] = shape[a] = i.numel();
+  return detail::gather_evaluated("index_select", source, a, i.reshape(line).broadcast_to(shape));
+}
+
+template <class...>
+struct index_of_element_type;
+struct use_an_integer_index;
+
+#define SINTER_INDEX_REJECTIONS(name)                                                                              \
+  template <expression X, expression I, class Problem = operands_on_different_devices<device_of<X>, device_of<I>>, \
+            class Fix = copy_one_operand_with_dot_to>                                                              \
+    requires(!same_device<X, I>)                                                                                   \
+  void name(const X&, index_t, const I&) = delete;                                                                 \
+  template <expression X, expression I, class Problem = index_of_element_type<element_of<I>>, class Fix = use_an_integer_index> \
+    requires(same_device<X, I> && !integer_element<element_of<I>>)                                                 \
+  void name(const X&, index_t, const I&) = delete;
+SINTER_INDEX_REJECTIONS(gather)
+SINTER_INDEX_REJECTIONS(index_select)
+#undef SINTER_INDEX_REJECTIONS
+
+}  // namespace sinter
