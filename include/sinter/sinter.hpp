@@ -9,3 +9,4 @@
 #include "sinter/random.hpp"
 #include "sinter/io.hpp"
 #include "sinter/data.hpp"
+#include "sinter/nn.hpp"

@@ -123,8 +123,11 @@ struct packed_product {
       const bool add = args.accumulate || k0 + kb > 0, complete = k0 + ke == args.k;
       const index_t begin = share_begin(panels, row_groups, row_group);
       const index_t end = share_begin(panels, row_groups, row_group + 1);
+      const walk next = block + 1 < blocks
+                            ? walk_over(n0, n1, k0 + ke, k0 + share_begin(k1 - k0, blocks, block + 2), end - begin)
+                            : walk{};
       for (index_t panel = begin; panel < end; ++panel)
-        compute_panel(panel, packed_b, n0, n1, kb, ke, add, complete);
+        compute_panel(panel, packed_b, n0, n1, kb, ke, add, complete, next, end - panel);
     }
   }
 
@@ -146,13 +149,44 @@ struct packed_product {
     }
   }
 
+  // What the tiles of one block fetch for the next: B's lines, which are rows or columns, in segments of two packets.
+  struct walk {
+    const T* first = nullptr;
+    index_t segment_step = 0, line_step = 0, segments = 0, lines = 0;
+  };
+
+  walk walk_over(index_t n0, index_t n1, index_t kb, index_t ke, index_t) const {
+    const T* const first = args.b + kb * args.b_row + n0 * args.b_col;
+    constexpr index_t length = 2 * shape::lanes;
+    if (args.b_col == 1) return {first, length, args.b_row, ceil_div(n1 - n0, length), ke - kb};
+    if (args.b_row == 1) return {first, length, args.b_col, ceil_div(ke - kb, length), n1 - n0};
+    return {};
+  }
+
+  // The last panels of a block fetch B for the next block; the first tiles of each panel fetch the panel after it.
+  fetch_ahead<T> plan_fetch(const walk& next, index_t panels_left, index_t strip, index_t strips, index_t width,
+                            index_t k_count, const T* a_next) const {
+    const index_t slots = k_count / steps_per_fetch - width, a_tiles = ceil_div(k_count * width, 2 * shape::lanes * (slots > 0 ? slots : 1));
+    if (slots > 0 && strip >= a_tiles && next.segments > 0) {
+      const index_t tiles_per_segment = ceil_div(next.lines, slots), b_tiles = strips - a_tiles;
+      const index_t panels_needed = ceil_div(next.segments * tiles_per_segment, b_tiles);
+      const index_t from_end = panels_left - 1 < panels_needed ? panels_needed - panels_left : -1;
+      const index_t tile = from_end * b_tiles + strip - a_tiles;
+      if (from_end >= 0 && tile < next.segments * tiles_per_segment)
+        return {next.first + tile / tiles_per_segment * next.segment_step +
+                    tile % tiles_per_segment * slots * next.line_step,
+                next.line_step};
+    }
+    return {a_next + strip * ceil_div(k_count * width, strips), 2 * shape::lanes};
+  }
+
   void compute_panel(index_t panel, const T* packed_b, index_t n0, index_t n1, index_t kb, index_t ke, bool add,
-                     bool complete) {
+                     bool complete, const walk& next, index_t panels_left) {
     const index_t first = panel_begin(panel), width = panel_begin(panel + 1) - first, row = m0 + first;
     const index_t rows = m1 - row < width ? m1 - row : width;
     const T* const a = panel_data(panel) + kb * width;
     const T* const a_next = panel + 1 < panels ? panel_data(panel + 1) + kb * width : packed_a;
-    const index_t strips = ceil_div(n1 - n0, shape::max_columns), share = ceil_div((ke - kb) * width, strips);
+    const index_t strips = ceil_div(n1 - n0, shape::max_columns);
     const tile_functions<T>& kernels = kernels_for<T>(width);
     for (index_t strip = 0; strip < strips; ++strip) {
       const index_t column = n0 + strip * shape::max_columns;
@@ -160,11 +194,12 @@ struct packed_product {
       const T* const b = packed_b + (column - n0) * (ke - kb);
       const tile_function<T> tile = columns == shape::lanes ? kernels.narrow : kernels.wide;
       T* const c = args.c + row * args.ldc + column;
+      const fetch_ahead<T> ahead = plan_fetch(next, panels_left, strip, strips, width, ke - kb, a_next);
       if (rows == width && n1 - column >= columns) {
-        tile(ke - kb, a, b, c, args.ldc, add, a_next + strip * share);
+        tile(ke - kb, a, b, c, args.ldc, add, ahead.first, ahead.step);
       } else {
         alignas(64) T whole[shape::max_rows * shape::max_columns];
-        tile(ke - kb, a, b, whole, columns, false, a_next + strip * share);
+        tile(ke - kb, a, b, whole, columns, false, ahead.first, ahead.step);
         const index_t valid = n1 - column < columns ? n1 - column : columns;
         for (index_t i = 0; i < rows; ++i)
           for (index_t j = 0; j < valid; ++j) {

@@ -147,7 +147,7 @@ class data_loader {
     using difference_type = std::ptrdiff_t;
 
     explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)), current_(pass_->next()) {}
-    batch_type& operator*() const { return const_cast<batch_type&>(*current_); }
+    batch_type& operator*() const { return *current_; }
     iterator& operator++() {
       current_.reset();
       current_ = pass_->next();
@@ -158,7 +158,7 @@ class data_loader {
 
    private:
     std::unique_ptr<pass> pass_;
-    std::optional<batch_type> current_;
+    mutable std::optional<batch_type> current_;
   };
 
   iterator begin() { return iterator(std::make_unique<pass>(set_, order_of(epoch_++), size(), options_)); }

@@ -42,28 +42,36 @@ struct saved_leaf {
 };
 
 /// Stands where a leaf's value is not read.
-template <class T>
-leaf_ref nothing_to_read() {
-  static const T zero{};
-  return {const_cast<T*>(&zero), nullptr, nullptr, 0, sizeof(T)};
+inline leaf_ref nothing_to_read(int element_size) {
+  static const double zero = 0;
+  return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
 }
 
-/// An elementwise statement: plan K on elements T on device D.
-template <device D, class T, class K>
-struct statement_node final : tape_node {
-  static constexpr int leaves = K::leaves;
-  static constexpr bool with_result = kernel::reads_result<K>;
+/// What is the same for all elementwise statements; one copy serves every formula.
+struct elementwise_node : tape_node {
+  saved_leaf* leaf = nullptr;
+  saved_leaf* target = nullptr;  ///< shapes of the tracked leaves
+  state_ptr* state = nullptr;    ///< their gradients; null where a variable was made under no_grad
+  const bool* needed = nullptr;  ///< which leaves the derivative reads
+  int leaves = 0;
+  int sinks = 0;
+  bool with_result = false;  ///< the derivative reads the result
+  int result_size = 0;
+  saved_leaf result;  ///< its shape; its value where the derivative reads it
+  saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
+  storage_ptr (*allocate)(std::size_t) = nullptr;
 
-  static constexpr leaves_read<K> needed{};
+  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
 
-  K plan;
-  saved_leaf leaf[leaves];
-  saved_leaf result;  // its shape; its value where the derivative reads it
-  saved_leaf space;   // for reductions: the shape that is swept, which `result` broadcasts to
-  saved_leaf target[K::sinks];
-  state_ptr state[K::sinks];
+  const state_ptr* inputs(int& count) const final {
+    count = sinks;
+    return state;
+  }
 
-  explicit statement_node(const K& k) : plan(k) {}
+  void release() final {
+    for (int i = 0; i < leaves; ++i) leaf[i] = {};
+    result = {};
+  }
 
   /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
   template <int R>
@@ -75,52 +83,42 @@ struct statement_node final : tape_node {
     }
   }
 
-  const state_ptr* inputs(int& count) const override {
-    count = K::sinks;
-    return state;
+  void backward(grad_state& y) final {
+    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
+    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
+    std::vector<storage_ptr> unused;
+    fill(y, in.data(), out.data(), unused);
+    run(in.data(), out.data(), space.rank > 0 ? space : result);
   }
 
-  void release() override {
-    for (saved_leaf& l : leaf) l = {};
-    result = {};
-  }
-
-  void backward(grad_state& y) override {
-    leaf_ref in[leaves + 2];
+ private:
+  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
     for (int i = 0; i < leaves; ++i) {
       leaf[i].check(name);
-      in[i] = needed.leaf[i] ? leaf[i].ref() : nothing_to_read<std::int64_t>();
-      in[i].element_size = leaf[i].element_size;
+      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
     }
     bool has = false;
-    const extents<max_rank> dense = dense_strides(result);
-    in[leaves] = {y.gradient(has), result.shape.data(), dense.data(), result.rank, sizeof(T)};
-    if constexpr (with_result) {
+    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank, result_size};
+    if (with_result) {
       result.check(name);
       in[leaves + 1] = result.ref();
     }
     const saved_leaf& swept = space.rank > 0 ? space : result;
-    sink_ref out[K::sinks];
-    storage_ptr unused[K::sinks];  // gradients of variables that were made under no_grad: nobody asks for them
-    for (int s = 0; s < K::sinks; ++s) {
+    for (int s = 0; s < sinks; ++s) {
       const saved_leaf& l = target[s];
       out[s].element_size = l.element_size;
       if (state[s]) {
         out[s].data = state[s]->gradient(out[s].add);
       } else {
-        unused[s] = device_runtime<D>::allocate(static_cast<std::size_t>(numel(l)) * static_cast<std::size_t>(l.element_size));
-        out[s].data = unused[s]->data;
+        index_t n = l.element_size;
+        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
+        unused.push_back(allocate(static_cast<std::size_t>(n)));
+        out[s].data = unused.back()->data;
       }
       broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides, swept.rank);
     }
-    backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
   }
 
-  static index_t numel(const saved_leaf& l) {
-    index_t n = 1;
-    for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
-    return n;
-  }
   static extents<max_rank> dense_strides(const saved_leaf& l) {
     extents<max_rank> strides;
     index_t step = 1;
@@ -129,6 +127,36 @@ struct statement_node final : tape_node {
       step *= l.shape[d];
     }
     return strides;
+  }
+
+  extents<max_rank> dense_;
+};
+
+/// An elementwise statement: plan K on elements T on device D.
+template <device D, class T, class K>
+struct statement_node final : elementwise_node {
+  static constexpr bool reads_result = kernel::reads_result<K>;
+  static constexpr leaves_read<K> reads{};
+
+  K plan;
+  saved_leaf leaf_[K::leaves];
+  saved_leaf target_[K::sinks];
+  state_ptr state_[K::sinks];
+
+  explicit statement_node(const K& k) : plan(k) {
+    leaf = leaf_;
+    target = target_;
+    state = state_;
+    needed = reads.leaf;
+    leaves = K::leaves;
+    sinks = K::sinks;
+    with_result = reads_result;
+    result_size = sizeof(T);
+    allocate = &device_runtime<D>::allocate;
+  }
+
+  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
+    backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
   }
 };
 
@@ -150,6 +178,34 @@ variable<T, R, D> unrecorded(const tensor<T, R, D>& value) {
   return access::make_variable(value, state_ptr());
 }
 
+/// Fills in the leaves of a node, in slot order.
+struct leaf_keeper {
+  elementwise_node& node;
+  int slot = 0;
+  int sink = 0;
+  bool any = false;
+
+  template <class Leaf, bool Tracked>
+  void operator()(const Leaf& leaf, std::bool_constant<Tracked>) {
+    if constexpr (is_variable<Leaf>) {
+      put(access::value_of(leaf));
+      if constexpr (Tracked) {
+        node.target[sink].keep(access::value_of(leaf), false);
+        node.state[sink] = access::state_of(leaf);
+        any = any || node.state[sink];
+        ++sink;
+      }
+    } else {
+      put(leaf);
+    }
+  }
+  template <class Tensor>
+  void put(const Tensor& t) {
+    node.leaf[slot].keep(t, node.needed[slot]);
+    ++slot;
+  }
+};
+
 /// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
 /// (shape, and memory where a derivative reads it) is still to be filled in.
 template <class Ready>
@@ -158,25 +214,9 @@ auto make_statement(const Ready& ready) {
   auto node = std::make_unique<Node>(lower<true>(ready));
   if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
   else node->name = "statement";
-  int slot = 0;
-  int sink = 0;
-  bool any = false;
-  auto keep = [&](const auto& leaf, auto tracked) {
-    if constexpr (is_variable<bare<decltype(leaf)>>) {
-      node->leaf[slot].keep(access::value_of(leaf), Node::needed.leaf[slot]);
-      if constexpr (decltype(tracked)::value) {
-        node->target[sink].keep(access::value_of(leaf), false);
-        node->state[sink] = access::state_of(leaf);
-        any = any || node->state[sink];
-        ++sink;
-      }
-    } else {
-      node->leaf[slot].keep(leaf, Node::needed.leaf[slot]);
-    }
-    ++slot;
-  };
-  visit_leaves<true>(ready, keep);
-  if (!any) node.reset();
+  leaf_keeper keeper{*node};
+  visit_leaves<true>(ready, keeper);
+  if (!keeper.any) node.reset();
   return node;
 }
 
@@ -185,7 +225,7 @@ auto record(const Ready& ready, const Value& value) {
   if (!recording()) return unrecorded(value);
   auto node = make_statement(ready);
   if (!node) return unrecorded(value);
-  node->result.keep(value, bare<decltype(*node)>::with_result);
+  node->result.keep(value, node->with_result);
   return produced(value, node.release());
 }
 

@@ -55,8 +55,9 @@ concept branches_agree = elements_agree<A, B> && element<branch_type<A, B>> && l
 }  // namespace detail
 
 /// a where mask is true, b elsewhere, elementwise and broadcast. a and b are tensors of one element type or literals;
-/// two literals give elements of their type. The branch that is not taken does not matter, not even NaN. Derivative: g
-/// to the branch taken, 0 to the other.
+/// two literals give elements of their type. The value of the branch that is not taken does not matter, not even NaN.
+/// Derivative: g to the branch taken, 0 to the other, where an infinite derivative turns it into NaN: write
+/// log(where(x > 0, x, 1)), not where(x > 0, log(x), 0).
 ///
 ///     tensor y = where(x > 0, x, 0);
 template <detail::mask_expression M, class A, class B>

@@ -18,30 +18,39 @@ struct tile_shape {
   static constexpr int max_columns = max_packets * lanes;
 };
 
+inline constexpr index_t steps_per_fetch = 4;
+
+/// Memory to be read after this tile, two packets every `step` elements.
+template <class T>
+struct fetch_ahead {
+  const T* first;
+  index_t step;
+};
+
 /// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns).
 ///
-/// The tile of C, and then `a_next`, which the caller reads after this tile, are fetched a little every few steps of k:
+/// The tile of C, and then what the caller will read after it, are fetched a little every few steps of k:
 /// all at once they would fill the cache's miss buffers, and the loads of A and B would wait behind them.
 /// The accumulators are a pack of indices and not loops, so that every compiler keeps them in registers at -O2.
 template <class T, int Rows, int Packets, int... I>
-void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
+void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next, index_t next_step,
                      std::integer_sequence<int, I...>) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = 4;
+  constexpr int lanes = tile_shape<T>::lanes;
   packet sum[Rows * Packets];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* fetched = c;
   index_t step = ldc, fetches = 0;
   for (index_t k = 0; k < k_count;) {
     __builtin_prefetch(fetched, 1);
-    __builtin_prefetch(fetched + (Packets - 1) * lanes, 1);
+    __builtin_prefetch(fetched + lanes, 1);
     fetched += step;
     if (++fetches == Rows) {
-      fetched = a_next;
-      step = 2 * lanes;
+      fetched = next;
+      step = next_step;
     }
-    const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
+    const index_t end = k + steps_per_fetch < k_count ? k + steps_per_fetch : k_count;
     for (; k < end; ++k) {
       packet right[Packets];
       for (int p = 0; p < Packets; ++p) right[p] = ei::pload<packet>(b + p * lanes);
@@ -60,14 +69,14 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
 }
 
 template <class T, int Rows, int Packets>
-void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next) {
-  accumulate_tile<T, Rows, Packets>(k_count, a, b, c, ldc, add, a_next,
+void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next, index_t next_step) {
+  accumulate_tile<T, Rows, Packets>(k_count, a, b, c, ldc, add, next, next_step,
                                              std::make_integer_sequence<int, Rows * Packets>{});
 }
 
 template <class T>
 using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add,
-                               const T* a_next);
+                               const T* next, index_t next_step);
 
 /// The kernels for tiles of an even number of rows.
 template <class T>

@@ -1,0 +1,9 @@
+// sinter/nn.hpp: modules and losses.
+#pragma once
+
+#include "sinter/nn/activation.hpp"
+#include "sinter/nn/init.hpp"
+#include "sinter/nn/linear.hpp"
+#include "sinter/nn/loss.hpp"
+#include "sinter/nn/module.hpp"
+#include "sinter/nn/sequential.hpp"

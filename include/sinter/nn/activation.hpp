@@ -1,0 +1,114 @@
+// sinter/nn/activation.hpp: modules without parameters: activations, softmax, flatten, dropout.
+#pragma once
+
+#include "sinter/nn/module.hpp"
+#include "sinter/ops/elu.hpp"
+#include "sinter/ops/gelu.hpp"
+#include "sinter/ops/leaky_relu.hpp"
+#include "sinter/ops/log_softmax.hpp"
+#include "sinter/ops/relu.hpp"
+#include "sinter/ops/sigmoid.hpp"
+#include "sinter/ops/silu.hpp"
+#include "sinter/ops/softmax.hpp"
+#include "sinter/ops/softplus.hpp"
+#include "sinter/ops/tanh.hpp"
+#include "sinter/random/dropout.hpp"
+
+namespace sinter::nn {
+
+/// Base of modules that work alike on any device and hold no parameters.
+template <class Self>
+struct stateless : module<Self> {
+  using device_type = any_device;
+  using kind = plain;
+  template <class, class>
+  using rebind = Self;
+  template <class F, class... M>
+  static void visit(F&&, M&...) {}
+};
+
+#define SINTER_ACTIVATION(name)                 \
+  struct name : stateless<name> {               \
+    template <class X>                          \
+    auto forward(X&& x) const {                 \
+      return sinter::name(std::forward<X>(x));  \
+    }                                           \
+  };
+SINTER_ACTIVATION(relu)
+SINTER_ACTIVATION(sigmoid)
+SINTER_ACTIVATION(tanh)
+SINTER_ACTIVATION(gelu)
+SINTER_ACTIVATION(silu)
+SINTER_ACTIVATION(softplus)
+#undef SINTER_ACTIVATION
+
+/// The functions of the same names with a setting: the slope below zero, or the axis.
+#define SINTER_ACTIVATION_WITH(name, type, setting, initially)       \
+  struct name : stateless<name> {                                    \
+    name() = default;                                                \
+    explicit name(type x) : setting(x) {}                            \
+    template <class X>                                               \
+    auto forward(X&& x) const {                                      \
+      return sinter::name(std::forward<X>(x), setting);              \
+    }                                                                \
+    template <class F, class... M>                                   \
+    static void visit(F&& f, M&... m) {                              \
+      f(#setting, m.setting...);                                     \
+    }                                                                \
+    type setting = initially;                                        \
+  };
+SINTER_ACTIVATION_WITH(leaky_relu, double, slope, 0.01)
+SINTER_ACTIVATION_WITH(elu, double, alpha, 1.0)
+SINTER_ACTIVATION_WITH(softmax, index_t, axis, -1)
+SINTER_ACTIVATION_WITH(log_softmax, index_t, axis, -1)
+#undef SINTER_ACTIVATION_WITH
+
+/// (N, ...) => (N, product of the rest).
+struct flatten : stateless<flatten> {
+  template <expression X>
+    requires(rank_of<X> >= 2)
+  auto forward(X&& x) const {
+    const auto value = sinter::eval(std::forward<X>(x));
+    index_t rest = 1;
+    for (int d = 1; d < value.rank; ++d) rest *= value.shape()[d];
+    return value.reshape({value.shape()[0], rest});
+  }
+};
+
+/// Drops with probability p in training mode, passes its input on otherwise; see sinter::dropout. Holds a generator of
+/// its own, split off the one given.
+template <class Kind = tracked>
+struct dropout : module<dropout<Kind>> {
+  using device_type = any_device;
+  using kind = Kind;
+  template <class, class K>
+  using rebind = dropout<K>;
+
+  dropout() = default;
+  dropout(double probability, generator& gen) : p(probability), source(gen.split()) {
+    if (!(p >= 0 && p <= 1)) throw value_error("dropout: the probability must be in [0, 1], not " + std::to_string(p));
+  }
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (std::is_same_v<Kind, plain>) {
+      return sinter::detail::bare<X>(std::forward<X>(x));
+    } else {
+      if (!state.training) return sinter::eval(std::forward<X>(x));
+      return sinter::eval(sinter::dropout(std::forward<X>(x), p, source));
+    }
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("mode", m.state...);
+    f("p", m.p...);
+    f("source", m.source...);
+  }
+
+  double p = 0.5;
+  mode state;
+  mutable generator source;
+};
+
+}  // namespace sinter::nn

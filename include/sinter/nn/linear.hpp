@@ -1,0 +1,45 @@
+// sinter/nn/linear.hpp: the fully connected layer.
+#pragma once
+
+#include "sinter/nn/init.hpp"
+#include "sinter/nn/module.hpp"
+#include "sinter/ops/matmul.hpp"
+
+namespace sinter::nn {
+
+/// x W^T + b: (N,in) => (N,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
+///
+///     nn::linear fc(784, 10, gen);                        // float on the cpu
+///     nn::linear<double, numa<0>> fc(784, 10, gen);
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
+struct linear : module<linear<T, D, Kind, Bias>> {
+  using device_type = D;
+  using kind = Kind;
+  template <class To, class K>
+  using rebind = linear<T, To, K, Bias>;
+
+  linear() = default;
+  linear(index_t inputs, index_t outputs, generator& gen) {
+    if (inputs < 0 || outputs < 0)
+      throw shape_error("linear: " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) + " outputs");
+    weight = init::fan_in_uniform<T, D>(gen, inputs, extents<2>{{outputs, inputs}});
+    if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
+  }
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Bias) return sinter::linear(std::forward<X>(x), weight, bias);
+    else return sinter::linear(std::forward<X>(x), weight);
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("weight", m.weight...);
+    if constexpr (Bias) f("bias", m.bias...);
+  }
+
+  parameter<T, 2, D, Kind> weight;
+  parameter<T, 1, D, Kind> bias;
+};
+
+}  // namespace sinter::nn
