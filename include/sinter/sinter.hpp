@@ -10,3 +10,4 @@
 #include "sinter/io.hpp"
 #include "sinter/data.hpp"
 #include "sinter/nn.hpp"
+#include "sinter/optim.hpp"

@@ -212,7 +212,14 @@ class prepared_loop {
   bool by_rows() const { return rows_; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  void set_stream(bool on) { stream_ = on; }
+  /// Lets results bypass the cache where every vector of every output is aligned.
+  void set_stream() {
+    stream_ = rows_;
+    for (int s = 0; s < l_.outputs; ++s) {
+      stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
+      for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
+    }
+  }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
   bool reduces_only_rows(int s) const {
@@ -435,7 +442,7 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   const loop& l = p.shape();
   const index_t total = p.numel();
   if (total == 0) return;
-  p.set_stream(stream && p.by_rows());
+  if (stream) p.set_stream();
 
   // Tasks are whole rows where rows are short, pieces of rows otherwise; their size follows from the shape alone.
   index_t grain = total < serial_below ? total : task_elements;

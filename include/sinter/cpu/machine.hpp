@@ -20,8 +20,9 @@ struct vector_machine {
   bool out_add[Outputs > 0 ? Outputs : 1];
   index_t i = 0;
   index_t first = 0;
+  bool stream = false;
 
-  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first) {
+  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first), stream(a.stream) {
     for (int s = 0; s < Inputs; ++s) {
       in[s] = a.in[s];
       in_mask[s] = a.in_mask[s];
@@ -50,6 +51,7 @@ struct vector_machine {
   SINTER_INLINE void accumulate(const V& g) const {
     T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
     if (out_add[S]) (vector<T>::load(p) + vector<T>(g)).store(p);
+    else if (stream) vector<T>(g).stream(p);
     else vector<T>(g).store(p);
   }
 };
@@ -80,6 +82,7 @@ SINTER_INLINE void sweep(const kernel_args& a, const Step& step) {
     }
     m.first += whole;
     m.i = 0;
+    m.stream = false;
     end = lanes;
   }
   for (int s = 0; s < Outputs; ++s) {
@@ -93,13 +96,12 @@ SINTER_INLINE void sweep(const kernel_args& a, const Step& step) {
 template <class K, class T>
 struct forward_step {
   const K& k;
-  bool stream;
   template <class M>
   SINTER_INLINE void operator()(const M& m) const {
     const auto v = k.template eval<0>(m, sinter::detail::kernel::no_scope{});
     T* to = static_cast<T*>(m.out[0]) + m.i;
     if constexpr (std::is_floating_point_v<T>) {
-      if (stream) return v.stream(to);
+      if (m.stream) return v.stream(to);
     }
     v.store(to);
   }
@@ -109,7 +111,7 @@ struct forward_step {
 template <class K, class T>
 void forward_kernel(const void* plan, const kernel_args& a) {
   const K k = *static_cast<const K*>(plan);
-  sweep<K::leaves, 1>(a, forward_step<K, T>{k, a.stream && a.n % lanes == 0});
+  sweep<K::leaves, 1>(a, forward_step<K, T>{k});
 }
 
 template <class Roots>

@@ -22,11 +22,31 @@ void store_row(T* x, index_t i, index_t n, vector<T> v) {
   for (index_t k = 0; i + k < n; ++k) x[i + k] = pad[k];
 }
 
+/// combine over f(0), f(lanes), ... below n, in four independent chains, so that no addition waits for the one before.
+template <class T, class Combine, class F>
+SINTER_INLINE vector<T> fold_vectors(index_t n, T identity, const Combine& combine, const F& f) {
+  vector<T> s0(identity), s1(identity), s2(identity), s3(identity);
+  index_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = combine(s0, f(i));
+    s1 = combine(s1, f(i + lanes));
+    s2 = combine(s2, f(i + 2 * lanes));
+    s3 = combine(s3, f(i + 3 * lanes));
+  }
+  for (; i < n; i += lanes) s0 = combine(s0, f(i));
+  return combine(combine(s0, s1), combine(s2, s3));
+}
+
+template <class T, class F>
+SINTER_INLINE T row_sum(index_t n, const F& f) {
+  return math::hsum(fold_vectors(n, T(0), [](vector<T> a, vector<T> b) { return a + b; }, f));
+}
+
 template <class T>
 T row_max(const T* x, index_t n) {
-  vector<T> m(-std::numeric_limits<T>::infinity());
-  for (index_t i = 0; i < n; i += lanes) m = math::max(m, load_row(x, i, n, -std::numeric_limits<T>::infinity()));
-  return math::hmax(m);
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  return math::hmax(fold_vectors(
+      n, lowest, [](vector<T> a, vector<T> b) { return math::max(a, b); }, [&](index_t i) { return load_row(x, i, n, lowest); }));
 }
 
 /// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
@@ -39,21 +59,17 @@ struct softmax_row {
   template <class T>
   static void run(const T* x, T* y, index_t n) {
     const vector<T> shift(row_shift(row_max(x, n)));
-    vector<T> sum(T(0));
-    for (index_t i = 0; i < n; i += lanes) {
+    const vector<T> scale(T(1) / row_sum<T>(n, [&](index_t i) {
       const vector<T> e = math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - shift);
-      sum = sum + e;
       store_row(y, i, n, e);
-    }
-    const vector<T> scale(T(1) / math::hsum(sum));
+      return e;
+    }));
     for (index_t i = 0; i < n; i += lanes) store_row(y, i, n, load_row<T>(y, i, n, 0) * scale);
   }
   /// dx = y (g - sum(g y))
   template <class T>
   static void reverse(const T* y, const T* g, T* dx, index_t n, bool add) {
-    vector<T> sum(T(0));
-    for (index_t i = 0; i < n; i += lanes) sum = sum + load_row<T>(g, i, n, 0) * load_row<T>(y, i, n, 0);
-    const vector<T> dot(math::hsum(sum));
+    const vector<T> dot(row_sum<T>(n, [&](index_t i) { return load_row<T>(g, i, n, 0) * load_row<T>(y, i, n, 0); }));
     for (index_t i = 0; i < n; i += lanes) {
       vector<T> d = load_row<T>(y, i, n, 0) * (load_row<T>(g, i, n, 0) - dot);
       if (add) d = d + load_row<T>(dx, i, n, 0);
@@ -65,26 +81,22 @@ struct softmax_row {
 template <class T>
 T row_logsumexp(const T* x, index_t n) {
   const T shift = row_shift(row_max(x, n));
-  vector<T> sum(T(0));
-  for (index_t i = 0; i < n; i += lanes) sum = sum + math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - vector<T>(shift));
-  return shift + math::log(math::hsum(sum));
+  return shift + math::log(row_sum<T>(
+                     n, [&](index_t i) { return math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - vector<T>(shift)); }));
 }
 
 struct log_softmax_row {
   template <class T>
   static void run(const T* x, T* y, index_t n) {
     const vector<T> shift(row_shift(row_max(x, n)));
-    vector<T> sum(T(0));
-    for (index_t i = 0; i < n; i += lanes) sum = sum + math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - shift);
-    const vector<T> log_sum(math::log(math::hsum(sum)));
+    const vector<T> log_sum(
+        math::log(row_sum<T>(n, [&](index_t i) { return math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - shift); })));
     for (index_t i = 0; i < n; i += lanes) store_row(y, i, n, (load_row<T>(x, i, n, 0) - shift) - log_sum);
   }
   /// dx = g - exp(y) sum(g)
   template <class T>
   static void reverse(const T* y, const T* g, T* dx, index_t n, bool add) {
-    vector<T> sum(T(0));
-    for (index_t i = 0; i < n; i += lanes) sum = sum + load_row<T>(g, i, n, 0);
-    const vector<T> total(math::hsum(sum));
+    const vector<T> total(row_sum<T>(n, [&](index_t i) { return load_row<T>(g, i, n, 0); }));
     for (index_t i = 0; i < n; i += lanes) {
       vector<T> d = load_row<T>(g, i, n, 0) - math::exp(load_row<T>(y, i, n, 0)) * total;
       if (add) d = d + load_row<T>(dx, i, n, 0);

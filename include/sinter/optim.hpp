@@ -1,0 +1,9 @@
+// sinter/optim.hpp: optimizers, gradient clipping, learning-rate schedules.
+#pragma once
+
+#include "sinter/optim/adam.hpp"
+#include "sinter/optim/clip.hpp"
+#include "sinter/optim/optimizer.hpp"
+#include "sinter/optim/rmsprop.hpp"
+#include "sinter/optim/schedule.hpp"
+#include "sinter/optim/sgd.hpp"

@@ -1,0 +1,153 @@
+// sinter/optim/optimizer.hpp: what all optimizers share: a list of parameters of any rank, type and device, each with
+// the state of its update.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sinter/nn/module.hpp"
+
+namespace sinter::optim {
+
+namespace detail {
+
+using sinter::detail::bare;
+using sinter::detail::is_variable;
+
+/// Calls f(name, variable) for every tracked parameter of a module, a variable, or a range of either.
+template <class Source, class F>
+void for_each_variable(const Source& source, const F& f) {
+  if constexpr (is_variable<Source>) {
+    f(std::string(), source);
+  } else if constexpr (nn::is_module<Source>) {
+    source.for_each_parameter([&f](const std::string& name, const auto& p) {
+      if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
+    });
+  } else {
+    for (const auto& one : source) for_each_variable(one, f);
+  }
+}
+
+/// A parameter as a flat tensor, so that updates are compiled once for all ranks.
+template <class T, device D>
+class flat_parameter {
+ public:
+  template <int R>
+  flat_parameter(const std::string& name, const variable<T, R, D>& v)
+      : value_(v.value().flatten()), state_(sinter::detail::access::state_of(v)), gradient_(&gradient_of<R>) {
+    if (!v.is_leaf() || !state_)
+      throw value_error("optimizer: " + label(name, v) + " is not a parameter but the result of a statement");
+    if (!v.value().is_contiguous()) throw value_error("optimizer: " + label(name, v) + " is a strided view; use a variable of its contiguous()");
+  }
+
+  const tensor<T, 1, D>& value() const { return value_; }
+  bool has_grad() const { return state_->has_grad; }
+  tensor<T, 1, D> grad() const { return gradient_(*state_); }
+  void zero_grad() const { state_->drop_gradient(); }
+
+ private:
+  template <int R>
+  static std::string label(const std::string& name, const variable<T, R, D>& v) {
+    return (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(v.shape());
+  }
+  template <int R>
+  static tensor<T, 1, D> gradient_of(const sinter::detail::grad_state& s) {
+    return static_cast<const sinter::detail::typed_state<T, R, D>&>(s).grad.flatten();
+  }
+
+  tensor<T, 1, D> value_;
+  sinter::detail::state_ptr state_;
+  tensor<T, 1, D> (*gradient_)(const sinter::detail::grad_state&);
+};
+
+inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
+  if (!std::isfinite(value) || value < 0 || value >= below)
+    throw value_error(std::string(optimizer) + ": " + name + " must be " +
+                      (std::isfinite(below) ? "in [0, " + std::to_string(below).substr(0, 3) + ")" : "finite and not negative") +
+                      ", but is " + std::to_string(value));
+}
+
+}  // namespace detail
+
+/// The learning rate, which schedules change.
+class optimizer {
+ public:
+  double lr() const noexcept { return lr_; }
+  /// Errors: value_error unless lr is finite and not negative.
+  void set_lr(double lr) {
+    detail::check_setting("optimizer", "the learning rate", lr);
+    lr_ = lr;
+  }
+
+ protected:
+  explicit optimizer(double lr) { set_lr(lr); }
+
+ private:
+  double lr_ = 0;
+};
+
+/// An optimizer by its Rule, which has `options`, `check(options)`, and, for elements T on D, `state<T, D>` with
+/// update(parameter value, gradient, options, lr), one pass over memory.
+template <class Rule>
+class rule_optimizer : public optimizer {
+ public:
+  using options_type = typename Rule::options;
+
+  /// The parameters of a module, a variable, or a range of either; see add for more. Errors: value_error for a setting
+  /// that makes no sense and for a source without tracked parameters.
+  template <class Source>
+  explicit rule_optimizer(const Source& source, const options_type& options = {}) : optimizer(options.lr), options_(options) {
+    Rule::check(options);
+    add(source);
+  }
+
+  /// More parameters, on any device.
+  template <class Source>
+  void add(const Source& source) {
+    const std::size_t before = items_.size();
+    detail::for_each_variable(source, [this](const std::string& name, const auto& v) {
+      using V = detail::bare<decltype(v)>;
+      items_.push_back(std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v));
+    });
+    if (items_.size() == before) throw value_error("optimizer: no tracked parameters to optimise");
+  }
+
+  /// Updates every parameter that has a gradient.
+  void step() {
+    for (const auto& i : items_) i->step(options_, lr());
+  }
+
+  void zero_grad() const {
+    for (const auto& i : items_) i->zero_grad();
+  }
+
+  const options_type& options() const { return options_; }
+  /// Number of parameters.
+  std::size_t size() const { return items_.size(); }
+
+ private:
+  struct item {
+    virtual ~item() = default;
+    virtual void step(const options_type& options, double lr) = 0;
+    virtual void zero_grad() const = 0;
+  };
+  template <class T, device D>
+  struct typed_item final : item {
+    template <int R>
+    typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
+    void step(const options_type& options, double lr) override {
+      if (parameter.has_grad()) state.update(parameter.value(), parameter.grad(), options, lr);
+    }
+    void zero_grad() const override { parameter.zero_grad(); }
+
+    detail::flat_parameter<T, D> parameter;
+    typename Rule::template state<T, D> state;
+  };
+
+  options_type options_;
+  std::vector<std::unique_ptr<item>> items_;
+};
+
+}  // namespace sinter::optim

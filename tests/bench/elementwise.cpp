@@ -1,0 +1,95 @@
+// tests/bench/elementwise.cpp: fused expressions against Eigen's own and a hand-written loop; prints milliseconds.
+//
+// Usage: elementwise THREADS. Each line: name, median ms, bytes counted (each leaf once, each result once).
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include <immintrin.h>
+
+#include <sinter/sinter.hpp>
+
+#include "timing.hpp"
+
+using namespace sinter;
+
+namespace {
+
+void report(const char* name, double seconds, double bytes) {
+  std::printf("%s\t%.3f\t%.0f\n", name, seconds * 1e3, bytes);
+  std::fflush(stdout);
+}
+
+/// f(begin, end) on each of `threads` equal parts of [0, n).
+template <class F>
+void in_parts(int threads, index_t n, F f) {
+  std::vector<std::thread> workers;
+  for (int t = 1; t < threads; ++t) workers.emplace_back(f, n * t / threads, n * (t + 1) / threads);
+  f(index_t{0}, n / threads);
+  for (auto& w : workers) w.join();
+}
+
+using array = Eigen::Map<Eigen::ArrayXf, Eigen::Aligned64>;
+
+/// Streams past the cache where the target can, as the best hand-written loop would.
+void add_by_hand(const float* a, const float* b, float* y, index_t begin, index_t end) {
+#ifdef __AVX512F__
+  for (index_t i = begin; i < end; i += 16) _mm512_stream_ps(y + i, _mm512_add_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i)));
+#else
+  for (index_t i = begin; i < end; ++i) y[i] = a[i] + b[i];
+#endif
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int threads = argc > 1 ? std::atoi(argv[1]) : 1;
+  set_num_threads(threads);
+  const index_t n = index_t{16} << 20;
+  const double element = sizeof(float) * static_cast<double>(n);
+  generator gen(1);
+  const auto a = randn<float>(gen, {n}), b = randn<float>(gen, {n}), c = randn<float>(gen, {n}), d = randn<float>(gen, {n});
+  auto y = empty<float>({n});
+
+  report("eigen sigmoid(a*b+c)*tanh(d)", median_seconds(9, [&] {
+           in_parts(threads, n, [&](index_t begin, index_t end) {
+             const auto part = [&](const tensor<float, 1>& t) { return array(t.data() + begin, end - begin); };
+             part(y) = (part(a) * part(b) + part(c)).logistic() * part(d).tanh();
+           });
+         }),
+         5 * element);
+  report("sinter sigmoid(a*b+c)*tanh(d)", median_seconds(9, [&] { y = sigmoid(a * b + c) * tanh(d); }), 5 * element);
+
+  {
+    const variable va = a, vb = b, vc = c, vd = d;
+    const auto seed = ones_like(a);
+    std::vector<double> seconds;
+    for (int i = 0; i < 8; ++i) {
+      const variable r = sigmoid(va * vb + vc) * tanh(vd);
+      for (const auto& v : {va, vb, vc, vd}) v.zero_grad();
+      const auto begin = std::chrono::steady_clock::now();
+      r.backward(seed);
+      if (i > 0) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    std::sort(seconds.begin(), seconds.end());
+    report("sinter backward of it", seconds[seconds.size() / 2], 9 * element);
+  }
+
+  report("hand a+b", median_seconds(9, [&] {
+           in_parts(threads, n, [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); });
+         }),
+         3 * element);
+  report("sinter a+b", median_seconds(9, [&] { y = a + b; }), 3 * element);
+
+  const index_t rows = 4096, columns = 1024;
+  const auto x = randn<float>(gen, {rows, columns});
+  const auto gain = randn<float>(gen, {columns}), bias = randn<float>(gen, {columns});
+  tensor<float, 2> z;
+  report("sinter softmax", median_seconds(25, [&] { z = softmax(x, 1); }), 2.0 * sizeof(float) * rows * columns);
+  report("sinter layer_norm", median_seconds(25, [&] {
+           const auto centred = x - mean(x, 1, keepdim);
+           const tensor scale = rsqrt(mean(square(centred), 1, keepdim) + 1e-5f);
+           z = centred * scale * gain + bias;
+         }),
+         2.0 * sizeof(float) * rows * columns);
+}
