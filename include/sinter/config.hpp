@@ -25,8 +25,9 @@
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline
 
-// The same for those that also run inside CUDA kernels.
-#if defined(__CUDACC__)
+// The same for those that also run inside CUDA kernels. Without the backend nvcc compiles host code only, where these
+// functions work on packets, which nvcc does not accept in a __device__ function.
+#if defined(__CUDACC__) && SINTER_WITH_CUDA
 #define SINTER_WORD __host__ __device__ SINTER_INLINE
 #else
 #define SINTER_WORD SINTER_INLINE

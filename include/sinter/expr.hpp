@@ -1,6 +1,9 @@
 // sinter/expr.hpp: expression nodes, lowering, evaluation.
 #pragma once
 
+// First, because g++ shows with a message the chain of includes to what it is about.
+#include "sinter/expr/declare.hpp"
+
 #include "sinter/expr/backend.hpp"
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/expr/explain.hpp"
@@ -8,5 +11,6 @@
 #include "sinter/expr/kernel.hpp"
 #include "sinter/expr/let.hpp"
 #include "sinter/expr/node.hpp"
+#include "sinter/expr/operands.hpp"
 #include "sinter/expr/point.hpp"
 #include "sinter/expr/reducer.hpp"

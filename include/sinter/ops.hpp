@@ -11,7 +11,6 @@
 #include "sinter/ops/asin.hpp"
 #include "sinter/ops/atan.hpp"
 #include "sinter/ops/atan2.hpp"
-#include "sinter/ops/availability.hpp"
 #include "sinter/ops/bit_and.hpp"
 #include "sinter/ops/bit_not.hpp"
 #include "sinter/ops/bit_or.hpp"
@@ -41,6 +40,7 @@
 #include "sinter/ops/gather.hpp"
 #include "sinter/ops/gelu.hpp"
 #include "sinter/ops/gelu_tanh.hpp"
+#include "sinter/ops/grad.hpp"
 #include "sinter/ops/greater.hpp"
 #include "sinter/ops/greater_equal.hpp"
 #include "sinter/ops/hardshrink.hpp"
@@ -113,3 +113,6 @@
 #include "sinter/ops/trunc.hpp"
 #include "sinter/ops/var.hpp"
 #include "sinter/ops/where.hpp"
+
+// Last, so that it is not the way by which others are included first: see core.hpp.
+#include "sinter/ops/availability.hpp"

@@ -7,3 +7,4 @@
 #include "sinter/optim/rmsprop.hpp"
 #include "sinter/optim/schedule.hpp"
 #include "sinter/optim/sgd.hpp"
+#include "sinter/optim/update.hpp"

@@ -44,6 +44,22 @@ inline constexpr int rank_of = detail::bare<E>::rank;
 template <class E>
 inline constexpr bool is_tracked_v = detail::bare<E>::order > 0;
 
+// Names that appear in messages of deleted conversions.
+template <class...>
+struct conversion_between_devices;
+template <class...>
+struct conversion_between_element_types;
+template <int, int>
+struct conversion_between_ranks;
+template <int, int>
+struct conversion_between_orders;
+struct copy_explicitly_with_dot_to;
+struct convert_explicitly_with_cast;
+struct use_reshape_squeeze_or_unsqueeze;
+struct expression_is_tracked_for_gradients;
+struct declare_a_variable_or_use_detach;
+struct declare_all_variables_of_one_order;
+
 namespace detail {
 
 template <class E>
@@ -59,21 +75,47 @@ template <class E, class T, int Rank, class D>
 concept writes_to = std::is_same_v<element_of<E>, T> && rank_of<E> <= Rank &&
                     (std::is_same_v<device_of<E>, D> || std::is_same_v<device_of<E>, any_device>) && !is_tracked_v<E>;
 
+/// A mistake as the message of a deleted overload shows it: `Problem = ...; Fix = ...`.
+template <class Problem, class Fix>
+struct mistake {
+  using problem = Problem;
+  using fix = Fix;
+};
+/// What is not ours to judge: a mistake or not, the overload is not for these types.
+struct not_operands {};
+/// Nothing is wrong; T is the common element type.
+template <class T>
+struct fitting {};
+
+template <class Check>
+inline constexpr bool is_fitting = false;
+template <class T>
+inline constexpr bool is_fitting<fitting<T>> = true;
+
+/// Why E does not convert to a tensor (Order 0) or variable of T elements, this rank and D.
+template <class E, class T, int Rank, class D, int Order>
+constexpr auto find_conversion_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!std::is_same_v<device_of<E>, D>)
+    return mistake<conversion_between_devices<device_of<E>, D>, copy_explicitly_with_dot_to>{};
+  else if constexpr (!std::is_same_v<element_of<E>, T>)
+    return mistake<conversion_between_element_types<element_of<E>, T>, convert_explicitly_with_cast>{};
+  else if constexpr (rank_of<E> != Rank)
+    return mistake<conversion_between_ranks<rank_of<E>, Rank>, use_reshape_squeeze_or_unsqueeze>{};
+  else if constexpr (is_tracked_v<E> && Order == 0)
+    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
+  else if constexpr (is_tracked_v<E> && bare<E>::order != Order)
+    return mistake<conversion_between_orders<bare<E>::order, Order>, declare_all_variables_of_one_order>{};
+  else
+    return fitting<T>{};
+}
+template <class E, class T, int Rank, class D, int Order = 0>
+using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
+template <class E, class T, int Rank, class D, int Order = 0>
+inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
+
 struct access;  // reaches the storage of a tensor from the rooms above
 
 }  // namespace detail
-
-// Names that appear in messages of deleted conversions.
-template <class...>
-struct conversion_between_devices;
-template <class...>
-struct conversion_between_element_types;
-template <int, int>
-struct conversion_between_ranks;
-struct copy_explicitly_with_dot_to;
-struct convert_explicitly_with_cast;
-struct use_reshape_squeeze_or_unsqueeze;
-struct expression_is_tracked_for_gradients;
-struct declare_a_variable_or_use_detach;
 
 }  // namespace sinter

@@ -90,6 +90,15 @@ tensor<T, 0, D> ones() {
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
 tensor<T, 1, D> arange(std::type_identity_t<T> begin, std::type_identity_t<T> end, std::type_identity_t<T> step = T(1)) {
+  if constexpr (std::is_integral_v<T>) {
+    if (step == T(0)) throw value_error("arange: begin, end and step must be finite and step not 0");
+    const bool up = step > T(0);
+    const auto from = static_cast<std::uint64_t>(begin), to = static_cast<std::uint64_t>(end), by = static_cast<std::uint64_t>(step);
+    const std::uint64_t n = (up ? begin >= end : begin <= end) ? 0 : ((up ? to - from : from - to) - 1) / (up ? by : 0 - by) + 1;
+    const auto limit = static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
+    return detail::generate<T, D>(extents<1>{{static_cast<index_t>(n < limit ? n : limit)}},
+                                  [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * by); });
+  }
   const double length = (static_cast<double>(end) - static_cast<double>(begin)) / static_cast<double>(step);
   if (!(step != T(0)) || !(length < 9e15) || !(length > -9e15))
     throw value_error("arange: begin, end and step must be finite and step not 0");

@@ -71,25 +71,13 @@ class tensor {
 
   /// Evaluates an expression of the same element type, rank and device.
   template <expression E>
-    requires(!detail::is_tensor<detail::bare<E>> && std::is_same_v<element_of<E>, T> && rank_of<E> == rank &&
-             on_device<E, D> && !is_tracked_v<E>)
+    requires(!detail::is_tensor<detail::bare<E>> && detail::converts<E, T, rank, D>)
   tensor(E&& e)  // NOLINT: implicit on purpose
       : tensor(detail::evaluation<detail::bare<E>>::run(e, !std::is_lvalue_reference_v<E>)) {}
 
-  template <expression E, class Problem = conversion_between_devices<device_of<E>, D>, class Fix = copy_explicitly_with_dot_to>
-    requires(!std::is_same_v<device_of<E>, D>)
-  tensor(E&&) = delete;
-
-  template <expression E, class Problem = conversion_between_element_types<element_of<E>, T>, class Fix = convert_explicitly_with_cast>
-    requires(on_device<E, D> && !std::is_same_v<element_of<E>, T>)
-  tensor(E&&) = delete;
-
-  template <expression E, class Problem = conversion_between_ranks<rank_of<E>, rank>, class Fix = use_reshape_squeeze_or_unsqueeze>
-    requires(on_device<E, D> && std::is_same_v<element_of<E>, T> && rank_of<E> != rank)
-  tensor(E&&) = delete;
-
-  template <expression E, class Problem = expression_is_tracked_for_gradients, class Fix = declare_a_variable_or_use_detach>
-    requires(on_device<E, D> && std::is_same_v<element_of<E>, T> && rank_of<E> == rank && is_tracked_v<E>)
+  /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
+  template <expression E, class Problem = typename detail::conversion_mistake<E, T, rank, D>::problem,
+            class Fix = typename detail::conversion_mistake<E, T, rank, D>::fix>
   tensor(E&&) = delete;
 
   /// Host tensors of rank 1 and 2 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
@@ -319,6 +307,7 @@ class tensor {
     requires(N >= rank)
   tensor<T, N, D> broadcast_to(const extents<N>& to) const {
     extents<N> merged = to;
+    detail::checked_numel("broadcast_to", to.data(), N, sizeof(T));
     if (!detail::broadcast_into(merged.values, N, shape_.data(), rank) || !(merged == to))
       throw shape_error("broadcast_to: shape " + detail::shape_text(shape_) + " does not broadcast to " + detail::shape_text(to));
     extents<N> strides;
@@ -405,9 +394,9 @@ struct access {
   static const auto& state_of(const V& v) {
     return v.state_;
   }
-  template <class T, auto S, class D, class State>
-  static variable<T, S, D, 1> make_variable(const tensor<T, S, D>& value, State state) {
-    variable<T, S, D, 1> v;
+  template <int Order, class T, auto S, class D, class State>
+  static variable<T, S, D, Order> make_variable(const tensor<T, S, D>& value, State state) {
+    variable<T, S, D, Order> v;
     v.value_ = value;
     v.state_ = std::move(state);
     return v;

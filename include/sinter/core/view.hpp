@@ -18,9 +18,9 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
   if (b < 0 || e > n || b > e)
     throw index_error("slice: range [" + std::to_string(begin) + ", " + std::to_string(end) + ") does not lie within axis " +
                       std::to_string(a) + " of shape " + shape_text(shape, rank));
-  shape[a] = (e - b + step - 1) / step;
+  shape[a] = e > b ? (e - b - 1) / step + 1 : 0;
   const index_t offset = b * strides[a];
-  strides[a] *= step;
+  if (shape[a] > 1) strides[a] *= step;
   return offset;
 }
 
@@ -40,7 +40,8 @@ inline void resolve_reshape(index_t n, index_t* shape, int rank, const std::stri
   for (int i = 0; i < rank; ++i) {
     if (shape[i] == -1 && unknown < 0) unknown = i;
     else if (shape[i] < 0) throw shape_error("reshape: shape " + shape_text(shape, rank) + " has a negative extent (only one may be -1)");
-    else known *= shape[i];
+    else if (known > 0 && shape[i] > std::numeric_limits<index_t>::max() / known) known = -1;
+    else if (known >= 0) known *= shape[i];
   }
   const std::string target = shape_text(shape, rank);
   if (unknown >= 0 && known > 0 && n % known == 0) {
@@ -115,9 +116,10 @@ inline void broadcast_strides(const index_t* shape, const index_t* strides, int 
 
 /// True when the elements lie densely in row-major order.
 inline bool is_row_major(const index_t* shape, const index_t* strides, int rank) {
+  for (int i = 0; i < rank; ++i)
+    if (shape[i] == 0) return true;
   index_t step = 1;
   for (int i = rank - 1; i >= 0; --i) {
-    if (shape[i] == 0) return true;
     if (shape[i] != 1 && strides[i] != step) return false;
     step *= shape[i];
   }

@@ -210,6 +210,7 @@ struct backend<D> {
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>
   static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
+    static_assert(K::leaves + 2 <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
     cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
     cpu_impl::operand to[1];
     cpu_impl::run_map(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in, &out, 1, to, pool());
@@ -219,6 +220,8 @@ struct backend<D> {
   template <class Roots>
   static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
     cpu_impl::operand in[Roots::leaves > 0 ? Roots::leaves : 1];
+    static_assert(Roots::leaves <= cpu_impl::max_operands && Roots::outputs <= cpu_impl::max_operands,
+                  "sinter: these assignments have too many operands for one pass; split the fuse() in two");
     cpu_impl::operand out[Roots::outputs];
     cpu_impl::run_map(&cpu_impl::roots_kernel<Roots>, &plan, shape, rank, leaves, Roots::leaves, in, sinks, Roots::outputs, out, pool());
   }
@@ -307,6 +310,7 @@ struct backend<D> {
   template <class T, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
+    static_assert(n <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
     cpu_impl::operand in[n];
     cpu_impl::operand out[K::sinks];
     cpu_impl::run_map(&cpu_impl::reverse_kernel<K, T>, &plan, shape, rank, inputs, n, in, sinks, K::sinks, out, pool());

@@ -116,6 +116,12 @@ template <class T>
 void add_strided(char* to, index_t step, const char* from, index_t n) {
   auto* t = reinterpret_cast<T*>(to);
   const auto* f = reinterpret_cast<const T*>(from);
+  if (step == 0) {
+    double sum = 0;
+    for (index_t i = 0; i < n; ++i) sum += static_cast<double>(f[i]);
+    *t += static_cast<T>(sum);
+    return;
+  }
   for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
 }
 
@@ -183,6 +189,7 @@ class prepared_loop {
   static constexpr index_t block = 512;       ///< elements staged at a time
   static constexpr index_t short_row = 64;    ///< shorter rows are staged
   static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
+  static constexpr index_t sum_segment = 8192;  ///< the same where lanes gather sums, whose error grows with the length
 
   explicit prepared_loop(const loop& source) : l_(source) {
     coalesce(l_);
@@ -266,11 +273,12 @@ class prepared_loop {
     index_t out_mask[max_operands];
     bool out_add[max_operands];
     const int last = l_.rank - 1;
+    const index_t longest = any_reducing_ ? sum_segment : segment;
     for (index_t at = begin; at < end;) {
       const index_t column = at % inner_;
       index_t n = inner_ - column;
       if (n > end - at) n = end - at;
-      if (n > segment) n = segment;
+      if (n > longest) n = longest;
       index_t coordinate[max_rank];
       index_t rest = at / inner_;
       for (int d = last - 1; d >= 0; --d) {
@@ -423,6 +431,13 @@ inline index_t span_of(const loop& l, const operand& o) {
   return n;
 }
 
+/// Zeroes what an output that sums over empty axes shows, given that its own extents are dense.
+inline void clear(const loop& l, const operand& o) {
+  index_t n = 1;
+  for (int d = 0; d < l.rank; ++d) n *= o.strides[d] == 0 ? 1 : l.shape[d];
+  std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
+}
+
 template <class T>
 void add_partials(char* to, const char* partials, index_t n, index_t count, bool add) {
   T* t = reinterpret_cast<T*>(to);
@@ -441,7 +456,11 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   prepared_loop p(source);
   const loop& l = p.shape();
   const index_t total = p.numel();
-  if (total == 0) return;
+  if (total == 0) {
+    for (int s = 0; s < l.outputs; ++s)  // sums of nothing
+      if (!l.out[s].add) detail::clear(l, l.out[s]);
+    return;
+  }
   if (stream) p.set_stream();
 
   // Tasks are whole rows where rows are short, pieces of rows otherwise; their size follows from the shape alone.

@@ -269,8 +269,8 @@ inline thread_pool& numa_pool(int node) {
   if (entry* known = all->find(node)) return known->pool;
   const std::lock_guard<std::mutex> lock(all->growing);
   if (entry* known = all->find(node)) return known->pool;
-  entry* const added = new entry{node, all->head.load(std::memory_order_relaxed),
-                                 thread_pool(detail::default_threads(node), node)};
+  entry* const added =
+      new entry{node, all->head.load(std::memory_order_relaxed), thread_pool(detail::default_threads(node), node)};
   all->head.store(added, std::memory_order_release);
   return added->pool;
 }

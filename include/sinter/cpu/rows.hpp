@@ -78,11 +78,16 @@ struct softmax_row {
   }
 };
 
+/// log(sum(exp(x))) in two parts, the shift and what remains: added up they would lose digits where x is large.
 template <class T>
-T row_logsumexp(const T* x, index_t n) {
+struct split_logsumexp {
+  T shift, rest;
+};
+template <class T>
+split_logsumexp<T> row_logsumexp(const T* x, index_t n) {
   const T shift = row_shift(row_max(x, n));
-  return shift + math::log(row_sum<T>(
-                     n, [&](index_t i) { return math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - vector<T>(shift)); }));
+  return {shift, math::log(row_sum<T>(
+                     n, [&](index_t i) { return math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - vector<T>(shift)); }))};
 }
 
 struct log_softmax_row {
@@ -136,15 +141,17 @@ void reverse_rows(const T* y, const T* g, T* dx, index_t rows, index_t n, bool a
   });
 }
 
-/// loss[row] = logsumexp(x) - x[label]; lse[row] is kept for backward.
+/// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class T>
 void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, T* lse, index_t rows, index_t n, thread_pool& pool) {
   const producer<T> p(l, is_leaf);
   for_rows(
       p, rows, n, pool, [&](index_t) { return reinterpret_cast<T*>(detail::scratch<1>(static_cast<std::size_t>(n) * sizeof(T))); },
       [&](index_t row, const T* x) {
-        lse[row] = row_logsumexp(x, n);
-        loss[row] = lse[row] - x[labels[row]];
+        const auto [shift, rest] = row_logsumexp(x, n);
+        lse[2 * row] = shift;
+        lse[2 * row + 1] = rest;
+        loss[row] = rest - (x[labels[row]] - shift);
       });
 }
 
@@ -157,14 +164,14 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
       p, rows, n, pool, [&](index_t) { return reinterpret_cast<T*>(detail::scratch<1>(static_cast<std::size_t>(n) * sizeof(T))); },
       [&](index_t row, const T* x) {
         T* d = dx + row * n;
-        const vector<T> shift(lse[row]), scale(g[row]);
+        const vector<T> shift(lse[2 * row]), rest(lse[2 * row + 1]), scale(g[row]);
         const T at_label = add ? d[labels[row]] : T(0);
         for (index_t i = 0; i < n; i += lanes) {
-          vector<T> v = math::exp(load_row<T>(x, i, n, 0) - shift) * scale;
+          vector<T> v = math::exp((load_row<T>(x, i, n, 0) - shift) - rest) * scale;
           if (add) v = v + load_row<T>(d, i, n, 0);
           store_row(d, i, n, v);
         }
-        d[labels[row]] = at_label + (std::exp(x[labels[row]] - lse[row]) - T(1)) * g[row];
+        d[labels[row]] = at_label + std::expm1((x[labels[row]] - lse[2 * row]) - lse[2 * row + 1]) * g[row];
       });
 }
 

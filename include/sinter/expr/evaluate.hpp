@@ -28,9 +28,16 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   using K = lowered<false, E>;
+  if (to.numel() == 0) return;
   leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
   bind_leaves(e, leaves);
   backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves, sink_of(to));
+}
+
+/// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
+inline bool share_memory(const storage& a, const storage& b) {
+  const auto p = reinterpret_cast<std::uintptr_t>(a.data), q = reinterpret_cast<std::uintptr_t>(b.data);
+  return p < q + b.bytes && q < p + a.bytes;
 }
 
 /// May a pass that writes `to` read e at the same time? Only where each leaf on the same storage is read at exactly the
@@ -41,7 +48,7 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   auto look = [&](const auto& leaf, auto) {
     using L = bare<decltype(leaf)>;
     const auto check = [&](const auto& t) {
-      if (access::storage_of(t).get() != access::storage_of(to).get()) return;
+      if (!share_memory(*access::storage_of(t).get(), *access::storage_of(to).get())) return;
       bool same = static_cast<const void*>(access::data(t)) == static_cast<const void*>(access::data(to)) && L::rank == to.rank;
       if constexpr (L::rank == tensor<T, S, D>::rank) same = same && t.shape() == to.shape() && t.strides() == to.strides();
       clash = clash || !same;
@@ -73,6 +80,12 @@ struct leaves_before_point<map_node<Op, A, Rest...>> {
   static constexpr int value = count<A, Rest...>();
 };
 
+/// Point -> a value of its result type; for decltype.
+struct result_type_of_point {
+  template <class P>
+  typename P::result_type operator()(const P&) const;
+};
+
 /// May the elementwise rest of E run inside the kernel of its one point P, in the memory of the result? When tracked,
 /// only if no derivative asks for P's bare value, which is then never stored.
 template <class E>
@@ -84,7 +97,7 @@ constexpr bool can_fuse_into_point() {
     if constexpr (!P::takes_epilogue || P::rank != E::rank || !std::is_same_v<element_of<P>, element_of<E>>) return false;
     else if constexpr (!is_tracked_v<E>) return true;
     else {
-      using Ready = bare<decltype(replace_points(std::declval<const E&>(), [](const auto& p) { return typename bare<decltype(p)>::result_type(); }))>;
+      using Ready = bare<decltype(replace_points(std::declval<const E&>(), result_type_of_point{}))>;
       return !reverse_reads_leaf<Ready>(leaves_before_point<E>::value);
     }
   }
@@ -115,7 +128,9 @@ struct evaluation {
   /// A tensor, or a variable when e is tracked. `last_use`: nobody else refers to e's points.
   static auto run(const E& e, bool last_use = true) {
     if constexpr (is_point<E>) {
-      return typename E::result_type(e.result());
+      // What others will read again from the slot must not change with the value that is handed out.
+      if constexpr (is_tracked_v<E>) return typename E::result_type(e.result());
+      else return last_use && e.only_owner() ? e.result() : e.result().clone();
     } else {
       if constexpr (can_fuse_into_point<E>()) {
         const auto& point = point_of(e);
@@ -143,6 +158,14 @@ auto eval(E&& e) {
 
 namespace detail {
 
+/// The value of e for reading: a point's is shared with its slot.
+template <class E>
+auto eval_to_read(E&& e) {
+  using X = bare<E>;
+  if constexpr (is_point<X>) return typename X::result_type(e.result());
+  else return eval(std::forward<E>(e));
+}
+
 template <class Y, class E>
 void check_assignable(const char* op, const Y& y, const E& e) {
   check_defined(op, y);
@@ -151,7 +174,7 @@ void check_assignable(const char* op, const Y& y, const E& e) {
   bool fits = E::rank <= Y::rank && broadcast_into(merged.values, Y::rank, e.shape().data(), E::rank);
   if (!fits || !(merged == y.shape()))
     throw shape_error(std::string(op) + ": shape " + shape_text(e.shape()) + " does not broadcast to the destination's " + shape_text(y.shape()));
-  for (int d = 0; d < Y::rank; ++d)
+  for (int d = 0; d < Y::rank && y.numel() > 0; ++d)
     if (y.strides()[d] == 0 && y.shape()[d] > 1)
       throw shape_error(std::string(op) + ": the destination is a broadcast view; its elements repeat. Write to a clone() instead");
 }

@@ -112,6 +112,18 @@ void write_back(A& a, const Tensor& value) {
   else assign_into(a.target(), value);
 }
 
+/// Do two assignments write to the same memory? Then they take effect one after the other.
+template <class A, class... Rest>
+bool targets_meet(A& first, Rest&... rest) {
+  const auto meets = [&](auto& other) {
+    const auto &s = access::storage_of(first.target()), &t = access::storage_of(other.target());
+    return s && t && share_memory(*s.get(), *t.get());
+  };
+  if ((meets(rest) || ... || false)) return true;
+  if constexpr (sizeof...(Rest) > 1) return targets_meet(rest...);
+  else return false;
+}
+
 /// Runs the assignments over their sources without points.
 template <class... A, class... Ready>
 void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_type>, lowered<false, Ready>>...>& plan, A&... a, const Ready&... ready) {
@@ -122,7 +134,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
     if constexpr (bare<decltype(one)>::rebinds) return false;
     else return (needs_temporary(ready, one.target()) || ...);
   };
-  if ((clashes(a) || ...)) {
+  if ((clashes(a) || ...) || targets_meet(a...)) {
     [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
     return;
   }
@@ -151,7 +163,8 @@ template <class...>
 struct assignments_on_different_devices;
 struct fuse_the_assignments_of_each_device_apart;
 
-/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it.
+/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it; where
+/// two write to the same elements the later one stays.
 ///
 ///     fuse(m = beta * m + (1 - beta) * g, w -= lr * (beta * m + (1 - beta) * g));
 template <class... A>

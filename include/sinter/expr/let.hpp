@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/expr/evaluate.hpp"
+#include "sinter/math/scalar.hpp"
 
 namespace sinter {
 
@@ -101,6 +102,8 @@ struct bound {
   static constexpr void mark(bool*) {}
 };
 
+/// Leaves and sinks of the body come before those of x: it is the body that is swept back first, and the first to meet
+/// the gradient of a leaf that is in both assigns it.
 template <class Tag, class X, class Body>
 struct let {
   static constexpr int leaves = X::leaves + Body::leaves;
@@ -112,8 +115,8 @@ struct let {
 
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    const auto v = x.template eval<L>(m, s);
-    return body.template eval<L + X::leaves>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
+    const auto v = x.template eval<L + Body::leaves>(m, s);
+    return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
   }
   template <class RX, class RB, class V>
   struct record {
@@ -123,9 +126,9 @@ struct let {
   };
   template <int L, bool Need, class M, class Scope>
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    auto rx = x.template forward<L, true>(m, s);
+    auto rx = x.template forward<L + Body::leaves, true>(m, s);
     using V = decltype(rx.value);
-    auto rb = body.template forward<L + X::leaves, Need>(m, scope<Tag, V, const Scope>{rx.value, rx.value, s});
+    auto rb = body.template forward<L, Need>(m, scope<Tag, V, const Scope>{rx.value, rx.value, s});
     return record<decltype(rx), decltype(rb), decltype(rb.value)>{rx, rb, rb.value};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
@@ -133,17 +136,17 @@ struct let {
     using V = decltype(r.x.value);
     if constexpr (X::diff) {
       scope<Tag, V, Scope> inner{r.x.value, math::constant<V>(0), s};
-      body.template reverse<L + X::leaves, S + X::sinks>(m, inner, r.body, g);
-      x.template reverse<L, S>(m, s, r.x, inner.gradient);
+      body.template reverse<L, S>(m, inner, r.body, g);
+      x.template reverse<L + Body::leaves, S + Body::sinks>(m, s, r.x, inner.gradient);
     } else {
       scope<Tag, V, Scope> inner{r.x.value, r.x.value, s};
-      body.template reverse<L + X::leaves, S + X::sinks>(m, inner, r.body, g);
+      body.template reverse<L, S>(m, inner, r.body, g);
     }
   }
   template <bool Need>
   static constexpr void mark(bool* needed) {
-    X::template mark<true>(needed);
-    Body::template mark<Need>(needed + X::leaves);
+    Body::template mark<Need>(needed);
+    X::template mark<true>(needed + Body::leaves);
   }
 };
 
@@ -167,9 +170,19 @@ struct lowering<let_node<Tag, X, Body>> {
   }
   template <bool Track, class F>
   static void visit(const let_node<Tag, X, Body>& e, F& f) {
-    visit_leaves<Track>(e.x, f);
     visit_leaves<Track>(e.body, f);
+    visit_leaves<Track>(e.x, f);
   }
+};
+
+template <class Tag, class X, class Body>
+struct leaves_before_point<let_node<Tag, X, Body>> {
+  static constexpr int count() {
+    if constexpr (points_in<Body> > 0) return leaves_before_point<Body>::value;
+    else if constexpr (points_in<X> > 0) return lowered<false, Body>::leaves + leaves_before_point<X>::value;
+    else return 0;
+  }
+  static constexpr int value = count();
 };
 
 template <class X, class F>

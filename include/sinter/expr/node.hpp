@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sinter/core/tensor.hpp"
+#include "sinter/expr/operands.hpp"
 
 namespace sinter {
 
@@ -44,14 +45,6 @@ constexpr bool point_test() {
 }
 template <class E>
 inline constexpr bool is_point = point_test<E>();
-
-template <class A, class... Rest>
-struct first_device {
-  using type = device_of<A>;
-};
-template <class A, class B, class... Rest>
-  requires std::is_same_v<device_of<A>, any_device>
-struct first_device<A, B, Rest...> : first_device<B, Rest...> {};
 
 constexpr int larger(int a) { return a; }
 template <class... I>
@@ -167,111 +160,17 @@ auto map_node<Op, A, B, C>::rebuild(const F& f) const {
 
 namespace detail {
 
-// The element type that literals among the operands take.
-template <class... A>
-struct literal_target {
-  using type = void;
-};
-template <class A, class... Rest>
-struct literal_target<A, Rest...> : literal_target<Rest...> {};
-template <class A, class... Rest>
-  requires expression<A>
-struct literal_target<A, Rest...> {
-  using type = element_of<A>;
-};
-
-/// A literal fits elements of type T unless that would drop its fraction.
-template <class A, class T>
-inline constexpr bool literal_fits = !literal<A> || !std::is_floating_point_v<bare<A>> || std::is_floating_point_v<T>;
-
-template <class A, class B>
-concept literals_fit = (expression<A> && literal_fits<B, element_of<A>>) || (expression<B> && !expression<A> && literal_fits<A, element_of<B>>);
-
-template <class A>
-concept fits_any_device = literal<A>;
-
-template <class A, class B>
-concept devices_agree = literal<A> || literal<B> || same_device<A, B>;
-
-template <class A>
-struct element_or_literal {
-  using type = bare<A>;
-};
-template <class A>
-  requires expression<A>
-struct element_or_literal<A> {
-  using type = element_of<A>;
-};
-
-template <class A, class B>
-concept elements_agree = literal<A> || literal<B> || std::is_same_v<element_of<A>, element_of<B>>;
-
-template <class A, class B>
-concept two_operands = (expression<A> && operand<B>) || (literal<A> && expression<B>);
-
-/// Everything a binary elementwise op asks of its operands.
-template <class A, class B>
-concept compatible = two_operands<A, B> && devices_agree<A, B> && elements_agree<A, B> && literals_fit<A, B>;
-
 template <class Op, class A, class B>
 auto make_binary(Op op, A&& a, B&& b) {
-  using T = typename literal_target<A, B>::type;
+  using T = literals_type<A, B>;
   return make_map(op, as_node<T>(std::forward<A>(a)), as_node<T>(std::forward<B>(b)));
 }
 
-template <class Op, class T>
-concept accepts = Op::template accepts<T>;
-
-template <class... A>
-using literal_type_of = typename literal_target<A...>::type;
+template <class Op, class A, class B, class C>
+auto make_ternary(Op op, A&& a, B&& b, C&& c) {
+  using T = literals_type<A, B, C>;
+  return make_map(op, as_node<T>(std::forward<A>(a)), as_node<T>(std::forward<B>(b)), as_node<T>(std::forward<C>(c)));
+}
 
 }  // namespace detail
-
-template <class Op>
-struct op_name_in_message;
-template <class...>
-struct element_type_without_this_op;
-struct use_another_element_type_or_cast;
-
 }  // namespace sinter
-
-// Declares `name(a)` for a unary op, and its rejection of element types the op has no meaning for.
-#define SINTER_UNARY_FUNCTION(name, op)                                                                                  \
-  template <::sinter::expression A>                                                                                      \
-    requires(op::template accepts<::sinter::element_of<A>>)                                                              \
-  auto name(A&& a) {                                                                                                     \
-    return ::sinter::detail::make_map(op{}, std::forward<A>(a));                                                         \
-  }                                                                                                                      \
-  template <::sinter::expression A, class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<A>>,     \
-            class Fix = ::sinter::use_another_element_type_or_cast>                                                      \
-    requires(!op::template accepts<::sinter::element_of<A>>)                                                             \
-  void name(A&&) = delete;
-
-// The rejections of a binary function or operator: other device, other element type, a fraction for integer elements.
-#define SINTER_BINARY_REJECTIONS(name)                                                                                   \
-  template <::sinter::expression A, ::sinter::expression B,                                                              \
-            class Problem = ::sinter::operands_on_different_devices<::sinter::device_of<A>, ::sinter::device_of<B>>,     \
-            class Fix = ::sinter::copy_one_operand_with_dot_to>                                                          \
-    requires(!::sinter::same_device<A, B>)                                                                               \
-  void name(const A&, const B&) = delete;                                                                                \
-  template <::sinter::expression A, ::sinter::expression B,                                                              \
-            class Problem = ::sinter::mixed_element_types<::sinter::element_of<A>, ::sinter::element_of<B>>,             \
-            class Fix = ::sinter::convert_one_operand_with_cast>                                                         \
-    requires(::sinter::same_device<A, B> && !::sinter::detail::elements_agree<A, B>)                                     \
-  void name(const A&, const B&) = delete;                                                                                \
-  template <class A, class B, class Problem = ::sinter::floating_literal_with_elements_of_type<                          \
-                                  typename ::sinter::detail::literal_target<A, B>::type>,                                \
-            class Fix = ::sinter::write_an_integer_literal_or_cast_the_tensor>                                           \
-    requires(::sinter::detail::two_operands<A, B> && (::sinter::literal<A> || ::sinter::literal<B>) &&                   \
-             !::sinter::detail::literals_fit<A, B>)                                                                      \
-  void name(const A&, const B&) = delete;
-
-// Declares `name(a, b)` (or `operator+(a, b)`) for a binary op together with every rejection.
-#define SINTER_BINARY_FUNCTION(name, op)                                                                                 \
-  template <class A, class B>                                                                                            \
-    requires(::sinter::detail::compatible<A, B> &&                                                                       \
-             op::template accepts<typename ::sinter::detail::literal_target<A, B>::type>)                                \
-  auto name(A&& a, B&& b) {                                                                                              \
-    return ::sinter::detail::make_binary(op{}, std::forward<A>(a), std::forward<B>(b));                                  \
-  }                                                                                                                      \
-  SINTER_BINARY_REJECTIONS(name)

@@ -7,21 +7,28 @@
 
 namespace sinter::detail {
 
+bool& recording();  // grad/tape.hpp
+
 /// The result of a point, shared by all copies of its node: used twice, it is computed once.
 template <class Result>
 struct result_slot {
   Result value;
   bool filled = false;
+  bool recorded = false;  ///< not so for what was computed under no_grad: it has no place in the graph
 };
 
-template <class T, int R, device D, bool Tracked>
+template <class T, int R, device D, int Order>
 struct result_of_point {
-  using type = tensor<T, R, D>;
+  using type = variable<T, R, D, Order>;
 };
 template <class T, int R, device D>
-struct result_of_point<T, R, D, true> {
-  using type = variable<T, R, D>;
+struct result_of_point<T, R, D, 0> {
+  using type = tensor<T, R, D>;
 };
+
+/// Can the gradient of Node be differentiated again?
+template <class Node>
+inline constexpr bool differentiable_twice = requires { requires Node::differentiable_twice; };
 
 /// Base of a point. Node supplies
 ///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on finished parts
@@ -36,25 +43,29 @@ struct point_base {
   static constexpr bool is_expression = true;
   static constexpr bool is_point = true;
   using tensor_type = tensor<T, R, D>;
-  using result_type = typename result_of_point<T, R, D, (Order > 0)>::type;
+  using result_type = typename result_of_point<T, R, D, Order>::type;
 
   const extents<R>& shape() const { return shape_; }
 
   /// The value; computed on first use.
   const result_type& result() const {
-    if (!slot_->filled) {
+    static_assert(Order < 2 || differentiable_twice<Node>,
+                  "sinter: this op has no second derivative; use it on variables of order 1, or write it with elementwise ops, sum, mean and matmul");
+    if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
       const tensor_type value = tensor_type::uninitialized(shape_);
       node.compute_into(value, nullptr);
       if constexpr (Order > 0) slot_->value = node.record(value);
       else slot_->value = value;
       slot_->filled = true;
+      slot_->recorded = recording();
     }
     return slot_->value;
   }
 
   /// True when nobody else will ask for the bare result.
-  bool exclusive() const { return !slot_->filled && slot_.use_count() == 1; }
+  bool exclusive() const { return !slot_->filled && only_owner(); }
+  bool only_owner() const { return slot_.use_count() == 1; }
 
   extents<R> shape_;
   std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
@@ -70,6 +81,9 @@ const auto& point_of(const E& e) {
       if constexpr (points_in<bare<decltype(e.b)>> > 0) return point_of(e.b);
       else return point_of(e.c);
     }
+  } else if constexpr (requires { e.body; }) {
+    if constexpr (points_in<bare<decltype(e.body)>> > 0) return point_of(e.body);
+    else return point_of(e.x);
   }
 }
 

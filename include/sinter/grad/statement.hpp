@@ -134,7 +134,7 @@ struct elementwise_node : tape_node {
 
 /// An elementwise statement: plan K on elements T on device D.
 template <device D, class T, class K>
-struct statement_node final : elementwise_node {
+struct statement_node : elementwise_node {
   static constexpr bool reads_result = kernel::reads_result<K>;
   static constexpr leaves_read<K> reads{};
 
@@ -167,16 +167,31 @@ namespace sinter {
 namespace detail {
 
 /// The variable that `node` made.
-template <class T, int R, device D>
-variable<T, R, D> produced(const tensor<T, R, D>& value, tape_node* node) {
-  variable<T, R, D> y(value);
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, tape_node* node) {
+  variable<T, R, D, Order> y(value);
   access::state_of(y)->producer = node;
   return y;
 }
-template <class T, int R, device D>
-variable<T, R, D> unrecorded(const tensor<T, R, D>& value) {
-  return access::make_variable(value, state_ptr());
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
+  return access::make_variable<Order>(value, state_ptr());
 }
+
+template <class Ready>
+struct graph_node;
+
+template <class Ready>
+struct node_type {
+  using type = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>>;
+};
+template <class Ready>
+  requires(Ready::order >= 2)
+struct node_type<Ready> {
+  using type = graph_node<Ready>;  // grad/second_order.hpp
+};
+template <class Ready>
+using node_for = typename node_type<Ready>::type;
 
 /// Fills in the leaves of a node, in slot order.
 struct leaf_keeper {
@@ -210,8 +225,9 @@ struct leaf_keeper {
 /// (shape, and memory where a derivative reads it) is still to be filled in.
 template <class Ready>
 auto make_statement(const Ready& ready) {
-  using Node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>>;
+  using Node = node_for<Ready>;
   auto node = std::make_unique<Node>(lower<true>(ready));
+  if constexpr (Ready::order >= 2) node->keep_graph(ready);
   if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
   else node->name = "statement";
   leaf_keeper keeper{*node};
@@ -222,11 +238,11 @@ auto make_statement(const Ready& ready) {
 
 template <class Ready, class Value>
 auto record(const Ready& ready, const Value& value) {
-  if (!recording()) return unrecorded(value);
+  if (!recording()) return unrecorded<Ready::order>(value);
   auto node = make_statement(ready);
-  if (!node) return unrecorded(value);
+  if (!node) return unrecorded<Ready::order>(value);
   node->result.keep(value, node->with_result);
-  return produced(value, node.release());
+  return produced<Ready::order>(value, node.release());
 }
 
 /// An expression without points, its variables replaced by their values.
@@ -251,7 +267,7 @@ template <class E>
 auto prologue(E&& e) {
   using X = bare<E>;
   if constexpr (points_in<X> == 0 && passes_gradient_on<X>) return X(std::forward<E>(e));
-  else return eval(std::forward<E>(e));
+  else return eval_to_read(std::forward<E>(e));
 }
 template <class E>
 using prologue_of = decltype(prologue(std::declval<E>()));
@@ -349,10 +365,11 @@ struct transfer_node final : tape_node {
 template <class T, auto Shape, device D, int Order>
 template <class F>
 auto variable<T, Shape, D, Order>::view(F f) const {
+  static_assert(Order < 2, "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
   const auto v = f(value_);
   constexpr int R = detail::bare<decltype(v)>::rank;
-  if (!state_ || !detail::recording()) return detail::unrecorded(v);
-  return detail::produced(v, new detail::view_node<T, rank, R, D, F>(std::move(f), state_));
+  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
+  return detail::produced<Order>(v, new detail::view_node<T, rank, R, D, F>(std::move(f), state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -361,9 +378,10 @@ variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
   if constexpr (std::is_same_v<To, D>) {
     return *this;
   } else {
+    static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
     auto copy = value_.template to<To>();
-    if (!state_ || !detail::recording()) return detail::unrecorded(copy);
-    return detail::produced(copy, new detail::transfer_node<T, rank, D, To>(state_));
+    if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
+    return detail::produced<Order>(copy, new detail::transfer_node<T, rank, D, To>(state_));
   }
 }
 

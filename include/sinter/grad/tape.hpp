@@ -18,6 +18,8 @@ namespace sinter {
 namespace detail {
 
 struct grad_state;
+class graph_gradients;
+class state_ptr;
 
 void release_state(grad_state* s) noexcept;
 
@@ -51,6 +53,8 @@ struct tape_node {
   /// Frees what was saved for backward.
   virtual void release() = 0;
   virtual const state_ptr* inputs(int& count) const = 0;
+  /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
+  virtual void backward_graph(const state_ptr& result, graph_gradients& to);
   const char* name = "";
   bool released = false;
 };
@@ -74,6 +78,10 @@ struct grad_state {
     return counter.fetch_add(1, std::memory_order_relaxed);
   }
 };
+
+inline void tape_node::backward_graph(const state_ptr&, graph_gradients&) {
+  throw autograd_error(std::string("grad: '") + name + "' has no second derivative");
+}
 
 inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
   if (s_ != nullptr) s_->references.fetch_add(1, std::memory_order_relaxed);

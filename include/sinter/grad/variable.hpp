@@ -31,22 +31,19 @@ struct typed_state final : grad_state {
   }
 };
 
-/// grad += g, or grad = g for the first.
+/// grad += g, or grad = g for the first: g itself where nobody else holds it.
 template <class T, int R, device D>
 void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
   auto& s = static_cast<typed_state<T, R, D>&>(*to.get());
   if (s.has_grad) {
     s.grad += g;
   } else {
-    s.grad = g.is_contiguous() ? g : g.clone();
+    s.grad = g.is_contiguous() && access::storage_of(g).use_count() == 1 ? g : g.clone();
     s.has_grad = true;
   }
 }
 
 }  // namespace detail
-
-struct write_through_dot_value_instead;
-struct updating_a_tracked_variable_in_place;
 
 /// A tensor whose uses are recorded, so that backward() can find its gradient. An expression with a variable among its
 /// leaves evaluates to a variable. Copies are handles to the same value and gradient.
@@ -56,11 +53,12 @@ struct updating_a_tracked_variable_in_place;
 ///     loss.backward();
 ///     w.value() -= 0.1f * w.grad();
 ///
-/// Order is how often it can be differentiated.
+/// Order is how often it can be differentiated: 1, or 2 for variables whose gradient is to be differentiated again;
+/// see grad().
 template <class T, auto Shape, device D, int Order>
 class variable {
   static_assert(floating_element<T>, "sinter: only float and double variables have gradients");
-  static_assert(Order == 1, "sinter: derivatives of second and higher order are not supported yet");
+  static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
  public:
   using value_type = T;
@@ -79,19 +77,14 @@ class variable {
 
   /// The result of a statement.
   template <expression E>
-    requires(!detail::is_tensor<detail::bare<E>> && !detail::is_variable<detail::bare<E>> && std::is_same_v<element_of<E>, T> &&
-             rank_of<E> == rank && on_device<E, D>)
+    requires(!detail::is_tensor<detail::bare<E>> && !detail::is_variable<detail::bare<E>> &&
+             detail::converts<E, T, rank, D, Order>)
   variable(E&& e)  // NOLINT: implicit on purpose
       : variable(detail::evaluation<detail::bare<E>>::run(e, !std::is_lvalue_reference_v<E>)) {}
 
-  template <expression E, class Problem = conversion_between_devices<device_of<E>, D>, class Fix = copy_explicitly_with_dot_to>
-    requires(!std::is_same_v<device_of<E>, D>)
-  variable(E&&) = delete;
-  template <expression E, class Problem = conversion_between_element_types<element_of<E>, T>, class Fix = convert_explicitly_with_cast>
-    requires(on_device<E, D> && !std::is_same_v<element_of<E>, T>)
-  variable(E&&) = delete;
-  template <expression E, class Problem = conversion_between_ranks<rank_of<E>, rank>, class Fix = use_reshape_squeeze_or_unsqueeze>
-    requires(on_device<E, D> && std::is_same_v<element_of<E>, T> && rank_of<E> != rank)
+  /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
+  template <expression E, class Problem = typename detail::conversion_mistake<E, T, rank, D, Order>::problem,
+            class Fix = typename detail::conversion_mistake<E, T, rank, D, Order>::fix>
   variable(E&&) = delete;
 
   bool defined() const noexcept { return value_.defined(); }
@@ -145,10 +138,10 @@ class variable {
     if (!state_)
       throw autograd_error("backward: this variable of shape " + detail::shape_text(shape()) +
                            " was computed under no_grad or is empty; there is no graph");
-    if (!(seed.shape() == shape()))
+    if (!(seed.shape() == shape()) || !seed.defined())
       throw shape_error("backward: seed of shape " + detail::shape_text(seed.shape()) + " for a variable of shape " +
                         detail::shape_text(shape()));
-    detail::add_gradient(state_, seed);
+    detail::add_gradient(state_, seed.clone());
     detail::walk_back(state_, options.retain_graph);
   }
   template <expression S, class Problem = operands_on_different_devices<device_of<S>, D>, class Fix = copy_one_operand_with_dot_to>
@@ -212,7 +205,7 @@ class variable {
 };
 
 template <expression E>
-variable(E&&) -> variable<element_of<E>, rank_of<E>, device_of<E>>;
+variable(E&&) -> variable<element_of<E>, rank_of<E>, device_of<E>, detail::larger(1, detail::bare<E>::order)>;
 
 /// A constant with the value of x: what follows is not tracked through it.
 template <class T, auto S, device D, int Order>
@@ -229,17 +222,6 @@ template <class T, auto S, device D, int Order>
 void backward(const variable<T, S, D, Order>& y, const tensor<T, S, D>& seed, backward_options options = {}) {
   y.backward(seed, options);
 }
-
-// Variables change in place only through value(), where nothing is recorded.
-#define SINTER_NO_IN_PLACE(sign)                                                                                  \
-  template <class Y, class E, class Problem = updating_a_tracked_variable_in_place, class Fix = write_through_dot_value_instead> \
-    requires(detail::is_variable<detail::bare<Y>>)                                                                \
-  void operator sign(Y&&, E&&) = delete;
-SINTER_NO_IN_PLACE(+=)
-SINTER_NO_IN_PLACE(-=)
-SINTER_NO_IN_PLACE(*=)
-SINTER_NO_IN_PLACE(/=)
-#undef SINTER_NO_IN_PLACE
 
 namespace detail {
 

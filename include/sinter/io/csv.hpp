@@ -16,12 +16,12 @@ struct csv_options {
 
 namespace detail {
 
-[[noreturn]] inline void throw_csv(const std::string& path, index_t line, index_t column, const std::string& what) {
+[[noreturn]] SINTER_COLD inline void throw_csv(const std::string& path, index_t line, index_t column, const std::string& what) {
   throw io_error(path + ":" + std::to_string(line) + (column > 0 ? ": column " + std::to_string(column) : "") + ": " + what);
 }
 
 /// The text of a field as it may stand in a message.
-inline std::string shown(std::string_view field) {
+SINTER_COLD inline std::string shown(std::string_view field) {
   std::string text;
   for (char c : field.substr(0, 24)) text += c >= ' ' && c <= '~' ? c : '?';
   return "'" + text + (field.size() > 24 ? "...'" : "'");
@@ -42,7 +42,7 @@ inline std::string_view trimmed(std::string_view s) {
 ///     tensor table = read_csv<float>("digits.csv");   // (1797, 65)
 template <element T = float>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 2> read_csv(const std::string& path, const csv_options& options = {}) {
+SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& options = {}) {
   const std::string text = detail::read_file(path);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;

@@ -20,16 +20,20 @@
 
 #include "sinter/core/error.hpp"
 
+#ifndef SINTER_COLD
+#define SINTER_COLD __attribute__((cold))
+#endif
+
 namespace sinter::detail {
 
-inline std::string system_text(int code) { return std::generic_category().message(code); }
+SINTER_COLD inline std::string system_text(int code) { return std::generic_category().message(code); }
 
 inline bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
 /// 'path' for a POSIX shell.
-inline std::string shell_quoted(const std::string& path) {
+SINTER_COLD inline std::string shell_quoted(const std::string& path) {
   std::string quoted = "'";
   for (char c : path) c == '\'' ? quoted += "'\\''" : quoted += c;
   return quoted + "'";
@@ -38,7 +42,7 @@ inline std::string shell_quoted(const std::string& path) {
 /// Reads a file from its beginning; one whose name ends in .gz through `gzip -dc`.
 class byte_source {
  public:
-  explicit byte_source(std::string path) : path_(std::move(path)), piped_(ends_with(path_, ".gz")) {
+  SINTER_COLD explicit byte_source(std::string path) : path_(std::move(path)), piped_(ends_with(path_, ".gz")) {
     file_ = std::fopen(path_.c_str(), "rb");
     if (file_ == nullptr) throw io_error(path_ + ": cannot open for reading: " + system_text(errno));
 #if !defined(_WIN32)
@@ -62,7 +66,7 @@ class byte_source {
   const std::string& path() const { return path_; }
 
   /// Up to n bytes; fewer only at the end of the file.
-  std::size_t read(void* to, std::size_t n) {
+  SINTER_COLD std::size_t read(void* to, std::size_t n) {
     const std::size_t got = std::fread(to, 1, n, file_);
     if (got < n) {
       if (std::ferror(file_)) throw io_error(path_ + ": reading failed: " + system_text(errno));
@@ -84,7 +88,7 @@ class byte_source {
 };
 
 /// Adds up to n more bytes of the source to `to`, in pieces, so that memory grows with what is really there.
-inline std::size_t read_more(byte_source& source, std::string& to, std::size_t n) {
+SINTER_COLD inline std::size_t read_more(byte_source& source, std::string& to, std::size_t n) {
   constexpr std::size_t piece = std::size_t{1} << 20;
   std::size_t total = 0;
   while (total < n && !source.at_end()) {
@@ -98,7 +102,7 @@ inline std::size_t read_more(byte_source& source, std::string& to, std::size_t n
   return total;
 }
 
-inline std::string read_file(const std::string& path) {
+SINTER_COLD inline std::string read_file(const std::string& path) {
   byte_source source(path);
   std::string bytes;
   read_more(source, bytes, std::size_t(-1));
@@ -106,7 +110,7 @@ inline std::string read_file(const std::string& path) {
 }
 
 /// Writes all of it or leaves what was there: first to a file beside it, which then takes the name.
-inline void write_file(const std::string& path, std::string_view bytes) {
+SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
   const std::string part = path + ".part";
   std::FILE* f = std::fopen(part.c_str(), "wb");
   if (f == nullptr) throw io_error(path + ": cannot open for writing: " + system_text(errno));

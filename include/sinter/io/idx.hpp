@@ -36,7 +36,7 @@ inline const char* idx_type(int code) {
 ///     tensor images = read_idx<std::uint8_t, 3>("train-images-idx3-ubyte.gz");   // (60000, 28, 28)
 template <element T, int R>
   requires(detail::idx_code<T>() != 0 && R >= 1)
-tensor<T, R> read_idx(const std::string& path) {
+SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   detail::byte_source source(path);
   unsigned char head[4 + 4 * R];
   if (source.read(head, 4) < 4) throw io_error(path + ": cut short: no idx header");

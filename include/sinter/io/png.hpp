@@ -8,7 +8,7 @@ namespace sinter {
 
 namespace detail {
 
-inline std::uint32_t crc32(std::string_view bytes) {
+SINTER_COLD inline std::uint32_t crc32(std::string_view bytes) {
   std::uint32_t c = ~0u;
   for (char b : bytes) {
     c ^= static_cast<unsigned char>(b);
@@ -17,7 +17,7 @@ inline std::uint32_t crc32(std::string_view bytes) {
   return ~c;
 }
 
-inline std::uint32_t adler32(std::string_view bytes) {
+SINTER_COLD inline std::uint32_t adler32(std::string_view bytes) {
   std::uint32_t a = 1, b = 0;
   for (char c : bytes) {
     a = (a + static_cast<unsigned char>(c)) % 65521;
@@ -26,12 +26,12 @@ inline std::uint32_t adler32(std::string_view bytes) {
   return b << 16 | a;
 }
 
-inline void put_big_endian(std::string& to, std::uint32_t x) {
+SINTER_COLD inline void put_big_endian(std::string& to, std::uint32_t x) {
   for (int shift = 24; shift >= 0; shift -= 8) to += static_cast<char>(x >> shift & 0xff);
 }
 
 /// Deflate with the fixed code (RFC 1951, 3.2.6), whose only matches repeat the byte before: enough for flat images.
-inline std::string zlib_runs(std::string_view in) {
+SINTER_COLD inline std::string zlib_runs(std::string_view in) {
   std::string out = "\x78\x01";
   std::uint32_t held = 0;
   int bits = 0;
@@ -73,7 +73,7 @@ inline std::string zlib_runs(std::string_view in) {
   return out;
 }
 
-inline void put_chunk(std::string& to, const char* type, std::string_view body) {
+SINTER_COLD inline void put_chunk(std::string& to, const char* type, std::string_view body) {
   put_big_endian(to, static_cast<std::uint32_t>(body.size()));
   const std::string tagged = type + std::string(body);
   to += tagged;
@@ -81,7 +81,7 @@ inline void put_chunk(std::string& to, const char* type, std::string_view body) 
 }
 
 /// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
-inline std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
+SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
   if (height < 1 || width < 1 || height > 1 << 24 || width > 1 << 24)
     throw shape_error("png: an image of " + std::to_string(height) + " x " + std::to_string(width) + " pixels cannot be written");
   std::string head;

@@ -24,7 +24,7 @@ struct line_plot {
 
 namespace detail {
 
-inline std::string xml_escaped(std::string_view text) {
+SINTER_COLD inline std::string xml_escaped(std::string_view text) {
   std::string safe;
   for (char c : text) {
     switch (c) {
@@ -38,7 +38,7 @@ inline std::string xml_escaped(std::string_view text) {
   return safe;
 }
 
-inline std::string number_text(double x) {
+SINTER_COLD inline std::string number_text(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", x);
   for (char& c : text)
@@ -46,18 +46,18 @@ inline std::string number_text(double x) {
   return text;
 }
 
-inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle", const char* style = "") {
+SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle", const char* style = "") {
   return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style + ">" + xml_escaped(text) +
          "</text>\n";
 }
 
-inline std::string svg_document(double width, double height, const std::string& body) {
+SINTER_COLD inline std::string svg_document(double width, double height, const std::string& body) {
   const std::string w = number_text(width), h = number_text(height);
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " + h +
          "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" + body + "</svg>\n";
 }
 
-inline std::string base64(std::string_view bytes) {
+SINTER_COLD inline std::string base64(std::string_view bytes) {
   const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -94,7 +94,7 @@ struct plot_axis {
   double place(double v) const { return (v - low) / (high - low); }
 };
 
-inline std::string plot_body(const line_plot& plot, double left, double width, double height) {
+SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, double width, double height) {
   const char* const colours[] = {"#1f6fb4", "#d95f02", "#1b9e77", "#7b3294", "#666666", "#b8860b"};
   plot_axis x, y;
   const auto x_at = [](const plot_line& l, std::size_t i) { return l.x.empty() ? static_cast<double>(i + 1) : l.x[i]; };
@@ -148,7 +148,7 @@ inline std::string plot_body(const line_plot& plot, double left, double width, d
 /// cannot be written; then none is left behind.
 ///
 ///     write_plots("curve.svg", {{"loss", "epoch", {{"train", train_loss}, {"test", test_loss}}}});
-inline void write_plots(const std::string& path, const std::vector<line_plot>& plots) {
+SINTER_COLD inline void write_plots(const std::string& path, const std::vector<line_plot>& plots) {
   constexpr double width = 420, height = 300;
   std::string body;
   double left = 0;
@@ -161,7 +161,7 @@ inline void write_plots(const std::string& path, const std::vector<line_plot>& p
 
 /// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
 /// when there are not as many captions as images, io_error when the file cannot be written.
-inline void write_image_grid(const std::string& path, const tensor<std::uint8_t, 3>& images, const std::vector<std::string>& captions,
+SINTER_COLD inline void write_image_grid(const std::string& path, const tensor<std::uint8_t, 3>& images, const std::vector<std::string>& captions,
                              const std::string& title = "") {
   const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
   if (n != static_cast<index_t>(captions.size()))

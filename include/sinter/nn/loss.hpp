@@ -36,9 +36,25 @@ void check_loss_shapes(const char* op, const A& prediction, const B& target) {
                       shape_text(target.shape()) + " differ; reshape one");
 }
 
+}  // namespace detail
+
+template <int, int>
+struct prediction_and_target_of_ranks;
+
+namespace detail {
+
 template <class A, class B>
-concept prediction_and_target = expression<A> && expression<B> && floating_element<element_of<A>> && same_device<A, B> &&
-                                std::is_same_v<element_of<A>, element_of<B>> && rank_of<A> == rank_of<B>;
+constexpr auto find_loss_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<ops::subtract_op, A, B>) return mistake_of<ops::subtract_op, A, B>{};
+  else if constexpr (!floating_element<element_of<A>>)
+    return mistake<element_type_without_this_op<element_of<A>>, use_another_element_type_or_cast>{};
+  else if constexpr (rank_of<A> != rank_of<B>)
+    return mistake<prediction_and_target_of_ranks<rank_of<A>, rank_of<B>>, use_reshape_squeeze_or_unsqueeze>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
 
 /// Labels as int64 on their device, each in [0, classes).
 template <class L>
@@ -53,38 +69,35 @@ auto checked_labels(const char* op, const L& labels, index_t classes) {
 
 }  // namespace detail
 
-// A loss against targets or labels on another device.
-#define SINTER_LOSS_REJECTION(name)                                                                                           \
-  template <expression A, expression B, class Problem = operands_on_different_devices<device_of<A>, device_of<B>>,            \
-            class Fix = copy_one_operand_with_dot_to, class R = reduction::mean_t>                                            \
-    requires(!same_device<A, B>)                                                                                              \
-  void name(const A&, const B&, R = {}) = delete;
-
 /// (prediction - target)^2 of equal shapes, its mean, or with reduction::sum or reduction::none their sum or all of
 /// them. Errors: shape_error when the shapes differ.
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires detail::prediction_and_target<A, B>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
 auto mse_loss(A&& prediction, B&& target, R = {}) {
   detail::check_loss_shapes("mse_loss", prediction, target);
   return detail::reduced<R>(square(std::forward<A>(prediction) - std::forward<B>(target)));
 }
-SINTER_LOSS_REJECTION(mse_loss)
+template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
+          class Fix = typename detail::loss_mistake<A, B>::fix>
+void mse_loss(A&&, B&&, R = {}) = delete;
 
 /// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits), from the logits: (1 - t) x - log_sigmoid(x), without
 /// overflow. Reductions and errors as mse_loss.
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires detail::prediction_and_target<A, B>
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
 auto bce_with_logits(A&& logits, B&& target, R = {}) {
   detail::check_loss_shapes("bce_with_logits", logits, target);
   return detail::reduced<R>((1 - std::forward<B>(target)) * logits - log_sigmoid(logits));
 }
-SINTER_LOSS_REJECTION(bce_with_logits)
+template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::loss_mistake<A, B>::problem,
+          class Fix = typename detail::loss_mistake<A, B>::fix>
+void bce_with_logits(A&&, B&&, R = {}) = delete;
 
 /// -scores[i, labels[i]] for log-probabilities (N,C) and labels (N,) of any integer type; mean over the batch, sum, or
 /// the N losses. cross_entropy is this of log_softmax, in one pass. Errors: shape_error when the batches differ,
 /// index_error for a label outside [0, C).
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::logits_and_labels<A, B> && same_device<A, B>)
+  requires(detail::is_fitting<detail::classification_mistake<A, B>>)
 auto nll_loss(A&& scores, const B& labels, R = {}) {
   detail::check_defined("nll_loss", scores);
   detail::check_defined("nll_loss", labels);
@@ -94,8 +107,8 @@ auto nll_loss(A&& scores, const B& labels, R = {}) {
   const auto picked = detail::gather_evaluated("nll_loss", eval(std::forward<A>(scores)), 1, y.unsqueeze(1));
   return detail::reduced<R>(-picked.squeeze(1));
 }
-SINTER_LOSS_REJECTION(nll_loss)
-
-#undef SINTER_LOSS_REJECTION
+template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::classification_mistake<A, B>::problem,
+          class Fix = typename detail::classification_mistake<A, B>::fix>
+void nll_loss(A&&, B&&, R = {}) = delete;
 
 }  // namespace sinter

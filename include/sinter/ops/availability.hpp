@@ -43,31 +43,14 @@ concept comparable = requires(const A& a, const B& b) {
 
 namespace detail {
 
-template <class... A>
-inline constexpr bool one_device = true;
-template <class A, class... Rest>
-inline constexpr bool one_device<A, Rest...> = (devices_agree<A, Rest> && ...) && one_device<Rest...>;
-
-template <class... A>
-inline constexpr bool one_element_type = true;
-template <class A, class... Rest>
-inline constexpr bool one_element_type<A, Rest...> = (elements_agree<A, Rest> && ...) && one_element_type<Rest...>;
-
 template <class, class T>
 using element_for = T;
 
 template <class Op, class... A>
 struct applies {
   static constexpr bool test() {
-    if constexpr (one_device<A...> && one_element_type<A...>) {
-      using T = literals_type<A...>;
-      if constexpr (accepts<Op, T> && (literal_fits<A, T> && ...))
-        return requires(Op op, element_for<A, T>... x) { op.apply(x...); };
-      else
-        return false;
-    } else {
-      return false;
-    }
+    if constexpr (fits<Op, A...>) return requires(Op op, element_for<A, literals_type<A...>>... x) { op.apply(x...); };
+    else return false;
   }
 };
 

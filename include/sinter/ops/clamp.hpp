@@ -18,18 +18,18 @@ struct clamp_op : number_op {
   template <int I, class G, class A, class B, class C, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
     if constexpr (I == 0)
-      return select(logical_and(a >= b, a <= c), g, zero_of(g));
+      return select(logical_and(a > b, a < c), g, zero_of(g));
     else if constexpr (I == 1)
-      return select(logical_and(a < b, b <= c), g, zero_of(g));
+      return select(logical_and(a <= b, b < c), g, zero_of(g));
     else
-      return select(logical_or(a > c, b > c), g, zero_of(g));
+      return select(logical_or(a >= c, b >= c), g, zero_of(g));
   }
 };
 
 }  // namespace ops
 
 /// min(max(x, low), high), elementwise and broadcast; the limits are literals or tensors, high wins where low is above
-/// it. NaN stays NaN. Derivative: g to x within the limits, ends included; otherwise to the limit that is taken.
+/// it. NaN stays NaN. Derivative: g to x strictly within the limits, otherwise to the limit that is taken.
 ///
 ///     tensor y = clamp(x, -1, 1);
 SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)

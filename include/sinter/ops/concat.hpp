@@ -7,6 +7,9 @@
 
 namespace sinter {
 
+template <int...>
+struct operands_of_different_ranks;
+
 namespace detail {
 
 /// Backward of concat and stack: each source gets its part of the gradient.
@@ -68,37 +71,46 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     else write(part, y.slice(a, begins[i], begins[i + 1]));
   }
   if constexpr (is_variable<Part>) {
+    static_assert(Part::order < 2, "sinter: concat and stack have no second derivative; use them on variables of order 1");
     auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
     bool any = false;
     for (const Part& p : parts) {
       node->sources.push_back(access::state_of(p));
       any = any || access::state_of(p);
     }
-    if (!any || !recording()) return unrecorded(y);
+    if (!any || !recording()) return unrecorded<1>(y);
     node->name = op;
     node->begins = std::move(begins);
     node->axis = a;
-    return produced(y, node.release());
+    return produced<1>(y, node.release());
   } else {
     return y;
   }
 }
 
 template <class... E>
-concept alike = (expression<E> && ...) && (std::is_same_v<device_of<E>, typename first_device<E...>::type> && ...) &&
-                (std::is_same_v<element_of<E>, typename literal_target<E...>::type> && ...);
-
+constexpr auto find_join_mistake() {
+  if constexpr (sizeof...(E) == 0 || !(expression<E> && ...)) {
+    return not_operands{};
+  } else if constexpr (!is_fitting<operand_check<E...>>) {
+    return operand_check<E...>{};
+  } else if constexpr (!((rank_of<E> == larger(E::rank...)) && ...)) {
+    return mistake<operands_of_different_ranks<rank_of<E>...>, use_reshape_squeeze_or_unsqueeze>{};
+  } else {
+    return fitting<literals_type<E...>>{};
+  }
+}
 template <class... E>
-concept of_one_rank = ((rank_of<E> == larger(bare<E>::rank...)) && ...);
+using join_mistake = decltype(find_join_mistake<bare<E>...>());
 
 /// The type that holds any of the parts: variables where one is tracked.
 template <class... E>
 using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...), typename first_device<bare<E>...>::type,
-                                         (is_tracked_v<E> || ...)>::type;
+                                         larger(bare<E>::order...)>::type;
 
 template <class Part, class E>
 Part as_part(const E& e) {
-  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded(eval(e));
+  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
   else return eval(e);
 }
 
@@ -109,7 +121,7 @@ Part as_part(const E& e) {
 ///
 ///     tensor both = concat(0, train, test);
 template <class... E>
-  requires(sizeof...(E) >= 1 && detail::alike<E...> && detail::of_one_rank<E...>)
+  requires(detail::is_fitting<detail::join_mistake<E...>>)
 auto concat(index_t axis, const E&... parts) {
   using Part = detail::part_of<E...>;
   return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
@@ -125,7 +137,7 @@ auto concat(index_t axis, const std::vector<Part>& parts) {
 ///
 ///     tensor batch = stack(0, image_a, image_b, image_c);
 template <class... E>
-  requires(sizeof...(E) >= 1 && detail::alike<E...> && detail::of_one_rank<E...>)
+  requires(detail::is_fitting<detail::join_mistake<E...>>)
 auto stack(index_t axis, const E&... parts) {
   using Part = detail::part_of<E...>;
   return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
@@ -136,13 +148,11 @@ auto stack(index_t axis, const std::vector<Part>& parts) {
   return detail::join<true>("stack", axis, parts);
 }
 
-#define SINTER_JOIN_REJECTIONS(name)                                                                           \
-  template <expression... E, class Problem = operands_on_different_devices<device_of<E>...>,                   \
-            class Fix = copy_one_operand_with_dot_to>                                                          \
-    requires(sizeof...(E) >= 2 && !(std::is_same_v<device_of<E>, typename detail::first_device<E...>::type> && ...)) \
-  void name(index_t, const E&...) = delete;
-SINTER_JOIN_REJECTIONS(concat)
-SINTER_JOIN_REJECTIONS(stack)
-#undef SINTER_JOIN_REJECTIONS
+template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
+          class Fix = typename detail::join_mistake<E...>::fix>
+void concat(index_t, E&&...) = delete;
+template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
+          class Fix = typename detail::join_mistake<E...>::fix>
+void stack(index_t, E&&...) = delete;
 
 }  // namespace sinter

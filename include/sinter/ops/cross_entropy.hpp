@@ -15,6 +15,7 @@ struct cross_entropy_tape final : tape_node {
   using D = device_of<E>;
   kept_expression<E> logits;
   tensor<std::int64_t, 1, D> labels;
+  std::uint64_t labels_version = 0;
   tensor<T, 1, D> lse;
   state_ptr source;
 
@@ -30,6 +31,9 @@ struct cross_entropy_tape final : tape_node {
   void backward(grad_state& result) override {
     auto& to = static_cast<typed_state<T, 2, D>&>(*source);
     const auto& x = logits.get("cross_entropy");
+    if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
+      throw autograd_error("backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
+    backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
     bool add = false;
     to.gradient(add);
     backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
@@ -50,20 +54,22 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
   cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) { this->shape_[0] = e.shape()[0]; }
 
   void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    lse_ = tensor<T, 1, D>::uninitialized(to.shape());
+    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);  // they may have changed since
+    lse_ = tensor<T, 1, D>::uninitialized({{2 * to.numel()}});
     detail::backend<D>::cross_entropy(e, labels, to, lse_);
   }
 
   auto record(const tensor<T, 1, D>& value) const {
     const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded(value);
+    if (!source) return detail::unrecorded<1>(value);
     auto node = std::make_unique<detail::cross_entropy_tape<E>>();
     node->name = "cross_entropy";
     node->logits.keep(e);
     node->labels = labels;
+    node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
     node->lse = lse_;
     node->source = source;
-    return detail::produced(value, node.release());
+    return detail::produced<1>(value, node.release());
   }
 
   E e;
@@ -89,9 +95,33 @@ auto make_cross_entropy(E&& logits, const L& labels) {
   return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
 }
 
+}  // namespace detail
+
+template <class...>
+struct logits_and_labels_with_elements_of_type;
+template <int, int>
+struct logits_and_labels_of_ranks;
+struct use_floating_logits_and_integer_labels;
+struct use_logits_of_rank_2_and_labels_of_rank_1;
+
+namespace detail {
+
 template <class E, class L>
-concept logits_and_labels = expression<E> && expression<L> && floating_element<element_of<E>> && integer_element<element_of<L>> && rank_of<E> == 2 &&
-                            rank_of<L> == 1;
+constexpr auto find_classification_mistake() {
+  if constexpr (!expression<E> || !expression<L>)
+    return not_operands{};
+  else if constexpr (!same_device<E, L>)
+    return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
+    return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
+                   use_floating_logits_and_integer_labels>{};
+  else if constexpr (rank_of<E> != 2 || rank_of<L> != 1)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>, use_logits_of_rank_2_and_labels_of_rank_1>{};
+  else
+    return fitting<element_of<E>>{};
+}
+template <class E, class L>
+using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
 
 }  // namespace detail
 
@@ -113,23 +143,23 @@ inline constexpr mean_t mean{};
 ///
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
-  requires(detail::logits_and_labels<E, L> && same_device<E, L>)
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
 auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) {
   return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
-  requires(detail::logits_and_labels<E, L> && same_device<E, L>)
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
 auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) {
   return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
-  requires(detail::logits_and_labels<E, L> && same_device<E, L>)
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
 auto cross_entropy(E&& logits, const L& labels, reduction::none_t) {
   return detail::make_cross_entropy(std::forward<E>(logits), labels);
 }
-template <expression E, expression L, class Problem = operands_on_different_devices<device_of<E>, device_of<L>>,
-          class Fix = copy_one_operand_with_dot_to, class Reduction = reduction::mean_t>
-  requires(!same_device<E, L>)
-void cross_entropy(const E&, const L&, Reduction = {}) = delete;
+template <class E, class L, class Reduction = reduction::mean_t,
+          class Problem = typename detail::classification_mistake<E, L>::problem,
+          class Fix = typename detail::classification_mistake<E, L>::fix>
+void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 
 }  // namespace sinter

@@ -49,19 +49,52 @@ auto gather_evaluated(const char* op, const X& x, int axis, const tensor<std::in
   using T = element_of<X>;
   const auto y = tensor<T, R, D>::uninitialized(index.shape());
   if constexpr (is_variable<X>) {
+    static_assert(X::order < 2, "sinter: gather and index_select have no second derivative; use them on variables of order 1");
     backend<D>::gather(access::value_of(x), axis, index, y);
-    if (!access::state_of(x) || !recording()) return unrecorded(y);
+    if (!access::state_of(x) || !recording()) return unrecorded<1>(y);
     auto* node = new gather_tape<T, R, D>;
     node->name = op;
     node->index = index;
     node->source = access::state_of(x);
     node->axis = axis;
-    return produced(y, node);
+    return produced<1>(y, node);
   } else {
     backend<D>::gather(x, axis, index, y);
     return y;
   }
 }
+
+}  // namespace detail
+
+template <class...>
+struct index_of_element_type;
+template <int...>
+struct elements_and_index_of_ranks;
+struct use_an_integer_index;
+struct use_an_index_of_the_rank_of_the_elements;
+struct use_an_index_of_rank_1;
+
+namespace detail {
+
+template <class X, class I, bool OneAxis>
+constexpr auto find_index_mistake() {
+  if constexpr (!expression<X> || !expression<I>)
+    return not_operands{};
+  else if constexpr (!same_device<X, I>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!integer_element<element_of<I>>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
+  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
+  else
+    return fitting<element_of<X>>{};
+}
+template <class X, class I>
+using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
+template <class X, class I>
+using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
 
 }  // namespace detail
 
@@ -72,7 +105,7 @@ auto gather_evaluated(const char* op, const X& x, int axis, const tensor<std::in
 ///
 ///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
 template <expression X, expression I>
-  requires(same_device<X, I> && integer_element<element_of<I>> && rank_of<X> == rank_of<I> && rank_of<X> >= 1)
+  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
 auto gather(const X& x, index_t axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
@@ -89,7 +122,7 @@ auto gather(const X& x, index_t axis, const I& index) {
 ///
 ///     tensor batch = index_select(images, 0, permutation);
 template <expression X, expression I>
-  requires(same_device<X, I> && integer_element<element_of<I>> && rank_of<I> == 1 && rank_of<X> >= 1)
+  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
 auto index_select(const X& x, index_t axis, const I& index) {
   detail::check_defined("index_select", x);
   constexpr int R = rank_of<X>;
@@ -102,20 +135,11 @@ auto index_select(const X& x, index_t axis, const I& index) {
   return detail::gather_evaluated("index_select", source, a, i.reshape(line).broadcast_to(shape));
 }
 
-template <class...>
-struct index_of_element_type;
-struct use_an_integer_index;
-
-#define SINTER_INDEX_REJECTIONS(name)                                                                              \
-  template <expression X, expression I, class Problem = operands_on_different_devices<device_of<X>, device_of<I>>, \
-            class Fix = copy_one_operand_with_dot_to>                                                              \
-    requires(!same_device<X, I>)                                                                                   \
-  void name(const X&, index_t, const I&) = delete;                                                                 \
-  template <expression X, expression I, class Problem = index_of_element_type<element_of<I>>, class Fix = use_an_integer_index> \
-    requires(same_device<X, I> && !integer_element<element_of<I>>)                                                 \
-  void name(const X&, index_t, const I&) = delete;
-SINTER_INDEX_REJECTIONS(gather)
-SINTER_INDEX_REJECTIONS(index_select)
-#undef SINTER_INDEX_REJECTIONS
+template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
+          class Fix = typename detail::gather_mistake<X, I>::fix>
+void gather(X&&, index_t, I&&) = delete;
+template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
+          class Fix = typename detail::index_select_mistake<X, I>::fix>
+void index_select(X&&, index_t, I&&) = delete;
 
 }  // namespace sinter

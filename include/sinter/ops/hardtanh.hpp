@@ -25,8 +25,8 @@ struct hardtanh_op : real_op {
 
 }  // namespace ops
 
-/// x limited to [low, high], elementwise, float and double; NaN stays NaN. Derivative: g where low < x < high,
-/// otherwise 0 (clamp passes it at the limits too). low must not be above high.
+/// x limited to [low, high], elementwise, float and double; NaN stays NaN. Derivative: g where low < x < high, otherwise
+/// 0. low must not be above high. clamp takes other element types, and tensors as limits.
 ///
 ///     tensor y = hardtanh(x);
 template <real_expression A>

@@ -7,18 +7,45 @@
 #include "sinter/ops/multiply.hpp"
 #include "sinter/ops/subtract.hpp"
 
-namespace sinter::detail {
+namespace sinter {
 
-template <class Y>
-concept writable = is_tensor<bare<Y>> && !std::is_const_v<std::remove_reference_t<Y>>;
+struct left_side_is_const;
+struct left_side_has_not_been_evaluated;
+struct updating_a_tracked_variable_in_place;
+struct write_through_dot_in_place;
+struct assign_it_to_a_tensor_first;
+struct write_through_dot_value_instead;
 
-template <class E>
-constexpr bool tracked_test() {
-  if constexpr (expression<E>) return is_tracked_v<E>;
-  else return false;
+namespace detail {
+
+template <class Y, class E>
+constexpr auto find_update_mistake() {
+  using Target = bare<Y>;
+  if constexpr (!expression<Y> || !operand<E>)
+    return not_operands{};
+  else if constexpr (is_variable<Target>)
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!is_tensor<Target>)
+    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
+  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
+    return mistake<left_side_is_const, write_through_dot_in_place>{};
+  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>)
+    return operand_check<Y, E>{};
+  else if constexpr (!expression<E>)
+    return fitting<element_of<Y>>{};
+  else if constexpr (is_tracked_v<E>)
+    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
+  else if constexpr ((rank_of<E>) > rank_of<Y>)
+    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
+  else
+    return fitting<element_of<Y>>{};
 }
-template <class E>
-concept tracked_operand = tracked_test<E>();
+
+/// fitting<T>, a mistake, or not_operands, of `y += e`.
+template <class Y, class E>
+using update_check = decltype(find_update_mistake<Y, E>());
+template <class Op, class Y, class E>
+using update_mistake = op_check<Op, update_check<Y, E>>;
 
 template <class Op, class Y, class E>
 auto update(Op op, Y& y, E&& e) {
@@ -28,23 +55,13 @@ auto update(Op op, Y& y, E&& e) {
   return assignment<Y, decltype(node)>(y, std::move(node));
 }
 
-}  // namespace sinter::detail
+}  // namespace detail
 
 // `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
 // statement, or in one pass with others inside fuse().
-#define SINTER_IN_PLACE_OPERATOR(sign, op)                                                                     \
-  template <class Y, class E>                                                                                  \
-    requires(::sinter::detail::writable<Y> && ::sinter::detail::compatible<Y, E> && !::sinter::detail::tracked_operand<E>) \
-  auto operator sign(Y&& y, E&& e) {                                                                           \
-    return ::sinter::detail::update(op{}, y, std::forward<E>(e));                                              \
-  }                                                                                                            \
-  SINTER_BINARY_REJECTIONS(operator sign)
-
-namespace sinter {
-
-SINTER_IN_PLACE_OPERATOR(+=, ops::add_op)
-SINTER_IN_PLACE_OPERATOR(-=, ops::subtract_op)
-SINTER_IN_PLACE_OPERATOR(*=, ops::multiply_op)
-SINTER_IN_PLACE_OPERATOR(/=, ops::divide_op)
+SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
+SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
+SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
+SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
 
 }  // namespace sinter

@@ -23,7 +23,7 @@ struct logsumexp_op {
     }
     template <int I, class G, class X, class Y, class Aux, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
-      return g * exp(x - y);
+      return select(y == number(g, -std::numeric_limits<double>::infinity()), zero_of(g), g * exp(x - y));
     }
   };
   template <class E, class R>

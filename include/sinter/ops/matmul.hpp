@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/expr/evaluate.hpp"
-#include "sinter/grad/statement.hpp"
+#include "sinter/grad/second_order.hpp"
 #include "sinter/ops/add.hpp"
 
 namespace sinter {
@@ -53,7 +53,7 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
 
 /// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
 template <class T, int R, device D, bool BT>
-struct matmul_node_tape final : tape_node {
+struct matmul_node_tape : tape_node {
   tensor<T, R, D> a, b;
   std::uint64_t a_version = 0, b_version = 0;
   state_ptr state[2];
@@ -83,6 +83,37 @@ struct matmul_node_tape final : tape_node {
   }
 };
 
+template <bool BT, class A, class B>
+auto make_matmul(const char* op, A&& a, B&& b);
+
+/// The same, when the gradient itself is to be differentiated.
+template <class A, class B, bool BT>
+struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device_of<A>, BT> {
+  using T = element_of<A>;
+  static constexpr int R = A::rank;
+  using D = device_of<A>;
+  lower_order_of<A> left;
+  lower_order_of<B> right;
+
+  matmul_graph_tape(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
+  void release() override {
+    matmul_node_tape<T, R, D, BT>::release();
+    left = {};
+    right = {};
+  }
+  void backward_graph(const state_ptr& y, graph_gradients& to) override {
+    const variable<T, R, D> g = to.get<T, R, D>(y);
+    if constexpr (A::order >= 2) {
+      if constexpr (BT) to.add(this->state[0], eval(make_matmul<false>("matmul", g, right)));
+      else to.add(this->state[0], eval(make_matmul<false>("matmul", g, right.transpose())));
+    }
+    if constexpr (B::order >= 2) {
+      if constexpr (BT) to.add(this->state[1], eval(make_matmul<false>("matmul", g.transpose(), left)));
+      else to.add(this->state[1], eval(make_matmul<false>("matmul", left.transpose(), g)));
+    }
+  }
+};
+
 }  // namespace detail
 
 /// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
@@ -90,6 +121,7 @@ template <class A, class B, bool BT>
 struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
+  static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
   using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)>;
   using T = element_of<A>;
@@ -120,14 +152,17 @@ struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A:
   auto record(const tensor<T, R, D>& value) const {
     const detail::state_ptr sa = detail::state_if_tracked(a);
     const detail::state_ptr sb = detail::state_if_tracked(b);
-    if (!detail::recording() || (!sa && !sb)) return detail::unrecorded(value);
-    auto node = std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
+    if (!detail::recording() || (!sa && !sb)) return detail::unrecorded<base::order>(value);
+    auto node = [&] {
+      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
+      else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
+    }();
     node->name = BT ? "linear" : "matmul";
     node->state[0] = sa;
     node->state[1] = sb;
     if (sb) node->a = detail::plain(a), node->a_version = detail::access::storage_of(node->a)->version;
     if (sa) node->b = detail::plain(b), node->b_version = detail::access::storage_of(node->b)->version;
-    return detail::produced(value, node.release());
+    return detail::produced<base::order>(value, node.release());
   }
 
   A a;
@@ -140,55 +175,95 @@ template <bool BT, class A, class B>
 auto make_matmul(const char* op, A&& a, B&& b) {
   check_defined(op, a);
   check_defined(op, b);
-  auto x = eval(std::forward<A>(a));
-  auto y = eval(std::forward<B>(b));
+  auto x = eval_to_read(std::forward<A>(a));
+  auto y = eval_to_read(std::forward<B>(b));
   return matmul_node<decltype(x), decltype(y), BT>(op, std::move(x), std::move(y));
 }
-
-template <class A, class B>
-concept multipliable_matrices = expression<A> && expression<B> && same_device<A, B> && std::is_same_v<element_of<A>, element_of<B>> &&
-                                rank_of<A> == rank_of<B> && (rank_of<A> == 2 || rank_of<A> == 3) && !std::is_same_v<element_of<A>, bool>;
 
 }  // namespace detail
 
 template <int, int>
 struct matmul_of_ranks;
+template <int, int>
+struct linear_of_ranks;
 struct both_of_rank_2_or_both_of_rank_3;
+struct both_of_rank_2;
+
+namespace detail {
+
+/// Products are of every element type but bool.
+struct product_op {
+  template <class T>
+  static constexpr bool accepts = !std::is_same_v<T, bool>;
+};
+
+template <class A, class B>
+constexpr auto find_matmul_mistake() {
+  if constexpr (!expression<A> || !expression<B>)
+    return not_operands{};
+  else if constexpr (!fits<product_op, A, B>)
+    return mistake_of<product_op, A, B>{};
+  else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
+    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
+  else
+    return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
+template <class A, class B>
+inline constexpr bool multipliable_matrices = is_fitting<matmul_mistake<A, B>>;
+
+/// Of linear(x, w) and linear(x, w, bias).
+template <class X, class W, class... B>
+constexpr auto find_linear_mistake() {
+  if constexpr (!expression<X> || !expression<W>)
+    return not_operands{};
+  else if constexpr (!fits<product_op, X, W, B...>)
+    return mistake_of<product_op, X, W, B...>{};
+  else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
+    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
+  else
+    return fitting<element_of<X>>{};
+}
+template <class X, class... Rest>
+using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
+template <class X, class... Rest>
+inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
+
+}  // namespace detail
 
 /// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
 /// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel.
 /// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
 ///
 ///     tensor y = relu(matmul(x, w) + bias);
-template <class A, class B>
-  requires detail::multipliable_matrices<A, B>
+template <expression A, expression B>
+  requires(detail::multipliable_matrices<A, B>)
 auto matmul(A&& a, B&& b) {
   return detail::make_matmul<false>("matmul", std::forward<A>(a), std::forward<B>(b));
 }
-SINTER_BINARY_REJECTIONS(matmul)
-template <expression A, expression B, class Problem = matmul_of_ranks<rank_of<A>, rank_of<B>>, class Fix = both_of_rank_2_or_both_of_rank_3>
-  requires(same_device<A, B> && std::is_same_v<element_of<A>, element_of<B>> && !(rank_of<A> == rank_of<B> && (rank_of<A> == 2 || rank_of<A> == 3)))
-void matmul(const A&, const B&) = delete;
+template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
+          class Fix = typename detail::matmul_mistake<A, B>::fix>
+void matmul(A&&, B&&) = delete;
 
 /// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
 ///
 ///     auto h = relu(linear(x, w, b));
-template <class X, class W, class B>
-  requires(detail::multipliable_matrices<X, W> && rank_of<X> == 2 && detail::compatible<X, B>)
+template <expression X, expression W, class B>
+  requires(detail::linear_fits<X, W, B>)
 auto linear(X&& x, W&& w, B&& b) {
   return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w)) + std::forward<B>(b);
 }
-template <class X, class W>
-  requires(detail::multipliable_matrices<X, W> && rank_of<X> == 2)
+template <expression X, expression W>
+  requires(detail::linear_fits<X, W>)
 auto linear(X&& x, W&& w) {
   return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
 }
-template <expression X, expression W, class B, class Problem = operands_on_different_devices<device_of<X>, device_of<W>, device_of<B>>,
-          class Fix = copy_one_operand_with_dot_to>
-  requires(!same_device<X, W> || !same_device<X, B>)
-void linear(const X&, const W&, const B&) = delete;
-template <expression X, expression W, class Problem = operands_on_different_devices<device_of<X>, device_of<W>>, class Fix = copy_one_operand_with_dot_to>
-  requires(!same_device<X, W>)
-void linear(const X&, const W&) = delete;
+template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
+          class Fix = typename detail::linear_mistake<X, W, B>::fix>
+void linear(X&&, W&&, B&&) = delete;
+template <class X, class W, class Problem = typename detail::linear_mistake<X, W>::problem,
+          class Fix = typename detail::linear_mistake<X, W>::fix>
+void linear(X&&, W&&) = delete;
 
 }  // namespace sinter

@@ -1,7 +1,7 @@
 // sinter/ops/mean.hpp: the arithmetic mean along axes.
 #pragma once
 
-#include "sinter/ops/multiply.hpp"
+#include "sinter/ops/divide.hpp"
 #include "sinter/ops/reduction.hpp"
 
 namespace sinter {
@@ -17,7 +17,7 @@ struct mean_op {
   using reducer = sinter::detail::sum_reducer<T>;
   template <class Node>
   static auto finish(Node node, index_t n) {
-    return std::move(node) * (element_of<Node>(1) / static_cast<element_of<Node>>(n));
+    return std::move(node) / static_cast<element_of<Node>>(n);
   }
 };
 

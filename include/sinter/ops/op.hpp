@@ -2,8 +2,8 @@
 // with.
 #pragma once
 
+#include "sinter/expr/declare.hpp"
 #include "sinter/expr/kernel.hpp"
-#include "sinter/expr/node.hpp"
 #include "sinter/math/scalar.hpp"
 
 // An op is a struct with

@@ -51,7 +51,7 @@ struct power_op : number_op {
 ///
 ///     tensor y = pow(2.f, x);
 template <class A, class B>
-  requires(detail::compatible<A, B> && expression<B> && ops::pow_op::accepts<element_of<B>>)
+  requires(expression<B> && detail::fits<ops::pow_op, A, B>)
 auto pow(A&& a, B&& b) {
   return detail::make_binary(ops::pow_op{}, std::forward<A>(a), std::forward<B>(b));
 }
@@ -60,11 +60,11 @@ auto pow(A&& a, B&& b) {
 ///
 ///     tensor y = pow(x, 2);
 template <expression A, literal B>
-  requires(detail::compatible<A, B> && ops::pow_op::accepts<element_of<A>>)
+  requires(detail::fits<ops::pow_op, A, B>)
 auto pow(A&& x, B exponent) {
   using T = element_of<A>;
   return detail::make_map(ops::power_op<T>{{}, static_cast<T>(exponent)}, std::forward<A>(x));
 }
-SINTER_BINARY_REJECTIONS(pow)
+SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
 
 }  // namespace sinter

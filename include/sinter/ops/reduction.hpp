@@ -4,7 +4,7 @@
 
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/expr/reducer.hpp"
-#include "sinter/grad/statement.hpp"
+#include "sinter/grad/second_order.hpp"
 #include "sinter/ops/op.hpp"
 
 namespace sinter {
@@ -40,6 +40,22 @@ axis_set all_axes() {
   return set;
 }
 
+/// What a derivative gets for the value of an elementwise statement that is folded at once.
+struct summand_op {
+  static constexpr const char* name = "sum";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class T>
+  using result = T;
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x;
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static G grad(const G& g, const X&, const Y&) {
+    return g;
+  }
+};
+
 }  // namespace detail
 
 /// Op names the reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative
@@ -55,6 +71,8 @@ struct reduce_node
   using D = device_of<E>;
   static constexpr int points = 1 + detail::points_in<E>;
   static constexpr bool is_sum = !requires { typename Op::seed; };
+  static constexpr bool differentiable_twice = is_sum;
+  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && std::is_floating_point_v<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
   static constexpr const char* explained_as() { return Op::name; }
 
@@ -82,10 +100,13 @@ struct reduce_node
 
   /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
   auto record(const tensor<Out, R, D>& value) const {
-    if (!detail::recording()) return detail::unrecorded(value);
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
     auto&& ready = detail::materialise(e);
     if constexpr (is_sum) {
-      return finish_record(value, detail::make_statement(ready), ready.shape());
+      if constexpr (detail::passes_gradient_on<detail::bare<decltype(ready)>>)
+        return finish_record(value, detail::make_statement(ready), ready.shape());
+      else  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
+        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)), ready.shape());
     } else {
       const tensor<Out, E::rank, D> result = value.reshape(kept_);
       const auto aux = Op::aux(ready, result, axes);
@@ -100,10 +121,11 @@ struct reduce_node
  private:
   template <class Node>
   auto finish_record(const tensor<Out, R, D>& value, std::unique_ptr<Node> node, const extents<E::rank>& space) const {
-    if (!node) return detail::unrecorded(value);
+    if (!node) return detail::unrecorded<base::order>(value);
     node->name = Op::name;
     node->set_space(space, kept_);
-    return detail::produced(value, node.release());
+    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
+    return detail::produced<base::order>(value, node.release());
   }
 
   extents<E::rank> kept_;

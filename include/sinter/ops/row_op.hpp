@@ -21,6 +21,7 @@ Tensor swap_to_end(const Tensor& t, int axis) {
 template <class Op, class T, int R, device D>
 struct row_tape final : tape_node {
   tensor<T, R, D> y;
+  std::uint64_t version = 0;
   state_ptr source;
   int axis = 0;
 
@@ -30,6 +31,9 @@ struct row_tape final : tape_node {
   }
   void release() override { y = {}; }
   void backward(grad_state& result) override {
+    if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
+      throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
+                           " was modified in place after the statement; use a copy, or write to it after backward()");
     const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
     const auto moved = swap_to_end(y, axis).contiguous();
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
@@ -71,13 +75,14 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
 
   auto record(const tensor<T, R, D>& value) const {
     const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded(value);
+    if (!source) return detail::unrecorded<1>(value);
     auto node = std::make_unique<detail::row_tape<Op, T, R, D>>();
     node->name = Op::name;
     node->y = value;
+    node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
     node->source = source;
     node->axis = axis;
-    return detail::produced(value, node.release());
+    return detail::produced<1>(value, node.release());
   }
 
   E e;

@@ -42,15 +42,27 @@ struct branch_element<A, B> {
 template <class A, class B>
 using branch_type = typename branch_element<A, B>::type;
 
-template <class M>
-concept mask_expression = expression<M> && std::is_same_v<element_of<M>, bool>;
-
 template <class M, class A, class B>
-concept where_operands = expression<M> && operand<A> && operand<B>;
-
-template <class A, class B>
-concept branches_agree = elements_agree<A, B> && element<branch_type<A, B>> && literal_fits<A, branch_type<A, B>> &&
-                         literal_fits<B, branch_type<A, B>>;
+constexpr auto find_where_mistake() {
+  if constexpr (!expression<M> || !operand<A> || !operand<B>)
+    return not_operands{};
+  else if constexpr (!devices_agree<M, A, B>)
+    return mistake<operands_on_different_devices<device_of<M>, operand_device<A>, operand_device<B>>,
+                   copy_one_operand_with_dot_to>{};
+  else if constexpr (!std::is_same_v<element_of<M>, bool>)
+    return mistake<mask_with_elements_of_type<element_of<M>>, compare_with_zero_or_cast_to_bool>{};
+  else if constexpr (!elements_agree<A, B> || !element<branch_type<A, B>>)
+    return mistake<mixed_element_types<operand_element<A>, operand_element<B>>, convert_one_operand_with_cast>{};
+  else if constexpr (!literal_fits<A, branch_type<A, B>> || !literal_fits<B, branch_type<A, B>>)
+    return mistake<floating_literal_with_elements_of_type<branch_type<A, B>>,
+                   write_an_integer_literal_or_cast_the_tensor>{};
+  else
+    return fitting<branch_type<A, B>>{};
+}
+template <class M, class A, class B>
+using where_mistake = decltype(find_where_mistake<bare<M>, bare<A>, bare<B>>());
+template <class M, class A, class B>
+concept can_choose = is_fitting<where_mistake<M, A, B>>;
 
 }  // namespace detail
 
@@ -60,32 +72,20 @@ concept branches_agree = elements_agree<A, B> && element<branch_type<A, B>> && l
 /// log(where(x > 0, x, 1)), not where(x > 0, log(x), 0).
 ///
 ///     tensor y = where(x > 0, x, 0);
-template <detail::mask_expression M, class A, class B>
-  requires(detail::where_operands<M, A, B> && detail::three_devices_agree<M, A, B> && detail::branches_agree<A, B>)
+template <class M, class A, class B>
+  requires detail::can_choose<M, A, B>
 auto where(M&& mask, A&& a, B&& b) {
   using T = detail::branch_type<A, B>;
   return detail::make_map(ops::where_op{}, std::forward<M>(mask), detail::as_node<T>(std::forward<A>(a)),
                           detail::as_node<T>(std::forward<B>(b)));
 }
-template <expression M, class A, class B,
-          class Problem =
-              operands_on_different_devices<device_of<M>, detail::operand_device<A>, detail::operand_device<B>>,
-          class Fix = copy_one_operand_with_dot_to>
-  requires(detail::where_operands<M, A, B> && !detail::three_devices_agree<M, A, B>)
-void where(const M&, const A&, const B&) = delete;
-template <expression M, class A, class B, class Problem = mask_with_elements_of_type<element_of<M>>,
-          class Fix = compare_with_zero_or_cast_to_bool>
-  requires(detail::where_operands<M, A, B> && detail::three_devices_agree<M, A, B> && !detail::mask_expression<M>)
-void where(const M&, const A&, const B&) = delete;
-template <detail::mask_expression M, class A, class B,
-          class Problem = mixed_element_types<detail::operand_element<A>, detail::operand_element<B>>,
-          class Fix = convert_one_operand_with_cast>
-  requires(detail::where_operands<M, A, B> && detail::three_devices_agree<M, A, B> && !detail::branches_agree<A, B>)
-void where(const M&, const A&, const B&) = delete;
+template <class M, class A, class B, class Problem = typename detail::where_mistake<M, A, B>::problem,
+          class Fix = typename detail::where_mistake<M, A, B>::fix>
+void where(M&&, A&&, B&&) = delete;
 
 /// where(mask, a, b) under the name that derivatives use.
-template <expression M, class A, class B>
-  requires requires(M&& m, A&& a, B&& b) { where(std::forward<M>(m), std::forward<A>(a), std::forward<B>(b)); }
+template <class M, class A, class B>
+  requires detail::can_choose<M, A, B>
 auto select(M&& mask, A&& a, B&& b) {
   return where(std::forward<M>(mask), std::forward<A>(a), std::forward<B>(b));
 }

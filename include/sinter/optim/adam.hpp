@@ -1,11 +1,6 @@
 // sinter/optim/adam.hpp: Adam and AdamW.
 #pragma once
 
-#include "sinter/core/create.hpp"
-#include "sinter/expr/fuse.hpp"
-#include "sinter/ops/in_place.hpp"
-#include "sinter/ops/sqrt.hpp"
-#include "sinter/ops/square.hpp"
 #include "sinter/optim/optimizer.hpp"
 
 namespace sinter::optim {
@@ -28,6 +23,22 @@ struct adamw_options {
 
 namespace detail {
 
+template <class T>
+struct adam_kernel {
+  static constexpr int leaves = 4, outputs = 3;
+  T beta1, beta2, fresh1, fresh2, eps, added_decay, kept, rate, scale;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    const auto p = m.template load<0, T>();
+    const auto g = m.template load<1, T>() + added_decay * p;
+    const auto first = beta1 * m.template load<2, T>() + fresh1 * g;
+    const auto second = beta2 * m.template load<3, T>() + fresh2 * (g * g);
+    m.template put<0, T>(kept * p - rate * first / (scale * math::sqrt(second) + eps));
+    m.template put<1, T>(first);
+    m.template put<2, T>(second);
+  }
+};
+
 /// Adam adds weight_decay p to the gradient, AdamW shrinks p itself. Both are one formula, so one kernel.
 template <class Options, bool Decoupled>
 struct adam_rule {
@@ -42,26 +53,25 @@ struct adam_rule {
 
   template <class T, device D>
   struct state {
-    tensor<T, 1, D> m, v;
+    running<T, D> m, v;
     double power1 = 1, power2 = 1;  // beta1^t, beta2^t
 
-    void update(const tensor<T, 1, D>& p, const tensor<T, 1, D>& gradient, const options& o, double lr) {
-      if (!m.defined()) {
-        m = zeros<T, D>(p.shape());
-        v = zeros<T, D>(p.shape());
-      }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
       power1 *= o.beta1;
       power2 *= o.beta2;
-      apply(p, gradient, o.beta1, o.beta2, o.eps, Decoupled ? 0 : o.weight_decay, Decoupled ? 1 - lr * o.weight_decay : 1, lr / (1 - power1),
-            1 / std::sqrt(1 - power2));
-    }
-
-    void apply(tensor<T, 1, D> p, const tensor<T, 1, D>& gradient, double beta1, double beta2, double eps, double added_decay, double kept,
-               double rate, double scale) {
-      const auto g = gradient + added_decay * p;
-      const auto next_m = beta1 * m + (1 - beta1) * g;
-      const auto next_v = beta2 * v + (1 - beta2) * square(g);
-      fuse(m = next_m, v = next_v, tensor<T, 1, D>(p) = kept * p - rate * next_m / (scale * sqrt(next_v) + eps));
+      adam_kernel<T> k;
+      k.beta1 = static_cast<T>(o.beta1);
+      k.beta2 = static_cast<T>(o.beta2);
+      k.fresh1 = static_cast<T>(1 - o.beta1);
+      k.fresh2 = static_cast<T>(1 - o.beta2);
+      k.eps = static_cast<T>(o.eps);
+      k.added_decay = static_cast<T>(Decoupled ? 0 : o.weight_decay);
+      k.kept = static_cast<T>(Decoupled ? 1 - lr * o.weight_decay : 1);
+      k.rate = static_cast<T>(lr / (1 - power1));
+      k.scale = static_cast<T>(1 / std::sqrt(1 - power2));
+      T* const first = m.of(p.numel());
+      T* const second = v.of(p.numel());
+      run_update<D>(k, p.numel(), {p.data(), p.grad(), first, second}, {p.data(), first, second});
     }
   };
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sinter/nn/module.hpp"
+#include "sinter/optim/update.hpp"
 
 namespace sinter::optim {
 
@@ -29,38 +30,6 @@ void for_each_variable(const Source& source, const F& f) {
     for (const auto& one : source) for_each_variable(one, f);
   }
 }
-
-/// A parameter as a flat tensor, so that updates are compiled once for all ranks.
-template <class T, device D>
-class flat_parameter {
- public:
-  template <int R>
-  flat_parameter(const std::string& name, const variable<T, R, D>& v)
-      : value_(v.value().flatten()), state_(sinter::detail::access::state_of(v)), gradient_(&gradient_of<R>) {
-    if (!v.is_leaf() || !state_)
-      throw value_error("optimizer: " + label(name, v) + " is not a parameter but the result of a statement");
-    if (!v.value().is_contiguous()) throw value_error("optimizer: " + label(name, v) + " is a strided view; use a variable of its contiguous()");
-  }
-
-  const tensor<T, 1, D>& value() const { return value_; }
-  bool has_grad() const { return state_->has_grad; }
-  tensor<T, 1, D> grad() const { return gradient_(*state_); }
-  void zero_grad() const { state_->drop_gradient(); }
-
- private:
-  template <int R>
-  static std::string label(const std::string& name, const variable<T, R, D>& v) {
-    return (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(v.shape());
-  }
-  template <int R>
-  static tensor<T, 1, D> gradient_of(const sinter::detail::grad_state& s) {
-    return static_cast<const sinter::detail::typed_state<T, R, D>&>(s).grad.flatten();
-  }
-
-  tensor<T, 1, D> value_;
-  sinter::detail::state_ptr state_;
-  tensor<T, 1, D> (*gradient_)(const sinter::detail::grad_state&);
-};
 
 inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
   if (!std::isfinite(value) || value < 0 || value >= below)
@@ -89,7 +58,7 @@ class optimizer {
 };
 
 /// An optimizer by its Rule, which has `options`, `check(options)`, and, for elements T on D, `state<T, D>` with
-/// update(parameter value, gradient, options, lr), one pass over memory.
+/// update(parameter, options, lr), one pass over memory.
 template <class Rule>
 class rule_optimizer : public optimizer {
  public:
@@ -138,7 +107,9 @@ class rule_optimizer : public optimizer {
     template <int R>
     typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
     void step(const options_type& options, double lr) override {
-      if (parameter.has_grad()) state.update(parameter.value(), parameter.grad(), options, lr);
+      if (!parameter.has_grad()) return;
+      state.update(parameter, options, lr);
+      parameter.changed();
     }
     void zero_grad() const override { parameter.zero_grad(); }
 

@@ -1,11 +1,6 @@
 // sinter/optim/rmsprop.hpp: RMSprop, plain, centred and with momentum.
 #pragma once
 
-#include "sinter/core/create.hpp"
-#include "sinter/expr/fuse.hpp"
-#include "sinter/ops/in_place.hpp"
-#include "sinter/ops/sqrt.hpp"
-#include "sinter/ops/square.hpp"
 #include "sinter/optim/optimizer.hpp"
 
 namespace sinter::optim {
@@ -30,28 +25,55 @@ struct rmsprop_rule {
     check_setting("rmsprop", "momentum", o.momentum);
   }
 
+  template <class T, bool Centered, bool Momentum>
+  struct kernel {
+    static constexpr int leaves = 3 + Centered + Momentum, outputs = leaves - 1;
+    static constexpr int mean = 3, momentum_at = 3 + Centered;  // operand numbers; outputs are one less
+    T lr, decay, alpha, fresh, eps, momentum;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto p = m.template load<0, T>();
+      const auto g = m.template load<1, T>() + decay * p;
+      const auto squares = alpha * m.template load<2, T>() + fresh * (g * g);
+      m.template put<1, T>(squares);
+      auto step = squares;
+      if constexpr (Centered) {
+        const auto before = m.template load<mean, T>();
+        const auto now = before + fresh * (g - before);
+        m.template put<mean - 1, T>(now);
+        step = g / (math::sqrt(squares - now * now) + eps);
+      } else {
+        step = g / (math::sqrt(squares) + eps);
+      }
+      if constexpr (Momentum) {
+        step = momentum * m.template load<momentum_at, T>() + step;
+        m.template put<momentum_at - 1, T>(step);
+      }
+      m.template put<0, T>(p - lr * step);
+    }
+  };
+
   template <class T, device D>
   struct state {
-    tensor<T, 1, D> squares, mean, momentum;
+    running<T, D> squares, mean, momentum;
 
-    void update(tensor<T, 1, D> p, const tensor<T, 1, D>& gradient, const options& o, double lr) {
-      if (!squares.defined()) {
-        squares = zeros<T, D>(p.shape());
-        if (o.centered) mean = zeros<T, D>(p.shape());
-        if (o.momentum != 0) momentum = zeros<T, D>(p.shape());
-      }
-      const auto g = gradient + o.weight_decay * p;
-      const auto next = o.alpha * squares + (1 - o.alpha) * square(g);
-      if (o.centered) {
-        const auto next_mean = mean + (1 - o.alpha) * (g - mean);
-        const auto d = g / (sqrt(next - square(next_mean)) + o.eps);
-        if (o.momentum == 0) fuse(squares = next, mean = next_mean, p -= lr * d);
-        else fuse(squares = next, mean = next_mean, momentum = o.momentum * momentum + d, p -= lr * (o.momentum * momentum + d));
-      } else {
-        const auto d = g / (sqrt(next) + o.eps);
-        if (o.momentum == 0) fuse(squares = next, p -= lr * d);
-        else fuse(squares = next, momentum = o.momentum * momentum + d, p -= lr * (o.momentum * momentum + d));
-      }
+    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+      const auto run = [&]<bool Centered, bool Momentum>() {
+        using K = kernel<T, Centered, Momentum>;
+        T* const memory[] = {p.data(), squares.of(p.numel()), Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
+                             Centered && Momentum ? momentum.of(p.numel()) : nullptr};
+        T* in[K::leaves];
+        T* out[K::outputs];
+        for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
+        in[1] = p.grad();
+        run_update<D>(K{static_cast<T>(lr), static_cast<T>(o.weight_decay), static_cast<T>(o.alpha), static_cast<T>(1 - o.alpha),
+                        static_cast<T>(o.eps), static_cast<T>(o.momentum)},
+                      p.numel(), in, out);
+      };
+      if (o.centered && o.momentum != 0) run.template operator()<true, true>();
+      else if (o.centered) run.template operator()<true, false>();
+      else if (o.momentum != 0) run.template operator()<false, true>();
+      else run.template operator()<false, false>();
     }
   };
 };

@@ -1,9 +1,6 @@
 // sinter/optim/sgd.hpp: stochastic gradient descent with momentum.
 #pragma once
 
-#include "sinter/core/create.hpp"
-#include "sinter/expr/fuse.hpp"
-#include "sinter/ops/in_place.hpp"
 #include "sinter/optim/optimizer.hpp"
 
 namespace sinter::optim {
@@ -28,20 +25,43 @@ struct sgd_rule {
       throw value_error("sgd: Nesterov's momentum needs a momentum above 0 and no dampening");
   }
 
+  template <class T>
+  struct plain_kernel {
+    static constexpr int leaves = 2, outputs = 1;
+    T lr, decay;
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto p = m.template load<0, T>();
+      m.template put<0, T>(p - lr * (m.template load<1, T>() + decay * p));
+    }
+  };
+
+  template <class T>
+  struct momentum_kernel {
+    static constexpr int leaves = 3, outputs = 2;
+    T lr, decay, momentum, fresh;
+    T of_gradient, of_momentum;  // what of each goes into the step
+    template <int, int, class M>
+    SINTER_WORD void run(const M& m) const {
+      const auto p = m.template load<0, T>();
+      const auto g = m.template load<1, T>() + decay * p;
+      const auto v = momentum * m.template load<2, T>() + fresh * g;
+      m.template put<0, T>(p - lr * (of_gradient * g + of_momentum * v));
+      m.template put<1, T>(v);
+    }
+  };
+
   template <class T, device D>
   struct state {
-    tensor<T, 1, D> momentum;
+    running<T, D> momentum;
 
-    void update(tensor<T, 1, D> p, const tensor<T, 1, D>& gradient, const options& o, double lr) {
-      const auto g = gradient + o.weight_decay * p;
-      if (o.momentum == 0) {
-        p -= lr * g;
-        return;
-      }
-      const bool first = !momentum.defined();
-      if (first) momentum = zeros<T, D>(p.shape());
-      const auto m = o.momentum * momentum + (first ? 1 : 1 - o.dampening) * g;
-      fuse(momentum = m, p -= lr * ((o.nesterov ? 1.0 : 0.0) * g + (o.nesterov ? o.momentum : 1.0) * m));
+    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+      const T rate = static_cast<T>(lr), decay = static_cast<T>(o.weight_decay), mu = static_cast<T>(o.momentum);
+      if (o.momentum == 0) return run_update<D>(plain_kernel<T>{rate, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
+      const T fresh = momentum.defined() ? static_cast<T>(1 - o.dampening) : T(1);
+      T* const v = momentum.of(p.numel());
+      run_update<D>(momentum_kernel<T>{rate, decay, mu, fresh, T(o.nesterov ? 1 : 0), o.nesterov ? mu : T(1)}, p.numel(),
+                    {p.data(), p.grad(), v}, {p.data(), v});
     }
   };
 };

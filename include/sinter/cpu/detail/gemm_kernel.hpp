@@ -1,10 +1,16 @@
 // sinter/cpu/detail/gemm_kernel.hpp: the innermost product, a tile of C held in vector registers.
 #pragma once
 
-#include <Eigen/Core>
 #include <utility>
 
+#include <Eigen/Core>
+
 #include "sinter/core/types.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
 
 namespace sinter::cpu_impl::detail {
 
@@ -14,49 +20,56 @@ struct tile_shape {
   static constexpr int lanes = Eigen::internal::unpacket_traits<packet>::size;
   // Accumulators, the packets of B and one broadcast element of A fill the registers: 14 x 2 of 32, 6 x 2 of 16.
   static constexpr int max_packets = 2;
-  static constexpr int max_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 || sizeof(packet) == 64 ? 14 : 6;
+  static constexpr int max_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 14 : 6;
   static constexpr int max_columns = max_packets * lanes;
 };
 
-inline constexpr index_t steps_per_fetch = 4;
-
-/// Memory to be read after this tile, two packets every `step` elements.
+/// The columns of a packed strip of which `left` are needed at most: one packet or two.
 template <class T>
-struct fetch_ahead {
-  const T* first;
-  index_t step;
-};
+constexpr index_t strip_width(index_t left) {
+  return left > tile_shape<T>::lanes ? tile_shape<T>::max_columns : tile_shape<T>::lanes;
+}
 
-/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns).
+/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), A packed as (k, Rows), B as (k, columns). A
+/// kernel that packs reads B with rows `b_step` elements apart and leaves the packed form in `b_packed`.
 ///
-/// The tile of C, and then what the caller will read after it, are fetched a little every few steps of k:
+/// The tile of C, and then `a_next`, which the caller reads after this tile, are fetched a little every few steps of k:
 /// all at once they would fill the cache's miss buffers, and the loads of A and B would wait behind them.
 /// The accumulators are a pack of indices and not loops, so that every compiler keeps them in registers at -O2.
-template <class T, int Rows, int Packets, int... I>
-void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next, index_t next_step,
-                     std::integer_sequence<int, I...>) {
+template <class T, int Rows, int Packets, bool Packing, int... I>
+void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
+                     index_t b_step, T* b_packed, std::integer_sequence<int, I...>) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
-  constexpr int lanes = tile_shape<T>::lanes;
+  constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = 4, rows_ahead = 24;
   packet sum[Rows * Packets];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* fetched = c;
   index_t step = ldc, fetches = 0;
   for (index_t k = 0; k < k_count;) {
-    __builtin_prefetch(fetched, 1);
-    __builtin_prefetch(fetched + lanes, 1);
+    __builtin_prefetch(fetched);
+    __builtin_prefetch(fetched + (Packets - 1) * lanes);
     fetched += step;
     if (++fetches == Rows) {
-      fetched = next;
-      step = next_step;
+      fetched = a_next;
+      step = 2 * lanes;
     }
-    const index_t end = k + steps_per_fetch < k_count ? k + steps_per_fetch : k_count;
+    const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
     for (; k < end; ++k) {
       packet right[Packets];
-      for (int p = 0; p < Packets; ++p) right[p] = ei::pload<packet>(b + p * lanes);
+      for (int p = 0; p < Packets; ++p) {
+        if constexpr (Packing) {
+          right[p] = ei::ploadu<packet>(b + p * lanes);
+          ei::pstore(b_packed + p * lanes, right[p]);
+          __builtin_prefetch(b + p * lanes + (k + rows_ahead < k_count ? rows_ahead * b_step : 0), 0, 1);
+        } else {
+          right[p] = ei::pload<packet>(b + p * lanes);
+        }
+      }
       ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / Packets]), right[I % Packets], sum[I])), ...);
       a += Rows;
-      b += Packets * lanes;
+      b += Packing ? b_step : Packets * lanes;
+      if constexpr (Packing) b_packed += Packets * lanes;
     }
   }
   // c moves to the next row after the last packet of one: few registers are left for addresses.
@@ -68,29 +81,32 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
 }
 
-template <class T, int Rows, int Packets>
-void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* next, index_t next_step) {
-  accumulate_tile<T, Rows, Packets>(k_count, a, b, c, ldc, add, next, next_step,
+template <class T, int Rows, int Packets, bool Packing>
+void compute_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next, index_t b_step,
+                  T* b_packed) {
+  accumulate_tile<T, Rows, Packets, Packing>(k_count, a, b, c, ldc, add, a_next, b_step, b_packed,
                                              std::make_integer_sequence<int, Rows * Packets>{});
 }
 
 template <class T>
-using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add,
-                               const T* next, index_t next_step);
+using tile_function = void (*)(index_t k_count, const T* a, const T* b, T* c, index_t ldc, bool add, const T* a_next,
+                               index_t b_step, T* b_packed);
 
 /// The kernels for tiles of an even number of rows.
 template <class T>
 struct tile_functions {
-  tile_function<T> narrow, wide;
+  tile_function<T> narrow, wide, wide_packing;
 };
 
 template <class T>
 const tile_functions<T>& kernels_for(index_t rows) {
-  return []<int... I>(index_t index, std::integer_sequence<int, I...>) -> const tile_functions<T>& {
-    static constexpr tile_functions<T> table[] = {
-        {&compute_tile<T, 2 * I + 2, 1>, &compute_tile<T, 2 * I + 2, 2>}...};
+  return []<int... I>(index_t index, std::integer_sequence<int, I...>)->const tile_functions<T>& {
+    static constexpr tile_functions<T> table[] = {{&compute_tile<T, 2 * I + 2, 1, false>,
+                                                   &compute_tile<T, 2 * I + 2, 2, false>,
+                                                   &compute_tile<T, 2 * I + 2, 2, true>}...};
     return table[index];
-  }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
+  }
+  (rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
 }
 
 inline constexpr int rows_in_place = 8;
@@ -105,17 +121,17 @@ void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b,
   packet sum[rows_in_place * Packets];
   const T *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
   const T *r4 = rows[4], *r5 = rows[5], *r6 = rows[6], *r7 = rows[7];
-    ((sum[I] = ei::pset1<packet>(T(0))), ...);
-    for (index_t k = 0; k < k_count; ++k) {
-      packet right[Packets];
-      for (int p = 0; p < Packets; ++p) right[p] = ei::pload<packet>(b + p * lanes);
-      const packet left[] = {ei::pset1<packet>(r0[k]), ei::pset1<packet>(r1[k]), ei::pset1<packet>(r2[k]),
-                             ei::pset1<packet>(r3[k]), ei::pset1<packet>(r4[k]), ei::pset1<packet>(r5[k]),
-                             ei::pset1<packet>(r6[k]), ei::pset1<packet>(r7[k])};
-      ((sum[I] = ei::pmadd(left[I / Packets], right[I % Packets], sum[I])), ...);
-      b += Packets * lanes;
-    }
-    (ei::pstore(out + I * lanes, sum[I]), ...);
+  ((sum[I] = ei::pset1<packet>(T(0))), ...);
+  for (index_t k = 0; k < k_count; ++k) {
+    packet right[Packets];
+    for (int p = 0; p < Packets; ++p) right[p] = ei::pload<packet>(b + p * lanes);
+    const packet left[] = {ei::pset1<packet>(r0[k]), ei::pset1<packet>(r1[k]), ei::pset1<packet>(r2[k]),
+                           ei::pset1<packet>(r3[k]), ei::pset1<packet>(r4[k]), ei::pset1<packet>(r5[k]),
+                           ei::pset1<packet>(r6[k]), ei::pset1<packet>(r7[k])};
+    ((sum[I] = ei::pmadd(left[I / Packets], right[I % Packets], sum[I])), ...);
+    b += Packets * lanes;
+  }
+  (ei::pstore(out + I * lanes, sum[I]), ...);
 }
 
 template <class T, int Packets>
@@ -125,3 +141,7 @@ void compute_rows_in_place(index_t k_count, const T* const* rows, const T* b, T*
 }
 
 }  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# examples/run.sh: installs what is missing, builds, and trains a network on handwritten digits.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+Usage: bash examples/run.sh [options] [--] [options of the example]
+
+Installs what is missing (with apt-get, as root or with sudo), builds in build/, and trains a network on the
+handwritten digits that are in this repository.
+
+  --example NAME   run another example (see --list); default: 01_digits
+  --list           the examples there are
+  -j JOBS          compile jobs (default: 2)
+  -h, --help       this text, then the options of the example
+
+Everything else, such as --epochs 5 or --device cpu, goes to the example.
+Exit code: that of the example (not 0 if it misses its accuracy); 1 if it could not be built; 2 for a wrong option.
+TEXT
+}
+
+example=01_digits jobs=2 list=no help=no arguments=()
+wrong() {
+  echo "run.sh: $1" >&2
+  usage >&2
+  exit 2
+}
+while [ $# -gt 0 ]; do
+  case $1 in
+    -h | --help) help=yes ;;
+    --list) list=yes ;;
+    --example | -j)
+      [ $# -ge 2 ] || wrong "$1 needs a value"
+      if [ "$1" = -j ]; then jobs=$2; else example=$2; fi
+      shift ;;
+    -j*) jobs=${1#-j} ;;
+    --) shift; arguments+=("$@"); break ;;
+    *) arguments+=("$1") ;;
+  esac
+  shift
+done
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || wrong "-j needs a positive number, not '$jobs'"
+
+examples=$(cd "$(dirname "${BASH_SOURCE[0]}")" && ls [0-9][0-9]_*.cpp 2>/dev/null | sed 's/\.cpp$//')
+if [ "$list" = yes ]; then
+  echo "$examples"
+  exit 0
+fi
+example=${example%.cpp}
+grep -qx -- "$example" <<<"$examples" || wrong "there is no example '$example'; the examples are: ${examples//$'\n'/, }"
+
+if [ "$help" = yes ]; then
+  usage
+  program=$(dirname "${BASH_SOURCE[0]}")/../build/examples/examples/$example
+  if [ -x "$program" ]; then
+    echo
+    "$program" --help
+  fi
+  exit 0
+fi
+
+source "$(dirname "${BASH_SOURCE[0]}")/../tests/setup.sh"
+install_missing g++ no
+# A folder of its own, so that it neither needs Catch2 nor changes what tests/run.sh configured.
+folder=examples
+configure default g++ "$folder" -DSINTER_TESTS=OFF -DSINTER_EXAMPLES=ON
+echo "building $example in build/$folder"
+log=$here/build/$folder/build.log
+cmake --build "$here/build/$folder" -j "$jobs" --target "$example" >"$log" 2>&1 || {
+  cat "$log" >&2
+  fail 1 "building failed"
+}
+exec "$here/build/$folder/examples/$example" "${arguments[@]}"

@@ -1,0 +1,52 @@
+# Settings of the tests and examples. Nothing here reaches a project that uses the library.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND sinter_top_level)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_library(sinter_developer INTERFACE)
+target_link_libraries(sinter_developer INTERFACE sinter::sinter)
+if(TARGET sinter::cuda)
+  target_link_libraries(sinter_developer INTERFACE sinter::cuda)
+endif()
+if(TARGET sinter::mpi)
+  target_link_libraries(sinter_developer INTERFACE sinter::mpi)
+endif()
+set(sinter_warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+target_compile_options(sinter_developer INTERFACE ${sinter_warnings})
+if(SINTER_WERROR)
+  target_compile_options(sinter_developer INTERFACE -Werror)
+endif()
+if(SINTER_NATIVE)
+  target_compile_options(sinter_developer INTERFACE -march=native)
+endif()
+if(SINTER_SANITIZE)
+  # Frame pointers for readable stacks; a report of undefined behaviour ends the test.
+  target_compile_options(sinter_developer INTERFACE
+    -fsanitize=${SINTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  target_link_options(sinter_developer INTERFACE -fsanitize=${SINTER_SANITIZE})
+  # g++ takes the sanitizer's own code for reads of what was not written.
+  target_compile_options(sinter_developer INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+endif()
+
+# Compiling again what was compiled before costs nothing with ccache. It hashes -march=native as text only, so what the
+# compiler makes of it on this machine goes into the hash by way of the compiler check.
+find_program(SINTER_CCACHE ccache)
+if(SINTER_CCACHE AND sinter_top_level AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(sinter_launcher ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    "CCACHE_COMPILERCHECK=%compiler% -march=native -### -E -x c++ /dev/null" ${SINTER_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${sinter_launcher})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(sinter_developer INTERFACE -fpch-preprocess)
+  else()
+    target_compile_options(sinter_developer INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endif()
+
+find_package(Python3 3.8 QUIET COMPONENTS Interpreter)
+if(NOT Python3_FOUND)
+  message(FATAL_ERROR "Sinter's tests need Python 3.8 or later. On Debian or Ubuntu: apt-get install python3.")
+endif()

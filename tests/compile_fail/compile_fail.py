@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Programs that must not compile, and the least different ones that must.
+
+Every tests/compile_fail/NAME.cpp is compiled twice. With SINTER_MUST_FAIL defined it must be rejected, and the output
+must fit what its comments say; without it, it must compile without a warning. The comments, each on a line of its own:
+
+  // EXPECT: regex          is found in the output
+  // EXPECT-GCC: regex      the same for g++ only; -CLANG, -NVCC likewise
+  // FIRST-LINE: regex      is found in the first line with "error" (g++, nvcc) or in the first three lines that say
+                            "error" or "note" (clang, which puts excerpts of the source between them);
+                            FIRST-LINE-GCC, -CLANG, -NVCC for one compiler only
+  // LINES-GCC: 10          the output has at most so many lines; -CLANG, -NVCC likewise (default: 10, 20, 12)
+
+Without EXPECT or FIRST-LINE a case is an error: it would accept any message.
+"""
+import argparse
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tools
+
+HERE = Path(__file__).resolve().parent
+FLAGS = {"gcc": ["-std=c++20", "-fno-diagnostics-color", "-fmessage-length=0"],
+         "clang": ["-std=c++20", "-fno-color-diagnostics", "-fmessage-length=0", "-fno-crash-diagnostics"],
+         "nvcc": ["-std=c++20", "-x", "cu"]}
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+DEFAULT_LINES = {"gcc": 10, "clang": 20, "nvcc": 12}
+COMMENT = re.compile(r"^//\s*([A-Z]+(?:-[A-Z]+)*):\s*(.+?)\s*$", re.M)
+
+
+class Case:
+    """One file and what its comments expect of one kind of compiler."""
+
+    def __init__(self, file, kind):
+        self.file, self.kind, self.name = file, kind, file.stem
+        self.text = file.read_text(encoding="utf-8")
+        self.expect, self.first_line, self.lines = [], [], DEFAULT_LINES[kind]
+        self.mistake = None
+        for key, value in COMMENT.findall(self.text):
+            word, _, only = key.rpartition("-")
+            if only not in ("GCC", "CLANG", "NVCC"):
+                word, only = key, ""
+            if word not in ("EXPECT", "FIRST-LINE", "LINES") or (word == "LINES" and not only):
+                self.mistake = f"unknown comment '// {key}:'"
+            elif only and only.lower() != kind:
+                continue
+            elif word == "LINES":
+                self.lines = int(value)
+            else:
+                (self.expect if word == "EXPECT" else self.first_line).append(value)
+        if not self.expect and not self.first_line:
+            self.mistake = f"has no EXPECT or FIRST-LINE comment for {kind}"
+        if not re.search(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*\bSINTER_MUST_FAIL\b", self.text, re.M):
+            self.mistake = "does not use SINTER_MUST_FAIL"
+
+    def misfits(self, output):
+        """What is wrong with the message of the rejected variant."""
+        lines = [line for line in output.splitlines() if line.strip()]
+        if self.kind == "clang":
+            head = "\n".join([line for line in lines if re.search(r": (error|note|warning): ", line)][:3])
+        else:
+            head = next((line for line in lines if re.search(r"\berror\b", line)), "")
+        for pattern in self.expect:
+            if not re.search(pattern, output):
+                yield f"the output does not match EXPECT: {pattern}"
+        for pattern in self.first_line:
+            if not re.search(pattern, head):
+                where = "first three lines of the message" if self.kind == "clang" else "first error line"
+                yield f"the {where} do not match FIRST-LINE: {pattern}"
+        if len(lines) > self.lines:
+            yield f"the output has {len(lines)} lines; at most {self.lines} are allowed"
+
+
+class Compiler:
+    def __init__(self, compiler, eigen, scratch):
+        self.kind = tools.compiler_kind(compiler)
+        self.command = [compiler, *FLAGS[self.kind], f"-I{tools.INCLUDE}", *tools.eigen_flags(eigen)]
+        self.name = Path(compiler).name
+        self.scratch = scratch / self.name
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        self.version = tools.run([compiler, "--version"])[1]
+        self.precompiled = []
+
+    def precompile(self, passed):
+        """Compiles the umbrella header once for all cases. clang 14 crashes on reading some lambdas back."""
+        umbrella = tools.INCLUDE / "sinter/sinter.hpp"
+        if self.kind == "nvcc" or (self.kind == "clang" and tools.major_version(self.command[0]) < 16):
+            return
+        key = passed.key("precompiled", *sorted(tools.closure(umbrella)))
+        folder = self.scratch / f"pch-{key[:16]}"
+        target = folder / "sinter/sinter.hpp.gch"
+        if not target.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            partial, wrapper = target.with_suffix(f".{os.getpid()}"), folder / "wrapper.hpp"
+            wrapper.write_text("#include <sinter/sinter.hpp>\n")
+            code, text = tools.run([*self.command, *WARNINGS, "-x", "c++-header", wrapper, "-o", partial])
+            if code != 0:
+                sys.exit(f"{umbrella} does not compile with {self.name}:\n{text}")
+            for old in self.scratch.glob("pch-*/sinter/*.gch"):
+                old.unlink()
+            partial.rename(target)
+        # g++ finds sinter.hpp.gch where the include path leads first; clang is told, and skips the include by its pragma.
+        self.precompiled = [f"-I{folder}"] if self.kind == "gcc" else ["-include-pch", target]
+        if self.kind == "gcc":
+            self.command = [self.command[0], *self.precompiled, *self.command[1:]]
+        else:
+            self.command = [*self.command, *self.precompiled]
+
+    def compile(self, file, must_fail):
+        if self.kind == "nvcc":
+            end = ["-c", "-o", os.devnull]
+            warnings = []
+        else:
+            end = ["-fsyntax-only", "-x", "c++"]
+            warnings = [] if must_fail else WARNINGS
+        define = ["-DSINTER_MUST_FAIL"] if must_fail else []
+        return tools.run([*self.command, *warnings, *define, *end, file])
+
+
+def check(compiler, case):
+    """None if the case passes, else what is wrong."""
+    if case.mistake:
+        return case.mistake
+    code, output = compiler.compile(case.file, must_fail=True)
+    if code == 0:
+        return "compiles with SINTER_MUST_FAIL, but must not"
+    wrong = list(case.misfits(output))
+    if code not in (1, 2) or "internal compiler error" in output:
+        wrong.append(f"the compiler itself failed, with exit code {code}")
+    if wrong:
+        return "\n".join([*wrong, "output with SINTER_MUST_FAIL:", *output.splitlines()[:60]])
+    code, output = compiler.compile(case.file, must_fail=False)
+    if code != 0:
+        return "\n".join(["the twin, without SINTER_MUST_FAIL, does not compile:", *output.splitlines()[:60]])
+    return None
+
+
+SELF_TEST = {  # source -> what the harness must say of it; None: passes
+    "// EXPECT: deliberate\n#ifdef SINTER_MUST_FAIL\n#error deliberate\n#endif\n": None,
+    "// FIRST-LINE: deliberate\n#ifdef SINTER_MUST_FAIL\n#error deliberate\n#endif\n": None,
+    "// EXPECT: other\n#ifdef SINTER_MUST_FAIL\n#error deliberate\n#endif\n": "does not match EXPECT",
+    "// EXPECT-GCC: other\n// EXPECT-CLANG: other\n// EXPECT-NVCC: other\n// EXPECT: .\n#ifdef SINTER_MUST_FAIL\n#error one\n#endif\n":
+        "does not match EXPECT",
+    "// FIRST-LINE: second\n#ifdef SINTER_MUST_FAIL\n#error a\n#error b\n#error c\n#error d\n#error second\n#endif\n":
+        "do not match FIRST-LINE",
+    "// EXPECT: one\n// LINES-GCC: 3\n// LINES-CLANG: 3\n// LINES-NVCC: 3\n#ifdef SINTER_MUST_FAIL\n#error one\n#error two\n#endif\n":
+        "at most 3 are allowed",
+    "// EXPECT: one\n#ifdef SINTER_MUST_FAIL\nint one;\n#endif\n": "compiles with SINTER_MUST_FAIL",
+    "// EXPECT: one\n#ifdef SINTER_MUST_FAIL\n#endif\n#error one\n": "the twin",
+    "// EXPECT: one\n#ifdef SINTER_MUST_FAIL\n#error one\n#else\n#warning two\n#endif\n": "the twin",
+    "#ifdef SINTER_MUST_FAIL\n#error one\n#endif\n": "has no EXPECT",
+    "// EXPECT: one\n#error one\n": "does not use SINTER_MUST_FAIL",
+    "// EXPECTS: one\n#ifdef SINTER_MUST_FAIL\n#error one\n#endif\n": "unknown comment|has no EXPECT",
+}
+
+
+def self_test(compiler):
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (text, verdict) in enumerate(SELF_TEST.items()):
+            if "#warning" in text and compiler.kind == "nvcc":
+                continue
+            file = Path(folder) / f"case_{number}.cpp"
+            file.write_text(text)
+            result = check(compiler, Case(file, compiler.kind))
+            if (verdict is None) != (result is None) or (verdict and not re.search(verdict, result)):
+                failures.append((f"self-test {number}", f"{text}expected: {verdict or 'passes'}\ngot: {result}"))
+    tools.report("compile-fail harness", failures, len(SELF_TEST))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--compiler", default="g++", help="g++, clang++ or nvcc (default: %(default)s)")
+    parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
+    parser.add_argument("--scratch", type=Path, default=Path("build/compile_fail"))
+    parser.add_argument("--show", action="store_true", help="print the message of each case and check nothing")
+    parser.add_argument("--self-test", action="store_true", help="check that the harness itself can fail")
+    parser.add_argument("cases", nargs="*", type=Path, help="only these files (default: all beside this script)")
+    options = parser.parse_args()
+    compiler = Compiler(options.compiler, options.eigen, options.scratch)
+    if options.self_test:
+        self_test(compiler)
+    passed = tools.Passed(compiler.scratch / "passed", compiler.command, compiler.version, Path(__file__).read_bytes())
+    compiler.precompile(passed)
+    files = [file.resolve() for file in options.cases] or sorted(HERE.glob("*.cpp"))
+    if not files:
+        sys.exit(f"no cases in {HERE}")
+    if options.show:
+        for file in files:
+            output = compiler.compile(file, must_fail=True)[1]
+            print(f"---- {file.stem} ({len(output.splitlines())} lines)\n{output}")
+        return
+    skipped = 0
+
+    def one(file):
+        nonlocal skipped
+        key = passed.key(file, *sorted(tools.closure(file)))
+        if key in passed:
+            skipped += 1
+            return None
+        problem = check(compiler, Case(file, compiler.kind))
+        if problem:
+            return file.stem, problem
+        passed.add(key)
+        return None
+
+    failures = [failure for failure in tools.parallel(one, files) if failure]
+    tools.report(f"compile_fail with {compiler.name}", failures, len(files), skipped)
+
+
+if __name__ == "__main__":
+    main()

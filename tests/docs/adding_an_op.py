@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Follows docs/adding-an-op.md in a copy of the repository and runs the op table on the op that it adds.
+
+The header, the umbrella line and the table row are taken from the page; the other rows are left out, to save time.
+"""
+import argparse
+import re
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tools
+
+PAGE = tools.ROOT / "docs" / "adding-an-op.md"
+AS_FUNCTION = """
+#include "../catch.hpp"
+#include "sinter/sinter.hpp"
+namespace user {{
+{function}
+}}
+TEST_CASE("the function and the op agree") {{
+  sinter::variable<double, 1> x(sinter::tensor<double, 1>{{-3, -0.5, 0, 0.5, 3}}), z(x.value());
+  sinter::variable a = user::mish(x);
+  sinter::variable b = sinter::mish(z);
+  a.backward(sinter::ones<double>({{5}}));
+  b.backward(sinter::ones<double>({{5}}));
+  for (int i = 0; i < 5; ++i) {{
+    CHECK(a(i) == Approx(b(i)).margin(1e-15));
+    CHECK(x.grad()(i) == Approx(z.grad()(i)));
+  }}
+}}
+"""
+
+
+def block(page, pattern):
+    """The one code block of the page that matches."""
+    found = [b for b in re.findall(r"```cpp\n(.*?)```", page, re.S) if re.search(pattern, b)]
+    if len(found) != 1:
+        sys.exit(f"{PAGE.name}: {len(found)} code blocks match {pattern!r}, not 1")
+    return found[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--eigen", default="/usr/include/eigen3")
+    parser.add_argument("--scratch", required=True)
+    options = parser.parse_args()
+    page = PAGE.read_text()
+    header, umbrella = block(page, r"^// sinter/ops/mish\.hpp"), block(page, r'^#include "sinter/ops/mish.hpp"\n$')
+    row, function = block(page, r'ROW1\("mish"'), block(page, r"^auto mish")
+
+    copy = Path(options.scratch)
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(tools.INCLUDE, copy / "include")
+    shutil.copytree(tools.ROOT / "tests" / "ops", copy / "tests" / "ops")
+    for name in ("catch.hpp", "main.cpp"):
+        shutil.copy(tools.ROOT / "tests" / name, copy / "tests")
+    (copy / "include/sinter/ops/mish.hpp").write_text(header)
+    ops = copy / "include/sinter/ops.hpp"
+    lines = ops.read_text().splitlines(keepends=True)
+    place = next(i for i, line in enumerate(lines) if line.startswith("#include") and line > umbrella)
+    ops.write_text("".join(lines[:place] + [umbrella] + lines[place:]))
+    table = copy / "tests/ops/table.hpp"
+    text, n = re.subn(r"(  // clang-format off\n).*?(  // clang-format on\n)", lambda m: m[1] + row + m[2], table.read_text(), flags=re.S)
+    if n != 1:
+        sys.exit("tests/ops/table.hpp: no rows found")
+    table.write_text(text)
+    parts = "".join(f"void op_table::append_part_{k}(std::vector<row>&{' rows' if k == 0 else ''}) {{ "
+                    f"{'append_rows<0>(rows); ' if k == 0 else ''}}}\n"
+                    for k in range(int(re.search(r"parts = (\d+)", text)[1])))
+    (copy / "tests/ops/parts.cpp").write_text('#include "table.hpp"\n' + parts)
+    (copy / "tests/ops/function.cpp").write_text(AS_FUNCTION.format(function=function))
+    flags = ["-std=c++20", "-O1", "-pthread", f"-I{copy}/include", *tools.eigen_flags(options.eigen)]
+    sources = [copy / "tests/main.cpp", *(copy / "tests/ops" / f"{name}.cpp" for name in ("parts", "function", "table_test"))]
+
+    def compiled(source):
+        result = source.with_suffix(".o")
+        return result, *tools.run([options.compiler, *flags, "-c", source, "-o", result])
+
+    objects = tools.parallel(compiled, sources)
+    for _, code, output in objects:
+        if code != 0:
+            sys.exit(output)
+    code, output = tools.run([options.compiler, "-pthread", *(o for o, _, _ in objects), "-o", copy / "program"])
+    if code == 0:
+        code, output = tools.run([copy / "program", "~the op table has each name once*"])
+    if code == 0 and "All tests passed" not in output:
+        code = 1
+    print(output)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Compiles the examples in the docstrings of include/sinter/ops/, each in a scope of its own.
+
+What an example does not declare stands in SURROUNDINGS.
+"""
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import ops_reference
+import tools
+
+SURROUNDINGS = """
+  const tensor<float, 2> x, y, a, b, w, p, target, logits, margin, energies, extents, train, test, images, image_a, image_b, image_c;
+  const tensor<float, 1> bias;
+  const tensor<std::int32_t, 2> k;
+  const tensor<std::uint8_t, 2> pixels;
+  const tensor<std::int64_t, 1> labels, permutation;
+  const auto model = [](const auto& v) { return variable<float, 2>(v); };
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--eigen", default="/usr/include/eigen3")
+    parser.add_argument("--scratch", required=True)
+    options = parser.parse_args()
+    outside, inside = [], []
+    for path in sorted(ops_reference.OPS.glob("*.hpp")):
+        for _, doc in ops_reference.entries_of(path)[0]:
+            example = "\n".join(line for line in doc if line.startswith("    "))
+            if not example:
+                continue
+            text = f'#line 1 "example in {path.name}"\n{example}\n'
+            if example.lstrip().startswith("template"):
+                outside.append(text)
+            else:
+                inside.append("  {\n" + text + "  }\n")
+    if len(inside) < 90:
+        sys.exit(f"only {len(inside)} examples found")
+    scratch = Path(options.scratch)
+    scratch.mkdir(parents=True, exist_ok=True)
+    source = scratch / "examples.cpp"
+    source.write_text('#include "sinter/sinter.hpp"\nusing namespace sinter;\nnamespace examples {\n' + "".join(outside) +
+                      "void all() {" + SURROUNDINGS + "".join(inside) + "}\n}  // namespace examples\n")
+    code, text = tools.run([options.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wno-unused", "-Werror",
+                            f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen), source])
+    print(text if code else f"{len(inside) + len(outside)} examples compile")
+    sys.exit(code != 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+// tests/io/read_test.cpp: CSV and idx files, whole, damaged and hostile.
+#include "../catch.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+namespace {
+
+struct folder {
+  fs::path path = fs::temp_directory_path() / ("sinter_read_test_" + std::to_string(::getpid()));
+  folder() { fs::create_directories(path); }
+  ~folder() { fs::remove_all(path); }
+  std::string file(const std::string& name, const std::string& bytes) const {
+    const std::string full = (path / name).string();
+    detail::write_file(full, bytes);
+    return full;
+  }
+};
+
+std::string idx(std::string dims, int type, std::size_t bytes) {
+  return std::string({0, 0, static_cast<char>(type), static_cast<char>(dims.size() / 4)}) + dims + std::string(bytes, '\7');
+}
+std::string be(std::uint32_t x) {
+  std::string s;
+  detail::put_big_endian(s, x);
+  return s;
+}
+
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const io_error& e) {
+    return e.what();
+  }
+  return "no io_error";
+}
+
+}  // namespace
+
+TEST_CASE("read_csv reads numbers as they are written") {
+  const folder dir;
+  const std::string path = dir.file("a.csv", "x;y\r\n 1.5; -2e3\t\r\n\n+3;nan\n  ;\n");
+  CHECK_THAT(message_of([&] { read_csv<double>(path, {';', 1}); }), Contains("a.csv:5: column 1: the field is empty"));
+  const tensor t = read_csv<double>(dir.file("b.csv", "x;y\r\n 1.5; -2e3\t\r\n\n+3;nan"), {';', 1});
+  CHECK(t.shape() == extents<2>{{2, 2}});
+  CHECK(t(0, 1) == -2000);
+  CHECK(t(1, 0) == 3);
+  CHECK(std::isnan(t(1, 1)));
+  CHECK(read_csv<std::int8_t>(dir.file("c.csv", "-128,127\n"))(0, 0) == -128);
+}
+
+TEST_CASE("read_csv names file, line and column of what is wrong") {
+  const folder dir;
+  const auto text_of = [&](const std::string& text) { return message_of([&] { read_csv<float>(dir.file("bad.csv", text)); }); };
+  CHECK_THAT(text_of("1,2\n3,x4\n"), Contains("bad.csv:2: column 2: 'x4' is not a number of type float"));
+  CHECK_THAT(text_of("1,2\n3,4.5.6\n"), Contains(":2: column 2: '4.5.6' is not"));
+  CHECK_THAT(text_of("1,2\n3\n"), Contains(":2: 1 field where the first row has 2; the file seems to be cut short"));
+  CHECK_THAT(text_of("1,2\n3,4,5\n6,7\n"), Contains(":2: 3 fields where the first row has 2") && !Contains("cut short"));
+  CHECK_THAT(text_of("1,\n"), Contains("the field is empty"));
+  CHECK_THAT(text_of("1e99\n"), Contains("'1e99' does not fit float"));
+  CHECK_THAT(text_of(""), Contains("holds no rows"));
+  CHECK_THAT(text_of("\n\n"), Contains("holds no rows"));
+  CHECK_THAT(text_of(std::string("1,\0\x7f\n", 6)), Contains("'?\?' is not"));
+  CHECK_THAT(message_of([&] { read_csv<std::uint8_t>(dir.file("i.csv", "256\n")); }), Contains("does not fit uint8"));
+  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("i.csv", "1.5\n")); }), Contains("'1.5' is not a number of type int32"));
+}
+
+TEST_CASE("files that cannot be opened say why") {
+  const folder dir;
+  CHECK_THAT(message_of([] { read_csv("/nonexistent/digits.csv"); }), Contains("/nonexistent/digits.csv: cannot open for reading: No such file"));
+  CHECK_THAT(message_of([&] { read_csv(dir.path.string()); }), Contains("is a directory"));
+  CHECK_THAT(message_of([] { read_idx<std::uint8_t, 1>("/nonexistent/x.gz"); }), Contains("cannot open"));
+}
+
+TEST_CASE("read_idx reads every element type in its byte order") {
+  const folder dir;
+  const tensor images = read_idx<std::uint8_t, 3>(dir.file("u8", idx(be(2) + be(3) + be(4), 8, 24)));
+  CHECK(images.shape() == extents<3>{{2, 3, 4}});
+  CHECK(images(1, 2, 3) == 7);
+  std::string floats = idx(be(2), 0x0D, 0) + be(0x3f800000) + be(0xc0000000);
+  const tensor f = read_idx<float, 1>(dir.file("f", floats));
+  CHECK(f(0) == 1.f);
+  CHECK(f(1) == -2.f);
+  CHECK(read_idx<std::int32_t, 1>(dir.file("i", idx(be(1), 0x0C, 0) + be(258)))(0) == 258);
+  CHECK(read_idx<std::uint8_t, 2>(dir.file("empty", idx(be(0) + be(5), 8, 0))).numel() == 0);
+}
+
+TEST_CASE("read_idx rejects damaged and hostile files without taking their word") {
+  const folder dir;
+  const auto text_of = [&](const std::string& bytes) { return message_of([&] { read_idx<std::uint8_t, 2>(dir.file("bad", bytes)); }); };
+  CHECK_THAT(text_of(""), Contains("no idx header"));
+  CHECK_THAT(text_of("\x1f\x8b\x08garbage"), Contains("not an idx file"));
+  CHECK_THAT(text_of(std::string("\0\0\x0a\2", 4)), Contains("not an idx file"));
+  CHECK_THAT(text_of(idx(be(2), 8, 2)), Contains("rank 1, not 2"));
+  CHECK_THAT(text_of(idx(be(2) + be(2), 0x0D, 16)), Contains("type float, not uint8"));
+  CHECK_THAT(text_of(idx(be(2) + be(3), 8, 5)), Contains("cut short: 5 bytes of data where its shape (2, 3) needs 6"));
+  CHECK_THAT(text_of(idx(be(2) + be(3), 8, 7)), Contains("longer than its shape (2, 3)"));
+  CHECK_THAT(text_of(idx(be(2) + be(3), 8, 6).substr(0, 9)), Contains("incomplete idx header"));
+  CHECK_THAT(text_of(idx(be(0xffffffff) + be(0xffffffff), 8, 100)), Contains("more elements than can be addressed"));
+  CHECK_THAT(text_of(idx(be(0x7fffffff) + be(0x7fffffff), 8, 100)), Contains("cut short: 100 bytes"));
+}
+
+TEST_CASE("a name ending in .gz is read through gzip") {
+  if (std::system("gzip --version > /dev/null 2>&1") != 0) return;
+  const folder dir;
+  const std::string plain = dir.file("it's $(here).csv", "1,2\n3,4\n");
+  REQUIRE(std::system(("gzip -k " + detail::shell_quoted(plain)).c_str()) == 0);
+  CHECK(read_csv<int>(plain + ".gz")(1, 1) == 4);
+  const std::string packed = detail::read_file(plain);
+  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("fake.csv.gz", packed)); }), Contains("fake.csv.gz: gzip -dc failed"));
+  const std::string images = dir.file("i", idx(be(100) + be(10), 8, 1000));
+  REQUIRE(std::system(("gzip " + detail::shell_quoted(images)).c_str()) == 0);
+  CHECK(read_idx<std::uint8_t, 2>(images + ".gz")(99, 9) == 7);
+  const std::string bytes = detail::read_file([&] {
+    std::rename((images + ".gz").c_str(), (images + ".bin").c_str());
+    return images + ".bin";
+  }());
+  CHECK_THAT(message_of([&] { read_idx<std::uint8_t, 2>(dir.file("cut.gz", bytes.substr(0, bytes.size() - 12))); }),
+             Contains("cut.gz: gzip -dc failed; the file is cut short"));
+}

@@ -1,0 +1,145 @@
+// tests/io/write_test.cpp: PNG and SVG files, complete or absent, and the progress bar.
+#include "../catch.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+namespace {
+
+struct folder {
+  fs::path path = fs::temp_directory_path() / ("sinter_write_test_" + std::to_string(::getpid()));
+  folder() { fs::create_directories(path); }
+  ~folder() { fs::remove_all(path); }
+  std::string file(const std::string& name) const { return (path / name).string(); }
+};
+
+/// Undoes the deflate of fixed codes, by the specification's tables rather than by the writer's formulas.
+std::string inflate_fixed(const std::string& zlib) {
+  const int base[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+  const int extra[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+  std::size_t at = 16;
+  const auto bit = [&] {
+    const int b = static_cast<unsigned char>(zlib.at(at / 8)) >> (at % 8) & 1;
+    ++at;
+    return b;
+  };
+  REQUIRE(bit() == 1);
+  REQUIRE(bit() + 2 * bit() == 1);
+  std::string out;
+  while (true) {
+    int code = 0, length = 0, symbol = -1;
+    while (symbol < 0) {
+      code = code << 1 | bit();
+      ++length;
+      if (length == 7 && code <= 0x17) symbol = 256 + code;
+      else if (length == 8 && code >= 0x30 && code <= 0xBF) symbol = code - 0x30;
+      else if (length == 8 && code >= 0xC0 && code <= 0xC7) symbol = 280 + code - 0xC0;
+      else if (length == 9 && code >= 0x190) symbol = 144 + code - 0x190;
+    }
+    if (symbol == 256) break;
+    if (symbol < 256) {
+      out += static_cast<char>(symbol);
+      continue;
+    }
+    int run = base[symbol - 257];
+    for (int i = 0; i < extra[symbol - 257]; ++i) run += bit() << i;
+    for (int i = 0; i < 5; ++i) REQUIRE(bit() == 0);
+    out += std::string(static_cast<std::size_t>(run), out.back());
+  }
+  std::string check;
+  detail::put_big_endian(check, detail::adler32(out));
+  CHECK(zlib.substr(zlib.size() - 4) == check);
+  CHECK((at + 7) / 8 == zlib.size() - 4);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("checksums have their known values") {
+  CHECK(detail::crc32("123456789") == 0xCBF43926u);
+  CHECK(detail::adler32("Wikipedia") == 0x11E60398u);
+  CHECK(detail::base64("Man") == "TWFu");
+  CHECK(detail::base64("Ma") == "TWE=");
+  CHECK(detail::base64("M") == "TQ==");
+}
+
+TEST_CASE("deflate gives back what went in, runs of every length too") {
+  for (int run = 1; run < 600; run += run < 20 ? 1 : 37) {
+    const std::string in = "ab" + std::string(static_cast<std::size_t>(run), 'c') + "\xff\xc0\x90" + std::string(300, '\0');
+    CHECK(inflate_fixed(detail::zlib_runs(in)) == in);
+  }
+  CHECK(inflate_fixed(detail::zlib_runs("")) == "");
+  CHECK(detail::zlib_runs(std::string(100000, 'x')).size() < 1200);
+}
+
+TEST_CASE("write_png writes header, rows and checksums of a PNG") {
+  const folder dir;
+  tensor<std::uint8_t, 2> grey = {{0, 100, 200}, {1, 2, 3}};
+  write_png(dir.file("g.png"), grey.transpose());
+  const std::string png = detail::read_file(dir.file("g.png"));
+  CHECK(png.substr(0, 8) == "\x89PNG\r\n\x1a\n");
+  CHECK(png.substr(16, 10) == std::string("\0\0\0\2\0\0\0\3\x08\0", 10));
+  const std::size_t data = png.find("IDAT") + 4, end = png.find("IEND") - 8;
+  CHECK(inflate_fixed(png.substr(data, end - data)) == std::string("\0\0\1\0\x64\2\0\xc8\3", 9));
+  const auto rgb = full<std::uint8_t>({4, 5, 3}, 9);
+  write_png(dir.file("c.png"), rgb);
+  CHECK(detail::read_file(dir.file("c.png"))[25] == 2);
+  CHECK_THROWS_AS(write_png(dir.file("x.png"), zeros<std::uint8_t>({4, 5, 4})), shape_error);
+  CHECK_THROWS_AS(write_png(dir.file("x.png"), zeros<std::uint8_t>({0, 5})), shape_error);
+  CHECK_FALSE(fs::exists(dir.file("x.png")));
+}
+
+TEST_CASE("a file that cannot be written is an io_error and leaves nothing") {
+  const folder dir;
+  CHECK_THROWS_AS(write_png("/nonexistent/x.png", zeros<std::uint8_t>({1, 1})), io_error);
+  fs::create_directory(dir.file("taken"));
+  detail::write_file(dir.file("taken/inside"), "x");
+  CHECK_THROWS_AS(detail::write_file(dir.file("taken"), "x"), io_error);
+  CHECK_FALSE(fs::exists(dir.file("taken.part")));
+}
+
+TEST_CASE("plots hold every line, tick and label, and survive odd values") {
+  const folder dir;
+  write_plots(dir.file("p.svg"), {{"a < b", "epoch", {{"train & test", {1, 0.5, NAN, 0.25}}, {"flat", {0.3, 0.3}}}},
+                                  {"empty", "", {{"none", {}}, {"inf", {INFINITY}}}},
+                                  {"one", "", {{"x", {5}, {1e9}}}}});
+  const std::string svg = detail::read_file(dir.file("p.svg"));
+  CHECK_THAT(svg, Contains("a &lt; b") && Contains("train &amp; test") && Contains(">0.4</text>") && Contains("width=\"1260\""));
+  CHECK_THAT(svg, !Contains("nan") && !Contains("inf\"") && !Contains("NaN"));
+  CHECK_THROWS_AS(write_plots(dir.file("q.svg"), {{"", "", {{"bad", {1, 2}, {1}}}}}), value_error);
+  CHECK_FALSE(fs::exists(dir.file("q.svg")));
+}
+
+TEST_CASE("an image grid embeds one PNG for each image") {
+  const folder dir;
+  write_image_grid(dir.file("g.svg"), zeros<std::uint8_t>({10, 8, 8}), std::vector<std::string>(10, "3 \xE2\x86\x92 5"), "wrong");
+  const std::string svg = detail::read_file(dir.file("g.svg"));
+  std::size_t images = 0;
+  for (std::size_t at = svg.find("<image"); at != std::string::npos; at = svg.find("<image", at + 1)) ++images;
+  CHECK(images == 10);
+  CHECK_THAT(svg, Contains("base64,iVBORw0KGgo"));
+  CHECK_THROWS_AS(write_image_grid(dir.file("h.svg"), zeros<std::uint8_t>({2, 8, 8}), {"one"}), shape_error);
+  write_image_grid(dir.file("none.svg"), zeros<std::uint8_t>({0, 8, 8}), {});
+  CHECK(fs::exists(dir.file("none.svg")));
+}
+
+TEST_CASE("without a terminal the progress bar is one line at the end") {
+  const folder dir;
+  std::FILE* f = std::fopen(dir.file("log").c_str(), "w");
+  REQUIRE(f != nullptr);
+  {
+    progress_bar bar("epoch 1", 10, f);
+    for (int i = 0; i < 20; ++i) bar.advance();
+    bar.finish("loss 0.5");
+    progress_bar unfinished("epoch 2", 0, f);
+    unfinished.advance();
+  }
+  std::fclose(f);
+  CHECK(detail::read_file(dir.file("log")) == "epoch 1  loss 0.5\n");
+}

@@ -1,0 +1,189 @@
+// tests/nn/module_test.cpp: modules: names, copies on devices, inference views, training mode, modules of one's own.
+#include "../catch.hpp"
+
+#include <cmath>
+
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+using Catch::Contains;
+
+namespace {
+
+template <device D = cpu, class Kind = nn::tracked>
+struct classifier : nn::module<classifier<D, Kind>> {
+  using device_type = D;
+  using kind = Kind;
+  template <device To, class K>
+  using rebind = classifier<To, K>;
+
+  classifier() = default;
+  explicit classifier(generator& gen) : fc1(4, 8, gen), fc2(8, 3, gen) {}
+
+  template <class X>
+  auto forward(const X& x) const {
+    return fc2(relu(fc1(x)));
+  }
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("fc1", m.fc1...);
+    f("fc2", m.fc2...);
+  }
+
+  nn::linear<float, D, Kind> fc1, fc2;
+};
+
+template <class A, class B>
+double difference(const A& a, const B& b) {
+  const auto x = a.template to<cpu>();
+  const auto y = b.template to<cpu>();
+  REQUIRE(x.shape() == y.shape());
+  double d = 0;
+  for (index_t i = 0; i < x.numel(); ++i) d = std::max(d, std::fabs(static_cast<double>(x.data()[i] - y.data()[i])));
+  return d;
+}
+
+std::vector<std::string> names_of(const auto& model) {
+  std::vector<std::string> names;
+  for (const auto& p : model.named_parameters()) names.push_back(p.name);
+  return names;
+}
+
+template <class M, class X>
+concept feeds = requires(const M& m, const X& x) { m(x); };
+
+}  // namespace
+
+static_assert(nn::is_module<classifier<>> && nn::is_module<nn::relu> && !nn::is_module<int>);
+static_assert(feeds<classifier<>, tensor<float, 2>>);
+static_assert(!feeds<classifier<>, tensor<float, 2, numa<0>>>);
+static_assert(feeds<nn::relu, tensor<double, 3, numa<0>>>);
+static_assert(std::is_same_v<device_of<classifier<numa<1>>>, numa<1>>);
+
+TEST_CASE("parameters have PyTorch's names, in order") {
+  generator gen(1);
+  const classifier model(gen);
+  CHECK(names_of(model) == std::vector<std::string>{"fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"});
+  CHECK(model.parameter_count() == 4 * 8 + 8 + 8 * 3 + 3);
+  const auto first = model.named_parameters()[0];
+  CHECK(first.shape == std::vector<index_t>{8, 4});
+  CHECK(first.numel == 32);
+  CHECK(first.element == std::string("float"));
+  CHECK(first.device == "cpu");
+  const nn::sequential outer(nn::sequential(nn::linear(2, 3, gen), nn::relu()), nn::linear<float, cpu, nn::tracked, false>(3, 1, gen));
+  CHECK(names_of(outer) == std::vector<std::string>{"0.0.weight", "0.0.bias", "1.weight"});
+}
+
+TEST_CASE("linear starts as PyTorch's does: uniform within 1 / sqrt(inputs), the same on every device") {
+  generator a(2), b(2);
+  const nn::linear fc(64, 100, a);
+  const nn::linear<float, numa<0>> other(64, 100, b);
+  double largest = 0, sum = 0;
+  for (float w : fc.weight.value()) {
+    largest = std::max(largest, std::fabs(static_cast<double>(w)));
+    sum += static_cast<double>(w) * static_cast<double>(w);
+  }
+  CHECK(largest <= 0.125);
+  CHECK(largest > 0.12);
+  CHECK(sum / 6400 == Approx(0.125 * 0.125 / 3).epsilon(0.05));
+  CHECK(difference(fc.weight.value(), other.weight.value()) == 0);
+  CHECK(difference(fc.bias.value(), other.bias.value()) == 0);
+  CHECK_THROWS_AS(nn::linear(-1, 2, a), shape_error);
+}
+
+TEST_CASE("linear computes x W^T + b and its gradients") {
+  generator gen(3);
+  nn::linear<double> fc(2, 1, gen);
+  fc.weight = tensor<double, 2>{{2, -1}};
+  fc.bias = tensor<double, 1>{0.5};
+  const tensor<double, 2> x = {{3, 4}, {1, 1}};
+  variable y = fc(x);
+  CHECK(y(0, 0) == 2.5);
+  CHECK(y(1, 0) == 1.5);
+  variable loss = sum(y);
+  loss.backward();
+  CHECK(fc.weight.grad()(0, 0) == 4);
+  CHECK(fc.weight.grad()(0, 1) == 5);
+  CHECK(fc.bias.grad()(0) == 2);
+  fc.zero_grad();
+  CHECK_FALSE(fc.bias.has_grad());
+  const nn::linear<double, cpu, nn::tracked, false> plain_product(2, 1, gen);
+  CHECK(eval(plain_product(x)).shape() == extents<2>{{2, 1}});
+}
+
+TEST_CASE("to gives a module of its own on the device, with the values but not the gradients") {
+  generator gen(4), data(5);
+  classifier model(gen);
+  const tensor x = randn<float>(data, {5, 4});
+  variable<float, 0> loss = sum(model(x));
+  loss.backward();
+  const auto there = model.to<numa<1>>();
+  static_assert(std::is_same_v<decltype(there), const classifier<numa<1>>>);
+  CHECK(difference(eval(there(x.to<numa<1>>())).value(), eval(model(x)).value()) == 0);
+  CHECK_FALSE(there.fc1.weight.has_grad());
+  auto twin = model.to<cpu>();
+  twin.fc1.weight.value() += 1.f;
+  CHECK(difference(twin.fc1.weight.value(), model.fc1.weight.value()) == 1);
+}
+
+TEST_CASE("infer shows the same memory without gradients") {
+  generator gen(6), data(7);
+  classifier model(gen);
+  const auto view = infer(model);
+  static_assert(std::is_same_v<decltype(view.fc1.weight), tensor<float, 2>>);
+  const tensor x = randn<float>(data, {5, 4});
+  const tensor<float, 2> y = view(x);
+  CHECK(difference(y, eval(model(x)).value()) == 0);
+  model.fc2.bias.value() += 1.f;
+  CHECK(difference(eval(view(x)), eval(y + 1.f)) < 1e-6);
+  CHECK(view.fc1.weight.data() == model.fc1.weight.value().data());
+}
+
+TEST_CASE("copy_state carries values between equally built modules") {
+  generator gen(8);
+  const classifier a(gen);
+  const classifier<numa<0>> b(gen);
+  CHECK(difference(a.fc1.weight.value(), b.fc1.weight.value()) > 0);
+  nn::copy_state(a, b);
+  CHECK(difference(a.fc1.weight.value(), b.fc1.weight.value()) == 0);
+  CHECK(difference(a.fc2.bias.value(), b.fc2.bias.value()) == 0);
+  const nn::sequential p(nn::linear(2, 3, gen)), q(nn::linear(2, 4, gen));
+  CHECK_THROWS_WITH(nn::copy_state(p, q), Contains("'0.weight'") && Contains("(3, 2)") && Contains("(4, 2)"));
+}
+
+TEST_CASE("dropout drops in training mode only, also deep inside") {
+  generator gen(9);
+  nn::sequential model(nn::sequential(nn::relu(), nn::dropout(0.5, gen)), nn::flatten());
+  const variable x = ones<float>({4, 5, 6});
+  const auto zeros_in = [&](const auto& y) {
+    int n = 0;
+    for (float v : y.value()) n += v == 0.f;
+    return n;
+  };
+  const variable<float, 2> first = model(x);
+  const variable<float, 2> second = model(x);
+  CHECK(first.shape() == extents<2>{{4, 30}});
+  CHECK(zeros_in(first) == Approx(60).margin(25));
+  CHECK(difference(first.value(), second.value()) > 0);
+  model.eval();
+  CHECK(zeros_in(eval(model(x))) == 0);
+  model.train();
+  CHECK(zeros_in(eval(model(x))) > 0);
+  const tensor<float, 2> plain = infer(model)(x.value());
+  CHECK(difference(plain, ones<float>({4, 30})) == 0);
+  CHECK_THROWS_AS(nn::dropout(1.5, gen), value_error);
+}
+
+TEST_CASE("activation modules are the functions") {
+  const tensor<float, 2> x = {{-2, 0, 1}, {3, -1, 0.5f}};
+  CHECK(difference(eval(nn::relu()(x)), eval(relu(x))) == 0);
+  CHECK(difference(eval(nn::sigmoid()(x)), eval(sigmoid(x))) == 0);
+  CHECK(difference(eval(nn::tanh()(x)), eval(tanh(x))) == 0);
+  CHECK(difference(eval(nn::gelu()(x)), eval(gelu(x))) == 0);
+  CHECK(difference(eval(nn::silu()(x)), eval(silu(x))) == 0);
+  CHECK(difference(eval(nn::softplus()(x)), eval(softplus(x))) == 0);
+  CHECK(difference(eval(nn::leaky_relu(0.2)(x)), eval(leaky_relu(x, 0.2))) == 0);
+  CHECK(difference(eval(nn::elu()(x)), eval(elu(x, 1.0))) == 0);
+  CHECK(difference(eval(nn::softmax(0)(x)), eval(softmax(x, 0))) == 0);
+  CHECK(difference(eval(nn::log_softmax()(x)), eval(log_softmax(x, -1))) == 0);
+}

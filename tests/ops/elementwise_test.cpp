@@ -1,0 +1,218 @@
+// tests/ops/elementwise_test.cpp: what the op table cannot say: literals, masks, conversions, wrapping, bad parameters.
+#include <limits>
+
+#include "../catch.hpp"
+#include "sinter/sinter.hpp"
+
+using namespace sinter;
+
+namespace {
+
+template <class T>
+std::vector<T> list(const tensor<T, 1>& t) {
+  return std::vector<T>(t.begin(), t.end());
+}
+
+}  // namespace
+
+TEST_CASE("literals adopt the element type of the tensor beside them") {
+  const tensor<float, 1> x{1, 2, 3};
+  static_assert(std::is_same_v<element_of<decltype(1 - x / 2)>, float>);
+  static_assert(std::is_same_v<element_of<decltype(2.5 * x)>, float>);
+  static_assert(std::is_same_v<element_of<decltype(where(x > 0, x, 0))>, float>);
+  static_assert(std::is_same_v<element_of<decltype(pow(2, x))>, float>);
+  const tensor y = 1 - x / 2;
+  CHECK(list(y) == std::vector<float>{0.5f, 0.f, -0.5f});
+  const tensor<std::int32_t, 1> k{7, -7, 8};
+  const tensor half = k / 2;
+  CHECK(list(half) == std::vector<std::int32_t>{3, -3, 4});
+}
+
+TEST_CASE("two literal branches of where give elements of their type") {
+  const tensor<float, 1> x{-1, 2, 3};
+  const tensor ones = where(x > 0, 1, -1);
+  static_assert(std::is_same_v<element_of<decltype(ones)>, std::int32_t>);
+  CHECK(list(ones) == std::vector<std::int32_t>{-1, 1, 1});
+  const tensor halves = where(x > 0, 0.5f, 0.f);
+  static_assert(std::is_same_v<element_of<decltype(halves)>, float>);
+  CHECK(list(halves) == std::vector<float>{0, 0.5f, 0.5f});
+}
+
+TEST_CASE("the value of the branch that where does not take does not matter") {
+  const tensor<double, 1> x{-1, 0, 4};
+  const tensor y = where(x > 0, log(x), -7);
+  CHECK(y(0) == -7);
+  CHECK(y(1) == -7);
+  CHECK(y(2) == Approx(std::log(4.)));
+}
+
+TEST_CASE("where sends its gradient to the branch taken and sums over broadcast branches") {
+  const tensor<double, 1> x{-1, 2, 3};
+  variable<double, 1> a(tensor<double, 1>{10, 20, 30});
+  variable<double, 0> b(full<double>(5));
+  variable y = where(x > 0, a, b);
+  y.backward(tensor<double, 1>{1, 2, 4});
+  CHECK(list(a.grad()) == std::vector<double>{0, 2, 4});
+  CHECK(b.grad().item() == 1);
+}
+
+TEST_CASE("masks compare, combine and convert whatever they were made from") {
+  const tensor<double, 1> x{-1, 0, 1, 2};
+  const tensor<std::int8_t, 1> k{1, -1, 1, 0};
+  const tensor<bool, 1> stored{true, true, false, false};
+  const tensor both = x > 0 && k > 0;
+  CHECK(list(both) == std::vector<bool>{false, false, true, false});
+  const tensor mixed = stored || k == 0;
+  CHECK(list(mixed) == std::vector<bool>{true, true, false, true});
+  const tensor agree = (x > 0) == stored;
+  CHECK(list(agree) == std::vector<bool>{false, false, false, false});
+  const tensor differ = logical_xor(stored, x > 0) != (k < 0);
+  CHECK(list(differ) == std::vector<bool>{true, false, true, true});
+  const tensor chosen = where(stored, x > 0, k > 0);
+  CHECK(list(chosen) == std::vector<bool>{false, false, true, false});
+  const tensor negated = where(!stored, x, 9);
+  CHECK(list(negated) == std::vector<double>{9, 9, 1, 2});
+  const tensor number = cast<float>(x > 0) + cast<float>(stored);
+  CHECK(list(number) == std::vector<float>{1, 1, 1, 1});
+  const tensor counted = where(cast<bool>(k), 1, 0);
+  CHECK(list(counted) == std::vector<std::int32_t>{1, 1, 1, 0});
+  const tensor with_literal = stored && true;
+  CHECK(list(with_literal) == list(stored));
+}
+
+TEST_CASE("cast truncates, clamps to the target's range, and maps NaN to 0") {
+  const float inf = std::numeric_limits<float>::infinity();
+  const tensor<float, 1> x{2.9f, -2.9f, 300, -300, inf, -inf, std::nanf(""), 1e20f};
+  const tensor bytes = cast<std::uint8_t>(x);
+  CHECK(list(bytes) == std::vector<std::uint8_t>{2, 0, 255, 0, 255, 0, 0, 255});
+  const tensor small = cast<std::int8_t>(x);
+  CHECK(list(small) == std::vector<std::int8_t>{2, -2, 127, -128, 127, -128, 0, 127});
+  const tensor large = cast<std::int64_t>(x);
+  CHECK(large(7) == std::numeric_limits<std::int64_t>::max());
+  const tensor flags = cast<bool>(x);
+  CHECK(list(flags) == std::vector<bool>(8, true));
+  const tensor pixels = cast<float>(bytes) / 255;
+  CHECK(pixels(4) == 1.f);
+}
+
+TEST_CASE("cast to the type it has is the operand itself") {
+  const tensor<float, 1> x{1, 2};
+  static_assert(std::is_same_v<decltype(cast<float>(x)), tensor<float, 1>>);
+  CHECK(cast<float>(x).data() == x.data());
+}
+
+TEST_CASE("gradients pass through casts between float and double, and nothing is tracked through integers") {
+  variable<float, 1> x(tensor<float, 1>{1, 2, 3});
+  variable y = square(cast<double>(x)) * 3;
+  static_assert(std::is_same_v<element_of<decltype(y)>, double>);
+  y.backward(ones<double>({3}));
+  CHECK(list(x.grad()) == std::vector<float>{6, 12, 18});
+  static_assert(!is_tracked_v<decltype(cast<std::int32_t>(x))>);
+  static_assert(!is_tracked_v<decltype(x > 0)>);
+  const tensor k = cast<std::int32_t>(x);
+  CHECK(k(2) == 3);
+}
+
+TEST_CASE("integers wrap around, and division by zero gives 0") {
+  const tensor<std::int8_t, 1> a{100, -128, 7};
+  const tensor sum = a + a;
+  CHECK(list(sum) == std::vector<std::int8_t>{-56, 0, 14});
+  const tensor negative = -a;
+  CHECK(list(negative) == std::vector<std::int8_t>{-100, -128, -7});
+  const tensor squared = square(a);
+  CHECK(list(squared) == std::vector<std::int8_t>{16, 0, 49});
+  const tensor<std::int32_t, 1> b{std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min(), 5};
+  const tensor next = b + 1;
+  CHECK(list(next) == std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::min() + 1, 6});
+  const tensor quotient = b / 0;
+  CHECK(list(quotient) == std::vector<std::int32_t>{0, 0, 0});
+  const tensor rest = remainder(b, 0);
+  CHECK(list(rest) == std::vector<std::int32_t>{0, 0, 0});
+  const tensor by_minus_one = b / -1;
+  CHECK(by_minus_one(1) == std::numeric_limits<std::int32_t>::min());
+}
+
+TEST_CASE("shifts by a negative count or past the last bit leave nothing but the sign") {
+  const tensor<std::int8_t, 1> a{3, -3, 64};
+  const tensor up = a << 7, past = a << 8, down = a >> 1, gone = a >> 9, negative = a << -1;
+  CHECK(list(up) == std::vector<std::int8_t>{-128, -128, 0});
+  CHECK(list(past) == std::vector<std::int8_t>{0, 0, 0});
+  CHECK(list(down) == std::vector<std::int8_t>{1, -2, 32});
+  CHECK(list(gone) == std::vector<std::int8_t>{0, -1, 0});
+  CHECK(list(negative) == std::vector<std::int8_t>{0, 0, 0});
+  const tensor<std::uint8_t, 1> u{255, 1};
+  const tensor top = u >> 7;
+  CHECK(list(top) == std::vector<std::uint8_t>{1, 0});
+  const tensor<std::int64_t, 1> w{1, -1};
+  const tensor wide = w << 40;
+  CHECK(list(wide) == std::vector<std::int64_t>{std::int64_t{1} << 40, -(std::int64_t{1} << 40)});
+}
+
+TEST_CASE("parameters without meaning are refused by name") {
+  const tensor<float, 1> x{1, 2};
+  CHECK_THROWS_WITH(celu(x, 0), Catch::Contains("celu") && Catch::Contains("alpha"));
+  CHECK_THROWS_WITH(softplus(x, 0), Catch::Contains("softplus") && Catch::Contains("beta"));
+  CHECK_THROWS_WITH(softplus(x, std::nan("")), Catch::Contains("beta"));
+  CHECK_THROWS_WITH(hardtanh(x, 2, 1), Catch::Contains("hardtanh"));
+  CHECK_THROWS_WITH(softshrink(x, -0.5), Catch::Contains("softshrink"));
+  CHECK_THROWS_AS(logit(x, 0.75), value_error);
+  CHECK_THROWS_AS(logit(x, -0.1), value_error);
+}
+
+TEST_CASE("the derivative of a power is sound at 0 and for whole exponents") {
+  const auto gradient = [](auto exponent) {
+    variable<double, 1> x(tensor<double, 1>{0, -2, 3});
+    variable y = pow(x, exponent);
+    y.backward(ones<double>({3}));
+    return list(x.grad());
+  };
+  CHECK(gradient(0) == std::vector<double>{0, 0, 0});
+  CHECK(gradient(1) == std::vector<double>{1, 1, 1});
+  CHECK(gradient(2) == std::vector<double>{0, -4, 6});
+  CHECK(gradient(3) == std::vector<double>{0, 12, 27});
+  CHECK(gradient(4) == std::vector<double>{0, -32, 108});
+  CHECK(gradient(0.5)[0] == std::numeric_limits<double>::infinity());
+  variable<double, 1> b(tensor<double, 1>{0, 1, 2});
+  variable y = pow(0, b);
+  y.backward(ones<double>({3}));
+  CHECK(list(b.grad()) == std::vector<double>{0, 0, 0});
+}
+
+TEST_CASE("ties share their gradient in minimum and maximum, and clamp gives it to the limits it takes") {
+  variable<double, 1> a(tensor<double, 1>{1, 2}), b(tensor<double, 1>{1, 3});
+  variable y = maximum(a, b);
+  y.backward(tensor<double, 1>{4, 4});
+  CHECK(list(a.grad()) == std::vector<double>{2, 0});
+  CHECK(list(b.grad()) == std::vector<double>{2, 4});
+  variable<double, 1> x(tensor<double, 1>{-1, 0, 1, 2});
+  variable<double, 0> low(full<double>(-1)), high(full<double>(1));
+  variable z = clamp(x, low, high);
+  z.backward(tensor<double, 1>{1, 2, 4, 8});
+  CHECK(list(x.grad()) == std::vector<double>{0, 2, 0, 0});
+  CHECK(low.grad().item() == 1);
+  CHECK(high.grad().item() == 12);
+}
+
+TEST_CASE("the same leaf used more than once adds up its gradient") {
+  variable<double, 1> x(tensor<double, 1>{0.5, -0.25});
+  variable y = x * x * x + x / x;
+  y.backward(ones<double>({2}));
+  CHECK(x.grad()(0) == Approx(3 * 0.25));
+  CHECK(x.grad()(1) == Approx(3 * 0.0625));
+}
+
+TEST_CASE("smooth functions stay exact where the naive formula overflows or cancels") {
+  const tensor<float, 1> x{-1e4f, -90, 90, 1e4f};
+  const tensor p = sigmoid(x), s = softplus(x), l = log_sigmoid(x);
+  CHECK(list(p) == std::vector<float>{0, p(1), 1, 1});
+  CHECK(p(1) == Approx(8.194e-40).epsilon(1e-3));
+  CHECK(list(s) == std::vector<float>{0, s(1), 90, 1e4f});
+  CHECK(l(0) == -1e4f);
+  CHECK(l(1) == -90.f);
+  CHECK(l(3) == 0.f);
+  variable<float, 1> v(x);
+  variable y = softplus(v) + log_sigmoid(v) + sigmoid(v);
+  y.backward(ones<float>({4}));
+  for (const float g : v.grad()) CHECK(std::isfinite(g));
+  CHECK(v.grad()(0) == 1.f);
+}

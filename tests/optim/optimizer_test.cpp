@@ -1,0 +1,184 @@
+// tests/optim/optimizer_test.cpp: the trajectories of PyTorch's optimizers and schedules, mixed parameters, clipping, errors.
+#include "../catch.hpp"
+
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+using Catch::Contains;
+
+namespace {
+
+std::map<std::string, std::vector<double>> table(const std::string& file) {
+  std::map<std::string, std::vector<double>> rows;
+  std::ifstream in(SINTER_REPOSITORY "/tests/optim/reference/" + file);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream fields(line);
+    std::string name, field;
+    std::getline(fields, name, ',');
+    while (std::getline(fields, field, ',')) rows[name].push_back(std::stod(field));
+  }
+  return rows;
+}
+
+/// Gives v the gradient g.
+template <class V, class G>
+void set_gradient(const V& v, const G& g) {
+  v.zero_grad();
+  eval(v * 1).backward(g);
+}
+
+template <class T, device D, class Make>
+void follow(const std::vector<double>& expected, double tolerance, const Make& make) {
+  auto start = tensor<T, 1>::uninitialized({{5}});
+  for (int i = 0; i < 5; ++i) start(i) = static_cast<T>(std::sin(i + 1));
+  const variable<T, 1, D> w = start.template to<D>();
+  auto optimizer = make(w);
+  REQUIRE(expected.size() == 50);
+  for (int t = 0; t < 10; ++t) {
+    auto g = tensor<T, 1>::uninitialized({{5}});
+    for (int i = 0; i < 5; ++i) g(i) = static_cast<T>((1 + i / 10.0) * std::cos(3 * t + i) / (1 + t));
+    set_gradient(w, g.template to<D>());
+    optimizer.step();
+    for (int i = 0; i < 5; ++i) {
+      INFO("step " << t << ", parameter " << i);
+      CHECK(static_cast<double>(w(i)) == Approx(expected[static_cast<std::size_t>(5 * t + i)]).epsilon(tolerance).margin(tolerance));
+    }
+  }
+}
+
+template <class T, device D>
+void follow_all(double tolerance) {
+  const auto rows = table("trajectories.csv");
+  CHECK(rows.size() == 13);
+  const auto run = [&](const std::string& name, const auto& make) {
+    INFO(name);
+    follow<T, D>(rows.at(name), tolerance, make);
+  };
+  run("sgd", [](const auto& w) { return optim::sgd(w, {.lr = 0.1}); });
+  run("sgd_decay", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .weight_decay = 0.05}); });
+  run("sgd_momentum", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9}); });
+  run("sgd_dampening", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01}); });
+  run("sgd_nesterov", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true}); });
+  run("adam", [](const auto& w) { return optim::adam(w, {.lr = 0.05}); });
+  run("adam_all", [](const auto& w) { return optim::adam(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1}); });
+  run("adamw", [](const auto& w) { return optim::adamw(w, {.lr = 0.05}); });
+  run("adamw_all", [](const auto& w) { return optim::adamw(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.3}); });
+  run("rmsprop", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02}); });
+  run("rmsprop_centered", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02, .weight_decay = 0.1, .centered = true}); });
+  run("rmsprop_momentum", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02, .alpha = 0.9, .eps = 1e-4, .momentum = 0.8}); });
+  run("rmsprop_all", [](const auto& w) {
+    return optim::rmsprop(w, {.lr = 0.02, .alpha = 0.9, .weight_decay = 0.1, .momentum = 0.8, .centered = true});
+  });
+}
+
+}  // namespace
+
+TEST_CASE("optimizers go where PyTorch's go") { follow_all<double, cpu>(1e-12); }
+TEST_CASE("optimizers go the same way in float on another device") { follow_all<float, numa<1>>(2e-5); }
+
+TEST_CASE("schedules give PyTorch's learning rates") {
+  const auto rows = table("schedules.csv");
+  CHECK(rows.size() == 7);
+  const variable<float, 1> w = zeros<float>({1});
+  const auto run = [&](const std::string& name, auto rule) {
+    INFO(name);
+    optim::sgd optimizer(w, {.lr = 0.5});
+    optim::lr_scheduler scheduler(optimizer, rule);
+    for (double expected : rows.at(name)) {
+      CHECK(optimizer.lr() == Approx(expected).epsilon(1e-9).margin(1e-15));
+      scheduler.step();
+    }
+    CHECK(scheduler.epoch() == 25);
+  };
+  run("step", optim::step_lr{7, 0.3});
+  run("multi_step", optim::multi_step_lr{{3, 4, 15}, 0.2});
+  run("exponential", optim::exponential_lr{0.9});
+  run("cosine", optim::cosine_lr{24, 0.01});
+  run("warm_up", optim::warm_up_lr{6, 0.25});
+  run("chained", optim::chained_lr{optim::warm_up_lr{6, 0.25}, optim::exponential_lr{0.9}});
+  run("then", optim::then_lr{5, optim::warm_up_lr{5, 0.25}, optim::cosine_lr{20}});
+}
+
+TEST_CASE("one optimizer holds parameters of any rank, type and device; those without gradient stay") {
+  generator gen(1);
+  const nn::linear on_cpu(3, 2, gen);
+  const nn::linear<double, numa<0>> on_node(3, 2, gen);
+  const std::array<variable<float, 0>, 2> scalars = {zeros<float>(), ones<float>()};
+  optim::sgd optimizer(on_cpu, {.lr = 1});
+  optimizer.add(on_node);
+  optimizer.add(scalars);
+  CHECK(optimizer.size() == 6);
+  const tensor before = on_cpu.weight.value().clone();
+  set_gradient(on_node.weight, ones<double, numa<0>>({2, 3}));
+  set_gradient(scalars[1], full<float>(4));
+  const double w = on_node.weight(1, 2);
+  optimizer.step();
+  CHECK(on_node.weight(1, 2) == Approx(w - 1));
+  CHECK(scalars[1].item() == -3);
+  CHECK(scalars[0].item() == 0);
+  CHECK(on_cpu.weight(1, 2) == before(1, 2));
+  optimizer.zero_grad();
+  CHECK_FALSE(scalars[1].has_grad());
+}
+
+TEST_CASE("a step makes a graph recorded before it stale") {
+  const variable<float, 1> w = ones<float>({3});
+  const variable<float, 0> loss = sum(w * w);
+  optim::sgd optimizer(w, {.lr = 0.1});
+  set_gradient(w, ones<float>({3}));
+  optimizer.step();
+  CHECK_THROWS_AS(loss.backward(), autograd_error);
+}
+
+TEST_CASE("clip_grad_norm scales to the norm, and only then") {
+  const variable<float, 1> a = zeros<float>({2});
+  const variable<float, 1> b = zeros<float>({1});
+  set_gradient(a, tensor<float, 1>{3, 0});
+  set_gradient(b, tensor<float, 1>{4});
+  const std::vector<variable<float, 1>> both = {a, b};
+  CHECK(optim::clip_grad_norm(both, 10) == Approx(5));
+  CHECK(a.grad()(0) == 3);
+  CHECK(optim::clip_grad_norm(both, 2.5) == Approx(5));
+  CHECK(a.grad()(0) == Approx(1.5));
+  CHECK(b.grad()(0) == Approx(2));
+  CHECK_THROWS_AS(optim::clip_grad_norm(a, -1), value_error);
+  CHECK_THROWS_AS(optim::clip_grad_norm(a, NAN), value_error);
+  const variable<float, 1> none = zeros<float>({2});
+  CHECK(optim::clip_grad_norm(none, 1) == 0);
+}
+
+TEST_CASE("clip_grad_value clamps each element") {
+  const variable<float, 2> a = zeros<float>({1, 3});
+  set_gradient(a, tensor<float, 2>{{-5, 0.25f, 7}});
+  optim::clip_grad_value(a, 0.5);
+  CHECK(a.grad()(0, 0) == -0.5f);
+  CHECK(a.grad()(0, 1) == 0.25f);
+  CHECK(a.grad()(0, 2) == 0.5f);
+  CHECK_THROWS_AS(optim::clip_grad_value(a, -1), value_error);
+}
+
+TEST_CASE("settings that make no sense are value errors that say which") {
+  const variable<float, 1> w = zeros<float>({2});
+  CHECK_THROWS_WITH(optim::sgd(w, {.lr = NAN}), Contains("the learning rate must be finite and not negative"));
+  CHECK_THROWS_AS(optim::adam(w, {.lr = -0.1}), value_error);
+  CHECK_THROWS_AS(optim::adam(w, {.lr = INFINITY}), value_error);
+  CHECK_THROWS_WITH(optim::adam(w, {.beta1 = 1}), Contains("beta1 must be in [0, 1.0)"));
+  CHECK_THROWS_WITH(optim::adamw(w, {.weight_decay = -1}), Contains("adamw: weight_decay"));
+  CHECK_THROWS_AS(optim::rmsprop(w, {.alpha = -1}), value_error);
+  CHECK_THROWS_WITH(optim::sgd(w, {.nesterov = true}), Contains("Nesterov"));
+  optim::sgd optimizer(w);
+  CHECK_THROWS_AS(optimizer.set_lr(NAN), value_error);
+  CHECK_THROWS_AS(optim::lr_scheduler(optimizer, optim::exponential_lr{-2}).step(), value_error);
+  CHECK_THROWS_AS(optim::lr_scheduler(optimizer, optim::step_lr{0}), value_error);
+  generator gen;
+  CHECK_THROWS_WITH(optim::sgd(infer(nn::linear(2, 2, gen))), Contains("no tracked parameters"));
+  CHECK_THROWS_AS(optim::sgd(std::vector<variable<float, 1>>()), value_error);
+  const variable<float, 1> result = w * 2;
+  CHECK_THROWS_WITH(optim::sgd(result), Contains("result of a statement"));
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Writes trajectories.csv and schedules.csv from PyTorch. Needs torch.
+
+trajectories.csv: one optimizer a line: its name, then the 5 parameters after each of 10 steps, in float64. Parameters start at
+sin(i + 1); the gradient of step t is (1 + i / 10) cos(3 t + i) / (1 + t).
+schedules.csv: one schedule a line: its name, then the learning rate of epochs 0 to 24, from 0.5.
+"""
+import math
+import warnings
+from pathlib import Path
+
+import torch
+from torch import optim
+from torch.optim import lr_scheduler as lrs
+
+warnings.simplefilter("ignore")
+
+OPTIMIZERS = {
+    "sgd": lambda p: optim.SGD(p, lr=0.1),
+    "sgd_decay": lambda p: optim.SGD(p, lr=0.1, weight_decay=0.05),
+    "sgd_momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9),
+    "sgd_dampening": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.3, weight_decay=0.01),
+    "sgd_nesterov": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "adam": lambda p: optim.Adam(p, lr=0.05),
+    "adam_all": lambda p: optim.Adam(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.1),
+    "adamw": lambda p: optim.AdamW(p, lr=0.05),
+    "adamw_all": lambda p: optim.AdamW(p, lr=0.05, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.3),
+    "rmsprop": lambda p: optim.RMSprop(p, lr=0.02),
+    "rmsprop_centered": lambda p: optim.RMSprop(p, lr=0.02, centered=True, weight_decay=0.1),
+    "rmsprop_momentum": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, eps=1e-4),
+    "rmsprop_all": lambda p: optim.RMSprop(p, lr=0.02, momentum=0.8, alpha=0.9, centered=True, weight_decay=0.1),
+}
+SCHEDULES = {
+    "step": lambda o: lrs.StepLR(o, 7, 0.3),
+    "multi_step": lambda o: lrs.MultiStepLR(o, [3, 4, 15], 0.2),
+    "exponential": lambda o: lrs.ExponentialLR(o, 0.9),
+    "cosine": lambda o: lrs.CosineAnnealingLR(o, 24, 0.01),
+    "warm_up": lambda o: lrs.LinearLR(o, 0.25, 1.0, 6),
+    "chained": lambda o: lrs.ChainedScheduler([lrs.LinearLR(o, 0.25, 1.0, 6), lrs.ExponentialLR(o, 0.9)]),
+    "then": lambda o: lrs.SequentialLR(o, [lrs.LinearLR(o, 0.25, 1.0, 5), lrs.CosineAnnealingLR(o, 20)], [5]),
+}
+
+
+def trajectory(make):
+    w = torch.tensor([math.sin(i + 1) for i in range(5)], dtype=torch.float64, requires_grad=True)
+    optimizer, values = make([w]), []
+    for t in range(10):
+        w.grad = torch.tensor([(1 + i / 10) * math.cos(3 * t + i) / (1 + t) for i in range(5)], dtype=torch.float64)
+        optimizer.step()
+        values += w.tolist()
+    return values
+
+
+def rates(make):
+    optimizer = optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+    schedule, values = make(optimizer), []
+    for _ in range(25):
+        values.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return values
+
+
+def write(name, table):
+    text = "".join(",".join([key, *map(repr, values)]) + "\n" for key, values in table.items())
+    Path(__file__).with_name(name).write_text(text)
+
+
+write("trajectories.csv", {name: trajectory(make) for name, make in OPTIMIZERS.items()})
+write("schedules.csv", {name: rates(make) for name, make in SCHEDULES.items()})

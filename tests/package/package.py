@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Builds and runs a small separate project that uses the library in one of the ways a user would."""
+import argparse
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tools
+
+HERE = Path(__file__).resolve().parent
+SINGLE = tools.ROOT / "single_include"
+
+
+def must(command, **options):
+    code, text = tools.run(command, **options)
+    if code != 0:
+        sys.exit(f"$ {' '.join(map(str, command))}\n{text}\nfailed with exit code {code}")
+    return text
+
+
+def settings(options):
+    """What every configure step needs: the compiler, and ccache where it is."""
+    words = [f"-DCMAKE_CXX_COMPILER={options.compiler}", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]
+    if shutil.which("ninja"):
+        words += ["-G", "Ninja"]
+    if shutil.which("ccache"):
+        words.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
+    return words
+
+
+def build(kind, options, folder, *extra):
+    out = folder / "build"
+    must(["cmake", "-S", HERE / kind, "-B", out, f"-DSINTER_SOURCE={tools.ROOT}", *settings(options), *extra])
+    must(["cmake", "--build", out])
+    return out / "main"
+
+
+def find_package(options, folder):
+    prefix = folder / "prefix"
+    must(["cmake", "-S", tools.ROOT, "-B", folder / "library", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF",
+          *settings(options)])
+    must(["cmake", "--install", folder / "library", "--prefix", prefix])
+    leaks = [file for file in prefix.rglob("*.cmake") if str(tools.ROOT) in file.read_text(encoding="utf-8")]
+    if leaks:
+        sys.exit(f"the installed {leaks[0].name} refers to the source folder")
+    return build("find_package", options, folder, f"-DCMAKE_PREFIX_PATH={prefix}")
+
+
+def single_header(options, folder):
+    compiler = (["ccache"] if shutil.which("ccache") else []) + [options.compiler]
+    objects = [compiler, "-std=c++20", "-O1", f"-I{SINGLE}", *[f"-I{path}" for path in options.eigen.split(":")]]
+    must([*objects[0], *objects[1:], "-c", HERE / "main.cpp", "-o", folder / "main.o"])
+    must([options.compiler, folder / "main.o", "-pthread", "-o", folder / "main"])
+    return folder / "main"
+
+
+def nvcc(options, folder):
+    """The same program as host code of nvcc."""
+    if not options.nvcc:
+        sys.exit("needs --nvcc")
+    must([options.nvcc, "-std=c++20", f"-ccbin={options.compiler}", "-x", "cu", f"-I{tools.INCLUDE}",
+          *tools.eigen_flags(options.eigen), HERE / "main.cpp", "-o", folder / "main"])
+    return folder / "main"
+
+
+def main():
+    kinds = {
+        "add_subdirectory": lambda o, folder: build("add_subdirectory", o, folder),
+        "fetch_content": lambda o, folder: build("fetch_content", o, folder),
+        "find_package": find_package,
+        "single_header": single_header,
+        "nvcc": nvcc,
+    }
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", choices=kinds)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--nvcc")
+    parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
+    parser.add_argument("--scratch", type=Path, default=Path("build/package"))
+    options = parser.parse_args()
+    os.environ["CMAKE_BUILD_PARALLEL_LEVEL"] = "2"
+    # The same folder each time, so that ccache knows it; empty each time.
+    folder = options.scratch.resolve() / options.kind
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    output = must([kinds[options.kind](options, folder)])
+    if not re.match(r"Sinter \d+\.\d+\.\d+\n", output) or len(re.findall(r"\b2\b", output)) < 6:
+        sys.exit(f"the program printed something unexpected:\n{output}")
+    print(output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+# tests/setup.sh: for tests/run.sh and examples/run.sh (bash, sourced): installs what is missing and configures a build.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+fail() { # fail <exit code> <message>
+  echo "${0##*/}: $2" >&2
+  exit "$1"
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# The header search of a compiler and nothing else: true if it finds <Eigen/Core> or the like.
+has_header() { # has_header <compiler> <header> [<flag>...]
+  echo "#include <$2>" | "$1" -x c++ -std=c++20 "${@:3}" -fsyntax-only - >/dev/null 2>&1
+}
+
+major() { "$1" -dumpversion 2>/dev/null | cut -d. -f1; }
+
+# Prints the Debian packages that are needed and not there, for a compiler and for tests ("yes" or "no").
+missing_packages() { # missing_packages <compiler> <with tests>
+  local compiler=$1 with_tests=$2
+  if [ "$compiler" = g++ ]; then
+    has g++ || echo g++
+  else
+    has "$compiler" || echo "${compiler/clang++/clang}"
+    # clang uses the standard library of g++
+    has g++ || echo g++
+  fi
+  has cmake || echo cmake
+  has ninja || has make || echo ninja-build
+  local probe=$compiler
+  has "$probe" || probe=g++
+  local eigen=(-isystem /usr/include/eigen3 -isystem /usr/local/include/eigen3)
+  # Without any compiler the packages that bring headers cannot be looked for; apt knows whether it has them.
+  if ! has "$probe"; then
+    echo libeigen3-dev
+    [ "$with_tests" = no ] || echo catch2
+  else
+    has_header "$probe" Eigen/Core "${eigen[@]}" || [ -n "${Eigen3_DIR:-}" ] || echo libeigen3-dev
+    if [ "$with_tests" = yes ]; then
+      has_header "$probe" catch2/catch.hpp || has_header "$probe" catch2/catch_test_macros.hpp ||
+        [ -n "${Catch2_DIR:-}" ] || echo catch2
+    fi
+  fi
+  has python3 || echo python3
+}
+
+install_missing() { # install_missing <compiler> <with tests>
+  local packages as_root=()
+  mapfile -t packages < <(missing_packages "$@")
+  if [ ${#packages[@]} -gt 0 ]; then
+    has apt-get || fail 1 "these are missing, and there is no apt-get to install them: ${packages[*]} (Debian's names).
+Install them and run this again."
+    if [ "$(id -u)" -ne 0 ]; then
+      has sudo || fail 1 "these are missing: ${packages[*]}. Run this as root, or install sudo, or:
+  apt-get install ${packages[*]}"
+      as_root=(sudo)
+    fi
+    echo "installing ${packages[*]}"
+    # Optional: makes building again quicker. Only asked for when apt is needed anyway.
+    has ccache || packages+=(ccache)
+    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${packages[@]}")
+    if ! "${install[@]}" >"$here/build/apt.log" 2>&1; then
+      # A machine that never asked for the list of packages, or whose list is old.
+      "${as_root[@]}" apt-get update >>"$here/build/apt.log" 2>&1 || true
+      # Catch2's package has another name from version 3 on.
+      "${install[@]}" >>"$here/build/apt.log" 2>&1 || "${install[@]/#catch2/libcatch2-dev}" >>"$here/build/apt.log" 2>&1 || {
+        tail -5 "$here/build/apt.log" >&2
+        fail 1 "apt-get could not install ${packages[*]}; all it said is in build/apt.log. Is this machine online?"
+      }
+    fi
+    mapfile -t packages < <(missing_packages "$@")
+    [ ${#packages[@]} -eq 0 ] || fail 1 "still missing after apt-get install: ${packages[*]}"
+  fi
+  local version
+  version=$(major "$1")
+  case $1 in
+    g++) [ "$version" -ge 12 ] || fail 1 "g++ $version is too old for C++20 as Sinter uses it: 12 or later is needed" ;;
+    clang*) [ "$version" -ge 14 ] || fail 1 "clang $version is too old for C++20 as Sinter uses it: 14 or later is needed" ;;
+  esac
+}
+
+# Configures build/<folder> from a preset, quietly unless it fails. A folder that an older configuration left in a state
+# that no longer works (another place, generator or compiler) is started anew.
+configure() { # configure <preset> <compiler> <folder> [<cmake argument>...]
+  local preset=$1 compiler=$2 folder=$here/build/$3 generator=(-G "Unix Makefiles") log=$here/build/$3.log old=no
+  if has ninja; then generator=(-G Ninja); fi
+  if [ -f "$folder/CMakeCache.txt" ]; then old=yes; fi
+  while ! (cd "$here" && cmake --preset "$preset" -B "$folder" "${generator[@]}" "-DCMAKE_CXX_COMPILER=$compiler" "${@:4}") \
+    >"$log" 2>&1; do
+    if [ "$old" = no ]; then
+      cat "$log" >&2
+      fail 1 "configuring failed"
+    fi
+    old=no
+    rm -rf "$folder"
+  done
+}
+
+mkdir -p "$here/build"
