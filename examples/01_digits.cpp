@@ -29,7 +29,7 @@ Exit code: 0; 1 if the test accuracy is below 97 % or something went wrong; 2 fo
 struct settings {
   int epochs = 0, batch = 0, threads = 0;
   std::uint64_t seed = 1;
-  double lr = 0;
+  double lr = -1;
   std::string data, device = "cpu", out = ".";
 };
 
@@ -204,7 +204,7 @@ int main(int argc, char** argv) {
     const digits data = mnist ? read_mnist(s.data) : read_digits(s.data + "/digits.csv");
     if (s.epochs == 0) s.epochs = mnist ? 5 : 30;
     if (s.batch == 0) s.batch = mnist ? 128 : 32;
-    if (s.lr == 0) s.lr = mnist ? 0.002 : 0.006;
+    if (s.lr < 0) s.lr = mnist ? 0.002 : 0.006;
     if (s.threads > 0) set_num_threads(s.threads);
     return report(with_device<cpu, numa<0>, numa<1>>(s.device, [&](auto d) { return train<decltype(d)>(data, s); }), data, s);
   } catch (const device_error& e) {

@@ -1,9 +1,6 @@
 // sinter/core.hpp: devices, element types, shapes, errors, tensors and views.
 #pragma once
 
-// First, because g++ shows with a message the chain of includes to what it is about.
-#include "sinter/core/tensor.hpp"
-
 #include "sinter/config.hpp"
 #include "sinter/core/arena.hpp"
 #include "sinter/core/async.hpp"
@@ -14,5 +11,6 @@
 #include "sinter/core/print.hpp"
 #include "sinter/core/shape.hpp"
 #include "sinter/core/storage.hpp"
+#include "sinter/core/tensor.hpp"
 #include "sinter/core/types.hpp"
 #include "sinter/core/view.hpp"

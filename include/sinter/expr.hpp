@@ -1,10 +1,8 @@
 // sinter/expr.hpp: expression nodes, lowering, evaluation.
 #pragma once
 
-// First, because g++ shows with a message the chain of includes to what it is about.
-#include "sinter/expr/declare.hpp"
-
 #include "sinter/expr/backend.hpp"
+#include "sinter/expr/declare.hpp"
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/expr/explain.hpp"
 #include "sinter/expr/fuse.hpp"

@@ -114,5 +114,5 @@
 #include "sinter/ops/var.hpp"
 #include "sinter/ops/where.hpp"
 
-// Last, so that it is not the way by which others are included first: see core.hpp.
+// Last, so that no op is reached through it; see sinter.hpp.
 #include "sinter/ops/availability.hpp"

@@ -1,7 +1,16 @@
 // sinter/sinter.hpp: the whole library.
 #pragma once
 
+// These come first because g++ shows, with a message about them, by which chain of includes they were reached.
+#include "sinter/core/tensor.hpp"
+#include "sinter/expr/declare.hpp"
+#include "sinter/expr/point.hpp"
+#include "sinter/grad/variable.hpp"
+#include "sinter/ops/where.hpp"
+#include "sinter/nn/module.hpp"
+
 #include "sinter/core.hpp"
+#include "sinter/math.hpp"
 #include "sinter/expr.hpp"
 #include "sinter/grad.hpp"
 #include "sinter/ops.hpp"

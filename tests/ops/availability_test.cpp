@@ -34,12 +34,14 @@ using b2 = tensor<bool, 2>;
 // Devices
 static_assert(addable<f2, f2> && addable<f2_gpu, f2_gpu> && addable<f2, float> && addable<int, f2_gpu>);
 static_assert(!addable<f2, f2_numa> && !addable<f2, f2_gpu> && !addable<f2_gpu, f2_gpu1>);
-static_assert(!subtractable<f2, f2_gpu> && !multipliable<f2_numa, f2> && !dividable<f2_gpu1, f2_gpu> && !comparable<f2, f2_gpu>);
+static_assert(!subtractable<f2, f2_gpu> && !multipliable<f2_numa, f2> && !dividable<f2_gpu1, f2_gpu> &&
+              !comparable<f2, f2_gpu>);
 static_assert(subtractable<f2, f2> && multipliable<f2, f2> && dividable<f2, f2> && comparable<f2, f2>);
 // Rank-0 tensors are on a device too.
 static_assert(!addable<f2, tensor<float, 0, cuda<0>>> && addable<f2, tensor<float, 0>>);
 // Element types
-static_assert(!addable<f2, d2> && !addable<f2, i2> && !addable<b2, b2> && addable<i2, i2> && addable<i2, int> && !addable<i2, double>);
+static_assert(!addable<f2, d2> && !addable<f2, i2> && !addable<b2, b2> && addable<i2, i2> && addable<i2, int> &&
+              !addable<i2, double>);
 static_assert(comparable<b2, b2> && comparable<i2, int> && !comparable<f2, i2>);
 // Expressions count as their device and element type.
 static_assert(addable<decltype(f2() * 2), f2> && !addable<decltype(f2_gpu() * 2), f2>);
@@ -47,13 +49,18 @@ static_assert(addable<variable<float, 2>, f2> && !addable<variable<float, 2>, f2
 // Not operands at all
 static_assert(!addable<f2, const char*> && !comparable<f2, std::string>);
 
-static_assert(applicable<ops::hypot_op, f2, f2> && applicable<ops::hypot_op, f2, int> && !applicable<ops::hypot_op, i2, i2>);
-static_assert(applicable<ops::clamp_op, f2, int, tensor<float, 1>> && !applicable<ops::clamp_op, f2, int, tensor<double, 1>>);
+static_assert(applicable<ops::hypot_op, f2, f2> && applicable<ops::hypot_op, f2, int> &&
+              !applicable<ops::hypot_op, i2, i2>);
+static_assert(applicable<ops::clamp_op, f2, int, tensor<float, 1>> &&
+              !applicable<ops::clamp_op, f2, int, tensor<double, 1>>);
 static_assert(!applicable<ops::clamp_op, f2, f2, f2_gpu> && !applicable<ops::clamp_op, i2, int, double>);
 static_assert(applicable<ops::where_op, b2, f2, int> && applicable<ops::where_op, b2, int, int>);
-static_assert(!applicable<ops::where_op, b2, f2_gpu, f2_gpu> && !applicable<ops::where_op, f2, f2, f2> && !applicable<ops::where_op, b2, f2, d2>);
-static_assert(!applicable<ops::add_op, f2> && !applicable<ops::add_op, int, int> && !applicable<ops::exp_op, i2> && applicable<ops::exp_op, f2_gpu>);
-static_assert(applicable<ops::bit_and_op, i2, int> && !applicable<ops::bit_and_op, f2, f2> && !applicable<ops::logical_and_op, f2, f2>);
+static_assert(!applicable<ops::where_op, b2, f2_gpu, f2_gpu> && !applicable<ops::where_op, f2, f2, f2> &&
+              !applicable<ops::where_op, b2, f2, d2>);
+static_assert(!applicable<ops::add_op, f2> && !applicable<ops::add_op, int, int> && !applicable<ops::exp_op, i2> &&
+              applicable<ops::exp_op, f2_gpu>);
+static_assert(applicable<ops::bit_and_op, i2, int> && !applicable<ops::bit_and_op, f2, f2> &&
+              !applicable<ops::logical_and_op, f2, f2>);
 
 // Constraints of the user's own
 static_assert(averageable<f2, f2> && averageable<f2, float> && !averageable<f2, f2_gpu> && !averageable<f2, d2>);
@@ -61,8 +68,10 @@ static_assert(averageable<f2, f2> && averageable<f2, float> && !averageable<f2, 
 // where and its rejections
 template <class M, class A, class B>
 concept selectable = requires(const M& m, const A& a, const B& b) { where(m, a, b); };
-static_assert(selectable<b2, f2, f2> && selectable<b2, f2, double> && selectable<b2, f2, int> && selectable<b2, int, i2>);
-static_assert(!selectable<tensor<bool, 2, cuda<0>>, f2, f2> && !selectable<b2, f2, f2_gpu> && !selectable<b2, f2_gpu, int>);
+static_assert(selectable<b2, f2, f2> && selectable<b2, f2, double> && selectable<b2, f2, int> &&
+              selectable<b2, int, i2>);
+static_assert(!selectable<tensor<bool, 2, cuda<0>>, f2, f2> && !selectable<b2, f2, f2_gpu> &&
+              !selectable<b2, f2_gpu, int>);
 static_assert(!selectable<b2, i2, double> && !selectable<b2, int, float> && !selectable<i2, f2, f2>);
 
 }  // namespace

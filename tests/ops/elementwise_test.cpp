@@ -121,9 +121,11 @@ TEST_CASE("integers wrap around, and division by zero gives 0") {
   CHECK(list(negative) == std::vector<std::int8_t>{-100, -128, -7});
   const tensor squared = square(a);
   CHECK(list(squared) == std::vector<std::int8_t>{16, 0, 49});
-  const tensor<std::int32_t, 1> b{std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min(), 5};
+  const tensor<std::int32_t, 1> b{std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min(),
+                                  5};
   const tensor next = b + 1;
-  CHECK(list(next) == std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::min() + 1, 6});
+  CHECK(list(next) == std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(),
+                                                std::numeric_limits<std::int32_t>::min() + 1, 6});
   const tensor quotient = b / 0;
   CHECK(list(quotient) == std::vector<std::int32_t>{0, 0, 0});
   const tensor rest = remainder(b, 0);

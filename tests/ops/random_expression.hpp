@@ -1,4 +1,5 @@
-// tests/ops/random_expression.hpp: expressions as pairs, in terms of the library and of numbers, to be tried on random leaves.
+// tests/ops/random_expression.hpp: expressions as pairs, in terms of the library and of numbers, to be tried on random
+// leaves.
 #pragma once
 
 #include "table.hpp"
@@ -54,7 +55,8 @@ values evaluate(const std::vector<leaf>& in) {
 template <class F, int A, int B, int C>
 values evaluate_into(const std::vector<leaf>& in, const leaf& to) {
   const auto e = F{}(to_tensor<double, A>(in[0]), to_tensor<double, B>(in[1]), to_tensor<double, C>(in[2]));
-  sinter::tensor<double, 1> memory = to_tensor<double, 1>({to.memory, {static_cast<index_t>(to.memory.size())}, {1}, 0});
+  sinter::tensor<double, 1> memory =
+      to_tensor<double, 1>({to.memory, {static_cast<index_t>(to.memory.size())}, {1}, 0});
   sinter::extents<e.rank> shape, strides;
   for (int d = 0; d < e.rank; ++d) {
     shape[d] = to.shape[static_cast<std::size_t>(d)];
@@ -85,8 +87,14 @@ std::vector<values> gradients(const std::vector<leaf>& in, const values& seed) {
 
 template <class F, int A, int B, int C, bool TrackB>
 entry make_entry(const char* text, double (*formula)(double, double, double)) {
-  return {text, formula, {A, B, C}, {true, TrackB, true}, &evaluate<F, float, A, B, C>, &evaluate<F, double, A, B, C>,
-          &evaluate_into<F, A, B, C>, &gradients<F, A, B, C, TrackB>};
+  return {text,
+          formula,
+          {A, B, C},
+          {true, TrackB, true},
+          &evaluate<F, float, A, B, C>,
+          &evaluate<F, double, A, B, C>,
+          &evaluate_into<F, A, B, C>,
+          &gradients<F, A, B, C, TrackB>};
 }
 
 template <class F>
@@ -101,10 +109,11 @@ void append_part_1(std::vector<entry>& entries);
 void append_part_2(std::vector<entry>& entries);
 void append_part_3(std::vector<entry>& entries);
 
-#define PAIR(expression, number)                                                                     \
-  if constexpr ((__COUNTER__ - first) % parts == Part)                                               \
-    append(entries, #expression, [](const auto& a, const auto& b, const auto& c) { return expression; }, \
-           [](double a, double b, double c) -> double { return number; });
+#define PAIR(expression, number)                                                                      \
+  if constexpr ((__COUNTER__ - first) % parts == Part)                                                \
+    append(                                                                                           \
+        entries, #expression, [](const auto& a, const auto& b, const auto& c) { return expression; }, \
+        [](double a, double b, double c) -> double { return number; });
 
 template <int Part>
 void append_entries(std::vector<entry>& entries) {

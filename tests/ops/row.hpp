@@ -66,10 +66,10 @@ struct row {
   double (*reference)(const double*) = nullptr;
   double (*reference_on_integers)(double, double, double) = nullptr;  ///< where integers differ
   std::array<interval, 3> domain{{{-4, 4}, {-4, 4}, {-4, 4}}};
-  double tolerance = 4e-7;    ///< of float values, relative to |value| + scale; double: times 1e-9
-  double scale = 0;           ///< what the terms of a sum or difference measure
+  double tolerance = 4e-7;           ///< of float values, relative to |value| + scale; double: times 1e-8
+  double scale = 0;                  ///< what the terms of a sum or difference measure
   double gradient_tolerance = 2e-6;  ///< of float gradients, relative to |gradient| + 1
-  bool extremes = true;       ///< float follows the reference at 0, infinities, NaN, denormals and +-1e4
+  bool extremes = true;              ///< float follows the reference at 0, infinities, NaN, denormals and +-1e4
   std::vector<functions> types;
 
   const functions* on(type t) const {
@@ -89,7 +89,7 @@ struct options {
   double (*on_integers)(double, double, double) = nullptr;
 };
 
-// ---- from a formula to functions -------------------------------------------------------------------------------------
+// ---- from a formula to functions
 
 template <class T, class D>
 sinter::tensor<T, 3, D> to_tensor(const operand& o) {
@@ -110,9 +110,12 @@ values to_values(const sinter::tensor<T, 3, D>& t) {
 /// F applied to N tensors, or variables, made by `make`.
 template <class F, int N, class Make>
 auto apply_to(const Make& make) {
-  if constexpr (N == 1) return F{}(make(0));
-  else if constexpr (N == 2) return F{}(make(0), make(1));
-  else return F{}(make(0), make(1), make(2));
+  if constexpr (N == 1)
+    return F{}(make(0));
+  else if constexpr (N == 2)
+    return F{}(make(0), make(1));
+  else
+    return F{}(make(0), make(1), make(2));
 }
 
 template <class F, int N, class T, class D>
@@ -229,23 +232,30 @@ std::vector<values> gradients_by_scalar(const operands& in, const values& seed) 
   return result;
 }
 
-// ---- which operands a formula takes ----------------------------------------------------------------------------------
+// ---- which operands a formula takes
 
 template <class F, int N, class T, class A, class B, class C>
 constexpr bool takes() {
   using sinter::tensor;
-  if constexpr (N == 1) return std::is_invocable_v<F, const tensor<T, 3, A>&>;
-  else if constexpr (N == 2) return std::is_invocable_v<F, const tensor<T, 3, A>&, const tensor<T, 2, B>&>;
-  else return std::is_invocable_v<F, const tensor<T, 3, A>&, const tensor<T, 2, B>&, const tensor<T, 1, C>&>;
+  if constexpr (N == 1)
+    return std::is_invocable_v<F, const tensor<T, 3, A>&>;
+  else if constexpr (N == 2)
+    return std::is_invocable_v<F, const tensor<T, 3, A>&, const tensor<T, 2, B>&>;
+  else
+    return std::is_invocable_v<F, const tensor<T, 3, A>&, const tensor<T, 2, B>&, const tensor<T, 1, C>&>;
 }
 
 /// On every device alone, and on no two different ones, whichever operand is elsewhere.
 template <class F, int N, class T, class A, class B>
 constexpr bool one_device_only() {
-  if constexpr (std::is_same_v<A, B>) return takes<F, N, T, A, A, A>();
-  else if constexpr (N == 1) return true;
-  else if constexpr (N == 2) return !takes<F, N, T, A, B, B>();
-  else return !takes<F, N, T, A, A, B>() && !takes<F, N, T, A, B, A>() && !takes<F, N, T, B, A, A>();
+  if constexpr (std::is_same_v<A, B>)
+    return takes<F, N, T, A, A, A>();
+  else if constexpr (N == 1)
+    return true;
+  else if constexpr (N == 2)
+    return !takes<F, N, T, A, B, B>();
+  else
+    return !takes<F, N, T, A, A, B>() && !takes<F, N, T, A, B, A>() && !takes<F, N, T, B, A, A>();
 }
 template <class F, int N, class T, class A, class... B>
 constexpr bool one_device_only_in_row() {
@@ -282,10 +292,11 @@ constexpr bool derivative_is_expression() {
 template <class E>
 inline constexpr bool derivatives_are_expressions = true;
 template <class Op, class... A>
-inline constexpr bool derivatives_are_expressions<sinter::map_node<Op, A...>> =
-    []<int... I>(std::integer_sequence<int, I...>) {
-      return (derivative_is_expression<I, Op, A...>() && ...);
-    }(std::make_integer_sequence<int, sizeof...(A)>());
+inline constexpr bool derivatives_are_expressions<sinter::map_node<Op, A...>> = [
+]<int... I>(std::integer_sequence<int, I...>) {
+  return (derivative_is_expression<I, Op, A...>() && ...);
+}
+(std::make_integer_sequence<int, sizeof...(A)>());
 
 /// Adds the op on T if it takes T.
 template <class F, int N, class T>
@@ -293,7 +304,8 @@ void add_type(row& r) {
   using sinter::cpu;
   if constexpr (takes<F, N, T, cpu, cpu, cpu>()) {
     using E = formula<F, N, T>;
-    static_assert(std::is_trivially_copyable_v<sinter::detail::lowered<false, E>>, "plans are copied to devices as bytes");
+    static_assert(std::is_trivially_copyable_v<sinter::detail::lowered<false, E>>,
+                  "plans are copied to devices as bytes");
     static_assert(derivatives_are_expressions<E>, "derivatives of derivatives need them to be expressions");
     static_assert(std::is_same_v<sinter::device_of<E>, cpu>);
     functions f;
@@ -304,8 +316,9 @@ void add_type(row& r) {
     f.by_scalar = &by_scalar<F, N, T>;
     if constexpr (std::is_same_v<T, float> || !takes<F, N, float, cpu, cpu, cpu>()) {
       f.evaluate_on_numa = &evaluate<F, N, T, sinter::numa<0>>;
-      static_assert(respects_devices<F, N, T, cpu, sinter::numa<0>, sinter::numa<1>, sinter::cuda<0>, sinter::cuda<1>>(),
-                    "the op takes operands on different devices, or not those on one device");
+      static_assert(
+          respects_devices<F, N, T, cpu, sinter::numa<0>, sinter::numa<1>, sinter::cuda<0>, sinter::cuda<1>>(),
+          "the op takes operands on different devices, or not those on one device");
     }
     if constexpr (std::is_floating_point_v<T> && std::is_same_v<sinter::element_of<E>, T>) {
       f.gradients = &gradients<F, N, T>;
@@ -318,9 +331,12 @@ void add_type(row& r) {
 
 template <class R, int N>
 double call_reference(const double* v) {
-  if constexpr (N == 1) return static_cast<double>(R{}(v[0]));
-  else if constexpr (N == 2) return static_cast<double>(R{}(v[0], v[1]));
-  else return static_cast<double>(R{}(v[0], v[1], v[2]));
+  if constexpr (N == 1)
+    return static_cast<double>(R{}(v[0]));
+  else if constexpr (N == 2)
+    return static_cast<double>(R{}(v[0], v[1]));
+  else
+    return static_cast<double>(R{}(v[0], v[1], v[2]));
 }
 
 /// A row: the formula in terms of the library, and in double.

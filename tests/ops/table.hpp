@@ -1,5 +1,5 @@
-// tests/ops/table.hpp: the op table, one row per elementwise op. A row names the op, gives it in terms of the library and
-// in double, and where it needs to: the operands' intervals and the accuracy of float. From it follow the tests of
+// tests/ops/table.hpp: the op table, one row per elementwise op. A row names the op, gives it in terms of the library
+// and in double, and where it needs to: the operands' intervals and the accuracy of float. From it follow the tests of
 // table_test.cpp. Rows are dealt out over the files table_<k>_test.cpp by themselves.
 #pragma once
 
@@ -68,16 +68,18 @@ inline double truncated_quotient(double x, double y, double) { return y == 0 ? 0
 inline double whole_power(double x, double y, double) { return std::trunc(x == 0 && y < 0 ? 0 : std::pow(x, y)); }
 inline std::int64_t whole(double x) { return static_cast<std::int64_t>(x); }
 
-#define OP_ROW(arity, name, parameters, arguments, formula, reference, ...)                                      \
-  if constexpr ((__COUNTER__ - first_row) % parts == Part)                                                       \
-    rows.push_back(make_row<arity>(                                                                              \
-        name, [] parameters->decltype(formula) { return formula; }, [] arguments { return reference; }, options{__VA_ARGS__}));
+#define OP_ROW(arity, name, parameters, arguments, formula, reference, ...)                               \
+  if constexpr ((__COUNTER__ - first_row) % parts == Part)                                                \
+    rows.push_back(make_row<arity>(                                                                       \
+        name, [] parameters -> decltype(formula) { return formula; }, [] arguments { return reference; }, \
+        options{__VA_ARGS__}));
 #define ROW1(name, formula, reference, ...) \
   OP_ROW(1, name, ([[maybe_unused]] const auto& x), (double x), formula, reference, __VA_ARGS__)
 #define ROW2(name, formula, reference, ...) \
   OP_ROW(2, name, (const auto& x, const auto& y), (double x, double y), formula, reference, __VA_ARGS__)
-#define ROW3(name, formula, reference, ...) \
-  OP_ROW(3, name, (const auto& x, const auto& y, const auto& z), (double x, double y, double z), formula, reference, __VA_ARGS__)
+#define ROW3(name, formula, reference, ...)                                                                          \
+  OP_ROW(3, name, (const auto& x, const auto& y, const auto& z), (double x, double y, double z), formula, reference, \
+         __VA_ARGS__)
 
 template <int Part>
 void append_rows(std::vector<row>& rows) {
@@ -168,8 +170,8 @@ void append_rows(std::vector<row>& rows) {
   ROW2("less_equal", x <= y, x <= y)
   ROW2("greater", x > y, x > y)
   ROW2("greater_equal", x >= y, x >= y)
-  ROW2("logical_and", x && y, x && y)
-  ROW2("logical_or", x || y, x || y)
+  ROW2("logical_and", x && y, x != 0 && y != 0)
+  ROW2("logical_or", x || y, x != 0 || y != 0)
   ROW2("logical_xor", logical_xor(x, y), (x != 0) != (y != 0))
   ROW1("logical_not", !x, !(x != 0))
   ROW2("bit_and", x & y, static_cast<double>(whole(x) & whole(y)))

@@ -27,19 +27,29 @@ const char* name_of(type t) {
 /// x as an element of type t holds it; integers wrap.
 double rounded(type t, double x) {
   switch (t) {
-    case type::f32: return static_cast<double>(static_cast<float>(x));
-    case type::f64: return x;
-    case type::i8: return static_cast<double>(static_cast<std::int8_t>(whole(x)));
-    case type::i16: return static_cast<double>(static_cast<std::int16_t>(whole(x)));
-    case type::i32: return static_cast<double>(static_cast<std::int32_t>(whole(x)));
-    case type::i64: return static_cast<double>(whole(x));
-    case type::u8: return static_cast<double>(static_cast<std::uint8_t>(whole(x)));
-    case type::boolean: return x != 0;
+    case type::f32:
+      return static_cast<double>(static_cast<float>(x));
+    case type::f64:
+      return x;
+    case type::i8:
+      return static_cast<double>(static_cast<std::int8_t>(whole(x)));
+    case type::i16:
+      return static_cast<double>(static_cast<std::int16_t>(whole(x)));
+    case type::i32:
+      return static_cast<double>(static_cast<std::int32_t>(whole(x)));
+    case type::i64:
+      return static_cast<double>(whole(x));
+    case type::u8:
+      return static_cast<double>(static_cast<std::uint8_t>(whole(x)));
+    case type::boolean:
+      return x != 0;
   }
   return x;
 }
 
-std::size_t count(const std::array<index_t, 3>& shape) { return static_cast<std::size_t>(shape[0] * shape[1] * shape[2]); }
+std::size_t count(const std::array<index_t, 3>& shape) {
+  return static_cast<std::size_t>(shape[0] * shape[1] * shape[2]);
+}
 
 operand dense(const std::array<index_t, 3>& shape, values memory) {
   return {std::move(memory), shape, {shape[1] * shape[2], shape[2], 1}, 0};
@@ -48,9 +58,12 @@ operand dense(const std::array<index_t, 3>& shape, values memory) {
 values random_values(std::mt19937& random, type t, interval range, std::size_t n) {
   values v(n);
   for (double& x : v) {
-    if (is_real(t)) x = rounded(t, std::uniform_real_distribution<double>(range.low, range.high)(random));
-    else if (t == type::boolean) x = static_cast<double>(random() % 2);
-    else x = static_cast<double>(random() % 13) - (t == type::u8 ? 0 : 6);
+    if (is_real(t))
+      x = rounded(t, std::uniform_real_distribution<double>(range.low, range.high)(random));
+    else if (t == type::boolean)
+      x = static_cast<double>(random() % 2);
+    else
+      x = static_cast<double>(random() % 13) - (t == type::u8 ? 0 : 6);
   }
   return v;
 }
@@ -69,7 +82,8 @@ operands random_operands(const row& r, type t, const std::array<index_t, 3>& sha
 double reference(const row& r, const functions& f, const values& v) {
   double three[3] = {};
   std::copy(v.begin(), v.end(), three);
-  if (!is_real(f.element) && r.reference_on_integers != nullptr) return r.reference_on_integers(three[0], three[1], three[2]);
+  if (!is_real(f.element) && r.reference_on_integers != nullptr)
+    return r.reference_on_integers(three[0], three[1], three[2]);
   return r.reference(three);
 }
 
@@ -87,7 +101,8 @@ bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)
 
 std::string at(const operands& in, std::size_t e) {
   std::string text = "at (";
-  for (const operand& o : in) text += Catch::Detail::stringify(o.memory[e % o.memory.size()]) + (&o == &in.back() ? ")" : ", ");
+  for (const operand& o : in)
+    text += Catch::Detail::stringify(o.memory[e % o.memory.size()]) + (&o == &in.back() ? ")" : ", ");
   return text;
 }
 
@@ -95,7 +110,8 @@ std::string at(const operands& in, std::size_t e) {
 void check_close(const values& got, const values& expected, double tolerance, double scale, const operands& in) {
   REQUIRE(got.size() == expected.size());
   for (std::size_t e = 0; e < got.size(); ++e) {
-    if (same(got[e], expected[e]) || std::fabs(got[e] - expected[e]) <= tolerance * (std::fabs(expected[e]) + scale)) continue;
+    if (same(got[e], expected[e]) || std::fabs(got[e] - expected[e]) <= tolerance * (std::fabs(expected[e]) + scale))
+      continue;
     INFO(at(in, e) << ": " << got[e] << " instead of " << expected[e]);
     FAIL_CHECK("differs");
     return;
@@ -103,7 +119,9 @@ void check_close(const values& got, const values& expected, double tolerance, do
   CHECK(got.size() == expected.size());
 }
 
-void check_equal(const values& got, const values& expected, const operands& in) { check_close(got, expected, 0, 0, in); }
+void check_equal(const values& got, const values& expected, const operands& in) {
+  check_close(got, expected, 0, 0, in);
+}
 
 }  // namespace
 
@@ -250,7 +268,9 @@ TEST_CASE("ops follow their formulas at zeros, infinities, NaN, denormals and la
       for (const values& got : {f->evaluate(in), f->by_scalar(in)}) {
         for (std::size_t e = 0; e < got.size(); ++e) {
           const double error = std::fabs(got[e] - expected[e]);
-          if (same(got[e], expected[e]) || error <= 8 * epsilon_of(t) * (std::fabs(expected[e]) + (std::isfinite(expected[e]) ? r.scale : 0)) || error <= least)
+          if (same(got[e], expected[e]) ||
+              error <= 8 * epsilon_of(t) * (std::fabs(expected[e]) + (std::isfinite(expected[e]) ? r.scale : 0)) ||
+              error <= least)
             continue;
           INFO(at(in, e) << ": " << got[e] << " instead of " << expected[e]);
           FAIL_CHECK("differs");
@@ -265,13 +285,16 @@ TEST_CASE("ops name themselves when shapes do not broadcast or an operand is emp
     INFO(r.name);
     const functions& f = r.types.front();
     CHECK_THROWS_AS(f.evaluate_empty(), sinter::shape_error);
-    CHECK_THROWS_WITH(f.evaluate_empty(), Catch::Contains(op_name(r) == "where" ? "greater" : op_name(r)) && Catch::Contains("empty"));
+    CHECK_THROWS_WITH(f.evaluate_empty(),
+                      Catch::Contains(op_name(r) == "where" ? "greater" : op_name(r)) && Catch::Contains("empty"));
     for (int odd = 0; r.arity > 1 && odd < r.arity; ++odd) {
       operands in = random_operands(r, f.element, {2, 3, 4});
       in[static_cast<std::size_t>(odd)] = random_operands(r, f.element, {2, 3, 5})[static_cast<std::size_t>(odd)];
       CHECK_THROWS_AS(f.evaluate(in), sinter::shape_error);
       const bool in_mask = op_name(r) == "where" && odd == 0;
-      CHECK_THROWS_WITH(f.evaluate(in), Catch::Contains(in_mask ? "greater" : op_name(r) == "where" && odd == 1 ? "" : op_name(r)) &&
+      CHECK_THROWS_WITH(f.evaluate(in), Catch::Contains(in_mask                             ? "greater"
+                                                        : op_name(r) == "where" && odd == 1 ? ""
+                                                                                            : op_name(r)) &&
                                             Catch::Contains("(2, 3, 4)") && Catch::Contains("(2, 3, 5)"));
     }
   }
@@ -310,7 +333,8 @@ TEST_CASE("ops give the same bits with 1, 2 and 3 threads") {
         CHECK(std::memcmp(got.data(), first.data(), got.size() * sizeof(double)) == 0);
         for (std::size_t i = 0; i < gradients.size(); ++i) {
           REQUIRE(gradients[i].size() == first_gradients[i].size());
-          CHECK((gradients[i].empty() || std::memcmp(gradients[i].data(), first_gradients[i].data(), gradients[i].size() * sizeof(double)) == 0));
+          CHECK((gradients[i].empty() || std::memcmp(gradients[i].data(), first_gradients[i].data(),
+                                                     gradients[i].size() * sizeof(double)) == 0));
         }
       }
     }
@@ -338,7 +362,10 @@ const layout layouts[] = {
     {"sliced",
      [](std::mt19937& random, type t, interval range, const std::array<index_t, 3>& s) {
        const index_t row = s[2] + 3, plane = (s[1] + 2) * row;
-       return operand{random_values(random, t, range, static_cast<std::size_t>((s[0] + 1) * plane)), s, {plane, row, 1}, plane + row + 2};
+       return operand{random_values(random, t, range, static_cast<std::size_t>((s[0] + 1) * plane)),
+                      s,
+                      {plane, row, 1},
+                      plane + row + 2};
      }},
     {"flipped",
      [](std::mt19937& random, type t, interval range, const std::array<index_t, 3>& s) {
@@ -346,11 +373,13 @@ const layout layouts[] = {
      }},
     {"broadcast row",
      [](std::mt19937& random, type t, interval range, const std::array<index_t, 3>& s) {
-       return operand{random_values(random, t, range, static_cast<std::size_t>(s[2])), {1, 1, s[2]}, {s[2], s[2], 1}, 0};
+       return operand{
+           random_values(random, t, range, static_cast<std::size_t>(s[2])), {1, 1, s[2]}, {s[2], s[2], 1}, 0};
      }},
     {"broadcast column",
      [](std::mt19937& random, type t, interval range, const std::array<index_t, 3>& s) {
-       return operand{random_values(random, t, range, static_cast<std::size_t>(s[0] * s[1])), {s[0], s[1], 1}, {s[1], 1, 1}, 0};
+       return operand{
+           random_values(random, t, range, static_cast<std::size_t>(s[0] * s[1])), {s[0], s[1], 1}, {s[1], 1, 1}, 0};
      }},
     {"scalar",
      [](std::mt19937& random, type t, interval range, const std::array<index_t, 3>&) {
@@ -367,7 +396,8 @@ operand spread(const operand& o, const std::array<index_t, 3>& shape) {
   values v;
   for (index_t i = 0; i < shape[0]; ++i)
     for (index_t j = 0; j < shape[1]; ++j)
-      for (index_t k = 0; k < shape[2]; ++k) v.push_back(o.at(o.shape[0] == 1 ? 0 : i, o.shape[1] == 1 ? 0 : j, o.shape[2] == 1 ? 0 : k));
+      for (index_t k = 0; k < shape[2]; ++k)
+        v.push_back(o.at(o.shape[0] == 1 ? 0 : i, o.shape[1] == 1 ? 0 : j, o.shape[2] == 1 ? 0 : k));
   return dense(shape, v);
 }
 
@@ -397,8 +427,11 @@ TEST_CASE("ops read operands in any layout") {
           std::mt19937 random(11);
           operands in = random_operands(r, f.element, shape, 12);
           for (int i = 0; i < r.arity; ++i)
-            if (which == i || which == r.arity) in[static_cast<std::size_t>(i)] = l.make(random, f.element, r.domain[static_cast<std::size_t>(i)], shape);
-          if (r.name == "shift_left") for (operand& o : in) for (double& x : o.memory) x = std::fabs(x);
+            if (which == i || which == r.arity)
+              in[static_cast<std::size_t>(i)] = l.make(random, f.element, r.domain[static_cast<std::size_t>(i)], shape);
+          if (r.name == "shift_left")
+            for (operand& o : in)
+              for (double& x : o.memory) x = std::fabs(x);
           std::array<index_t, 3> full = {1, 1, 1};
           for (const operand& o : in)
             for (std::size_t d = 0; d < 3; ++d) full[d] = std::max(full[d], o.shape[d]);

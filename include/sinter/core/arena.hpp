@@ -96,7 +96,7 @@ class host_arena {
 
  private:
   std::vector<void*>& free_list(std::size_t size) {
-    const int log = std::bit_width(size) - 1;
+    const int log = static_cast<int>(std::bit_width(size)) - 1;
     const std::size_t index =
         size <= 512 ? size / 64 : 16 + static_cast<std::size_t>(log) * 8 + ((size >> (log - 3)) & 7);
     if (index >= free_.size()) free_.resize(index + 1);

@@ -53,9 +53,15 @@ template <int, int>
 struct conversion_between_ranks;
 template <int, int>
 struct conversion_between_orders;
+template <int, int>
+struct indices_for_rank;
+struct write_one_index_per_axis;
 struct copy_explicitly_with_dot_to;
 struct convert_explicitly_with_cast;
 struct use_reshape_squeeze_or_unsqueeze;
+template <class>
+struct expression_not_yet_evaluated_on;
+struct write_eval_of_it_before_dot_to;
 struct expression_is_tracked_for_gradients;
 struct declare_a_variable_or_use_detach;
 struct declare_all_variables_of_one_order;
@@ -113,6 +119,16 @@ template <class E, class T, int Rank, class D, int Order = 0>
 using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
 template <class E, class T, int Rank, class D, int Order = 0>
 inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
+
+/// Of reading one element of a tensor with N indices.
+template <class D, int N, int Rank>
+constexpr auto find_access_mistake() {
+  if constexpr (!is_cpu_v<D>) return mistake<no_host_access_to_memory_of<D>, copy_to_the_host_with_dot_to_cpu>{};
+  else if constexpr (N != Rank) return mistake<indices_for_rank<N, Rank>, write_one_index_per_axis>{};
+  else return fitting<void>{};
+}
+template <class D, int N, int Rank>
+using access_mistake = decltype(find_access_mistake<D, N, Rank>());
 
 struct access;  // reaches the storage of a tensor from the rooms above
 

@@ -102,6 +102,7 @@ class tensor {
 
   /// Memory for `shape`, not initialised.
   static tensor uninitialized(const shape_type& shape) {
+    static_cast<void>(sizeof(detail::runs_in_this_file<D>));
     const index_t n = detail::checked_numel("tensor", shape.data(), rank, sizeof(T));
     tensor t;
     t.storage_ = detail::device_runtime<D>::allocate(static_cast<std::size_t>(n) * sizeof(T));
@@ -151,7 +152,7 @@ class tensor {
 
   /// Element at the given indices, bounds-checked; negative indices count from the end.
   template <std::integral... I>
-    requires(is_cpu_v<D> && sizeof...(I) == rank)
+    requires(detail::is_fitting<detail::access_mistake<D, sizeof...(I), rank>>)
   T& operator()(I... i) const {
     const index_t index[rank + 1] = {static_cast<index_t>(i)...};
     index_t offset = 0;
@@ -164,8 +165,8 @@ class tensor {
     }
     return data_[offset];
   }
-  template <class Problem = no_host_access_to_memory_of<D>, class Fix = copy_to_the_host_with_dot_to_cpu, std::integral... I>
-    requires(!is_cpu_v<D>)
+  template <std::integral... I, class Problem = typename detail::access_mistake<D, sizeof...(I), rank>::problem,
+            class Fix = typename detail::access_mistake<D, sizeof...(I), rank>::fix>
   T& operator()(I...) const = delete;
 
   /// The elements of a contiguous host tensor.
@@ -185,6 +186,16 @@ class tensor {
   {
     return span().data() + numel();
   }
+
+  template <class Problem = no_host_access_to_memory_of<D>, class Fix = copy_to_the_host_with_dot_to_cpu>
+    requires(!is_cpu_v<D>)
+  std::span<T> span() const = delete;
+  template <class Problem = no_host_access_to_memory_of<D>, class Fix = copy_to_the_host_with_dot_to_cpu>
+    requires(!is_cpu_v<D>)
+  T* begin() const = delete;
+  template <class Problem = no_host_access_to_memory_of<D>, class Fix = copy_to_the_host_with_dot_to_cpu>
+    requires(!is_cpu_v<D>)
+  T* end() const = delete;
 
   /// The single element, copied to the host.
   T item() const {
@@ -363,7 +374,7 @@ class tensor {
 };
 
 template <expression E>
-tensor(E&&) -> tensor<element_of<E>, rank_of<E>, device_of<E>>;
+tensor(E&&) -> tensor<element_of<E>, detail::bare<E>::rank, device_of<E>>;
 
 namespace detail {
 

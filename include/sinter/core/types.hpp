@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "sinter/config.hpp"
+
 namespace sinter {
 
 /// Signed type of every extent, stride, index and count.

@@ -21,14 +21,65 @@ struct matrix_ref {
   index_t row_stride = 0, column_stride = 0;
 };
 
-/// Runs kernels on D. Specialised for the host devices in cpu/backend.hpp:
-///   map<K>(plan, shape, rank, leaves, outputs, n_outputs)
-///   reverse<K>(plan, shape, rank, leaves, n_leaves, sinks)
+/// Runs kernels on D. Specialised for the host devices in cpu/backend.hpp, where each function is described, and for
+/// GPUs in the CUDA backend. Here are the names alone, so that a file without that backend can type-check everything,
+/// and hears in one message that it cannot run it.
 template <device D>
 struct backend {
-  static_assert(always_false<D>,
-                "sinter: evaluating an expression on cuda<I> needs nvcc or clang's CUDA mode; this file was compiled as "
-                "host-only C++");
+  struct epilogue {};
+  template <class T, class K>
+  struct fused_epilogue : epilogue {
+    template <class... A>
+    explicit fused_epilogue(const A&...) {}
+  };
+  template <class T, class... A>
+  static void map(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void map_many(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class T, class... A>
+  static void reverse(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class Reducer, class T, class... A>
+  static void reduce(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class T, class... A>
+  static void matmul(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class Op, class... A>
+  static void rows(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class Op, class... A>
+  static void reverse_rows(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void cross_entropy(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void reverse_cross_entropy(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void check_range(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void gather(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void scatter_add(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
 };
 
 }  // namespace sinter::detail

@@ -47,14 +47,14 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
   bool clash = false;
   auto look = [&](const auto& leaf, auto) {
     using L = bare<decltype(leaf)>;
-    const auto check = [&](const auto& t) {
+    const auto compare = [&](const auto& t) {
       if (!share_memory(*access::storage_of(t).get(), *access::storage_of(to).get())) return;
       bool same = static_cast<const void*>(access::data(t)) == static_cast<const void*>(access::data(to)) && L::rank == to.rank;
       if constexpr (L::rank == tensor<T, S, D>::rank) same = same && t.shape() == to.shape() && t.strides() == to.strides();
       clash = clash || !same;
     };
-    if constexpr (is_variable<L>) check(access::value_of(leaf));
-    else check(leaf);
+    if constexpr (is_variable<L>) compare(access::value_of(leaf));
+    else compare(leaf);
   };
   visit_leaves<false>(e, look);
   return clash;
@@ -127,6 +127,7 @@ template <class E>
 struct evaluation {
   /// A tensor, or a variable when e is tracked. `last_use`: nobody else refers to e's points.
   static auto run(const E& e, bool last_use = true) {
+    static_cast<void>(sizeof(runs_in_this_file<device_of<E>>));
     if constexpr (is_point<E>) {
       // What others will read again from the slot must not change with the value that is handed out.
       if constexpr (is_tracked_v<E>) return typename E::result_type(e.result());

@@ -43,13 +43,33 @@ struct roots<root<T, K>, Rest...> {
 
 }  // namespace kernel
 
-template <class... Ts>
-concept targets_on_one_device = (std::is_same_v<device_of<Ts>, typename first_device<Ts...>::type> && ...);
 
 template <class A>
 inline constexpr bool is_assignment = false;
 template <class Target, class E>
 inline constexpr bool is_assignment<assignment<Target, E>> = true;
+
+}  // namespace detail
+
+template <class...>
+struct assignments_on_different_devices;
+struct fuse_the_assignments_of_each_device_apart;
+
+namespace detail {
+
+template <class... A>
+constexpr auto find_fuse_mistake() {
+  if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
+    return not_operands{};
+  } else if constexpr (!devices_agree<typename A::tensor_type...>) {
+    return mistake<assignments_on_different_devices<device_of<typename A::tensor_type>...>,
+                   fuse_the_assignments_of_each_device_apart>{};
+  } else {
+    return fitting<void>{};
+  }
+}
+template <class... A>
+using fuse_mistake = decltype(find_fuse_mistake<A...>());
 
 /// Handles to the storage of `to` among the leaves of e.
 template <class E, class Tensor>
@@ -92,12 +112,12 @@ const auto& fuse_space(A& a) {
 
 template <class A, class... Rest>
 void check_fuse_shapes(A& first, Rest&... rest) {
-  const auto check = [&](const auto& shape) {
+  const auto compare = [&](const auto& shape) {
     if (!(shape == fuse_space(first)))
       throw shape_error("fuse: assignments of shapes " + shape_text(fuse_space(first)) + " and " + shape_text(shape) +
                         " cannot share a pass; all must have one shape");
   };
-  (check(fuse_space(rest)), ...);
+  (compare(fuse_space(rest)), ...);
 }
 
 template <class E>
@@ -159,17 +179,12 @@ kernel::roots<Root, Roots...> chain_plans(const E& e, const Rest&... rest) {
 
 }  // namespace detail
 
-template <class...>
-struct assignments_on_different_devices;
-struct fuse_the_assignments_of_each_device_apart;
-
 /// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it; where
 /// two write to the same elements the later one stays.
 ///
 ///     fuse(m = beta * m + (1 - beta) * g, w -= lr * (beta * m + (1 - beta) * g));
 template <class... A>
-  requires(sizeof...(A) >= 1 && (detail::is_assignment<A> && ...) &&
-           detail::targets_on_one_device<typename A::tensor_type...>)
+  requires(detail::is_fitting<detail::fuse_mistake<A...>>)
 void fuse(A&&... a) {
   (a.take_over(), ...);
   detail::check_fuse_shapes(a...);
@@ -180,9 +195,8 @@ void fuse(A&&... a) {
   }(detail::materialise(a.source())...);
 }
 
-template <class... A, class Problem = assignments_on_different_devices<device_of<typename A::tensor_type>...>,
-          class Fix = fuse_the_assignments_of_each_device_apart>
-  requires(sizeof...(A) >= 1 && (detail::is_assignment<A> && ...) && !detail::targets_on_one_device<typename A::tensor_type...>)
+template <class... A, class Problem = typename detail::fuse_mistake<A...>::problem,
+          class Fix = typename detail::fuse_mistake<A...>::fix>
 void fuse(A&&...) = delete;
 
 }  // namespace sinter

@@ -37,6 +37,10 @@ struct let_node {
     shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
   }
   const extents<rank>& shape() const { return shape_; }
+
+  /// Expressions have no `to`: what is copied to another device is a value.
+  template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
+  tensor<value_type, rank, To> to() const = delete;
   template <class F>
   auto rebuild(const F& f) const {
     using NewX = detail::bare<decltype(f(x))>;

@@ -66,6 +66,10 @@ struct map_base {
 
   const extents<rank>& shape() const { return shape_; }
 
+  /// Expressions have no `to`: what is copied to another device is a value.
+  template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
+  tensor<value_type, rank, To> to() const = delete;
+
   [[no_unique_address]] Op op;
   extents<rank> shape_;
 };

@@ -47,6 +47,10 @@ struct point_base {
 
   const extents<R>& shape() const { return shape_; }
 
+  /// Expressions have no `to`: what is copied to another device is a value.
+  template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
+  tensor<T, R, To> to() const = delete;
+
   /// The value; computed on first use.
   const result_type& result() const {
     static_assert(Order < 2 || differentiable_twice<Node>,

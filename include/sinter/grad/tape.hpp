@@ -65,6 +65,8 @@ struct grad_state {
   /// Memory of the dense gradient; allocates it on first use. `add` says whether it holds a sum already.
   virtual void* gradient(bool& add) = 0;
   virtual void drop_gradient() noexcept = 0;
+  /// Adds the gradient of this pass to that of earlier passes, for the user to read, and starts anew.
+  virtual void keep_gradient() = 0;
 
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
@@ -123,10 +125,23 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
   };
+  // After an error no gradient may be left half-way, where the next pass would count it again.
+  struct guard {
+    std::vector<state_ptr>& heap;
+    state_ptr now;
+    bool done = false;
+    ~guard() {
+      if (done) return;
+      if (now && now->producer != nullptr) now->drop_gradient();
+      for (const state_ptr& s : heap)
+        if (s->producer != nullptr) s->drop_gradient();
+    }
+  } pass{heap, {}};
   push(root);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), older);
-    const state_ptr s = std::move(heap.back());
+    pass.now = std::move(heap.back());
+    const state_ptr& s = pass.now;
     heap.pop_back();
     if (s->producer == nullptr || !s->has_grad) continue;
     tape_node& node = *s->producer;
@@ -137,12 +152,14 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     int count = 0;
     const state_ptr* inputs = node.inputs(count);
     for (int i = 0; i < count; ++i) push(inputs[i]);
-    if (!s->retain) s->drop_gradient();
+    if (s->retain) s->keep_gradient();
+    else s->drop_gradient();
     if (!retain_graph) {
       node.released = true;
       node.release();
     }
   }
+  pass.done = true;
 }
 
 }  // namespace detail

@@ -14,6 +14,7 @@ template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape;
   tensor<T, R, D> grad;
+  tensor<T, R, D> kept;  ///< of finished passes, where retain_grad() asks for it
 
   explicit typed_state(const extents<R>& s) : shape(s) {}
 
@@ -28,6 +29,11 @@ struct typed_state final : grad_state {
   void drop_gradient() noexcept override {
     grad = {};
     has_grad = false;
+  }
+  void keep_gradient() override {
+    if (kept.defined()) kept += grad;
+    else kept = grad;
+    drop_gradient();
   }
 };
 
@@ -101,22 +107,27 @@ class variable {
   T item() const { return value_.item(); }
   /// Reads one element; see tensor::operator().
   template <std::integral... I>
-    requires(is_cpu_v<D> && sizeof...(I) == rank)
+    requires(detail::is_fitting<detail::access_mistake<D, sizeof...(I), rank>>)
   T operator()(I... i) const {
     return value_(i...);
   }
+  template <std::integral... I, class Problem = typename detail::access_mistake<D, sizeof...(I), rank>::problem,
+            class Fix = typename detail::access_mistake<D, sizeof...(I), rank>::fix>
+  T operator()(I...) const = delete;
 
-  bool has_grad() const noexcept { return state_ && state_->has_grad; }
+  bool has_grad() const noexcept { return state_ && (state_->has_grad || state().kept.defined()); }
   /// What backward() has gathered; dense, of this variable's shape.
   tensor_type grad() const {
     if (!has_grad())
       throw autograd_error("grad: the variable of shape " + detail::shape_text(shape()) +
                            " has no gradient; run backward() first, and retain_grad() before it on results of statements");
-    return state().grad;
+    return state().kept.defined() ? state().kept : state().grad;
   }
   /// Forgets the gradient; the next backward() starts from nothing.
   void zero_grad() const noexcept {
-    if (state_) state_->drop_gradient();
+    if (!state_) return;
+    state_->drop_gradient();
+    state().kept = {};
   }
   /// Keeps the gradient of a result of a statement, which backward() otherwise frees once it is used.
   void retain_grad() const {
@@ -205,7 +216,7 @@ class variable {
 };
 
 template <expression E>
-variable(E&&) -> variable<element_of<E>, rank_of<E>, device_of<E>, detail::larger(1, detail::bare<E>::order)>;
+variable(E&&) -> variable<element_of<E>, detail::bare<E>::rank, device_of<E>, detail::larger(1, detail::bare<E>::order)>;
 
 /// A constant with the value of x: what follows is not tracked through it.
 template <class T, auto S, device D, int Order>

@@ -161,7 +161,9 @@ SINTER_COLD inline void write_plots(const std::string& path, const std::vector<l
 
 /// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
 /// when there are not as many captions as images, io_error when the file cannot be written.
-SINTER_COLD inline void write_image_grid(const std::string& path, const tensor<std::uint8_t, 3>& images, const std::vector<std::string>& captions,
+template <int R>
+  requires(R == 3)
+SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images, const std::vector<std::string>& captions,
                              const std::string& title = "") {
   const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
   if (n != static_cast<index_t>(captions.size()))

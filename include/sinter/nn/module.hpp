@@ -82,6 +82,16 @@ void walk(const std::string& prefix, F& f, M&... m) {
       m...);
 }
 
+template <class X, class M>
+constexpr auto find_input_mistake() {
+  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
+  else
+    return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
+                                   copy_the_input_with_dot_to>{};
+}
+template <class X, class M>
+using input_check = decltype(find_input_mistake<bare<X>, M>());
+
 /// The visitor that only looks at types: members live on D.
 template <device D>
 struct members_on {
@@ -141,14 +151,13 @@ class module {
  public:
   /// forward(x) for an x on the module's device.
   template <expression X, class S = Self>
-    requires same_device<X, S>
+    requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
   auto operator()(X&& x) const {
     return self().forward(std::forward<X>(x));
   }
-  template <expression X, class S = Self, class Problem = module_fed_from_another_device<device_of<X>, device_of<S>>,
-            class Fix = copy_the_input_with_dot_to>
-    requires(!same_device<X, S>)
-  void operator()(const X&) const = delete;
+  template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
+            class Fix = typename detail::input_check<X, S>::fix>
+  void operator()(X&&) const = delete;
 
   /// A module of its own on device D, with copies of all values. Gradients are not copied.
   template <device D, class S = Self>

@@ -66,17 +66,17 @@ struct matmul_node_tape : tape_node {
   void backward(grad_state& y) override {
     const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
     if (state[0]) {
-      check(b, b_version);
+      check_version(b, b_version);
       if constexpr (BT) add_product<T, R, D>(state[0], g, b);
       else add_product<T, R, D>(state[0], g, b.transpose());
     }
     if (state[1]) {
-      check(a, a_version);
+      check_version(a, a_version);
       if constexpr (BT) add_product<T, R, D>(state[1], g.transpose(), a);
       else add_product<T, R, D>(state[1], a.transpose(), g);
     }
   }
-  static void check(const tensor<T, R, D>& t, std::uint64_t version) {
+  static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
     if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
       throw autograd_error("backward of 'matmul': its operand of shape " + shape_text(t.shape()) +
                            " was modified in place after the statement; use a copy, or write to it after backward()");

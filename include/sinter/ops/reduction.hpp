@@ -139,6 +139,12 @@ auto reduce_now(const E& e, const axis_set& axes) {
   return reduce_node<Op, E, E::rank>(e, axes, true).result();
 }
 
+template <class Op, class Node>
+auto finish_fold(Node node, index_t n) {
+  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
+  else return node;
+}
+
 /// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
 /// the fold of n values.
 template <class Op, int R, class E>
@@ -148,10 +154,7 @@ auto make_reduction(E&& e, const axis_set& set, bool keep) {
     index_t n = 1;
     for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
     reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
-    if constexpr (requires { Op::finish(node, n); })
-      return Op::finish(std::move(node), n);
-    else
-      return node;
+    return finish_fold<Op>(std::move(node), n);
   };
   if constexpr (requires { Op::prepare(e, set); })
     return build(Op::prepare(e, set));

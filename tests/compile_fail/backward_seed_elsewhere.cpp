@@ -1,0 +1,12 @@
+// tests/compile_fail/backward_seed_elsewhere.cpp: backward() with a seed on another device.
+// FIRST-LINE: operands_on_different_devices<(sinter::)?cuda<0>, (sinter::)?cpu>
+// FIRST-LINE: copy_one_operand_with_dot_to
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+#ifdef SINTER_MUST_FAIL
+void f(variable<float, 1> y, tensor<float, 1, cuda<0>> seed) { y.backward(seed); }
+#else
+void f(variable<float, 1> y, tensor<float, 1> seed) { y.backward(seed); }
+#endif

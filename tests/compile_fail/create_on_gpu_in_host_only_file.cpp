@@ -1,0 +1,14 @@
+// tests/compile_fail/create_on_gpu_in_host_only_file.cpp: creating a tensor on a GPU in a file for the host compiler.
+// FIRST-LINE: sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode; this file was compiled as host-only C\+\+
+// EXPECT: cuda<1>
+// LINES-GCC: 13
+// LINES-CLANG: 24
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+#ifdef SINTER_MUST_FAIL
+auto f() { return zeros<float, cuda<1>>({2, 3}); }
+#else
+auto f() { return zeros<float, numa<1>>({2, 3}); }
+#endif

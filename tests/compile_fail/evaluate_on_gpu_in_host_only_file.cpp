@@ -1,0 +1,13 @@
+// tests/compile_fail/evaluate_on_gpu_in_host_only_file.cpp: evaluating on a GPU in a file for the host compiler.
+// FIRST-LINE: sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode; this file was compiled as host-only C\+\+
+// EXPECT: cuda<0>
+// LINES-GCC: 11
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+#ifdef SINTER_MUST_FAIL
+void f(tensor<float, 2, cuda<0>> x) { tensor y = x + 1; }
+#else
+auto f(tensor<float, 2, cuda<0>> x) { return x + 1; }
+#endif

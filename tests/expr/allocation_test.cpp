@@ -1,0 +1,74 @@
+// tests/expr/allocation_test.cpp: statements allocate their result from the arena and nothing from the heap.
+#include "../catch.hpp"
+
+#include <sinter/sinter.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<std::size_t> heap_requests{0};
+}
+
+void* operator new(std::size_t size) {
+  ++heap_requests;
+  if (void* p = std::malloc(size != 0 ? size : 1)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+using namespace sinter;
+
+namespace {
+
+/// Heap and arena requests of the second of two runs of f: the first may start threads and grow scratch memory.
+template <class F>
+std::pair<std::size_t, std::size_t> requests(F f) {
+  f();
+  const auto heap = heap_requests.load();
+  const auto arena = memory().allocations;
+  f();
+  return {heap_requests.load() - heap, memory().allocations - arena};
+}
+
+using counts = std::pair<std::size_t, std::size_t>;
+
+}  // namespace
+
+TEST_CASE("an elementwise statement takes one arena block and nothing from the heap", "[allocation]") {
+  for (const index_t n : {5, 1000, 200000}) {
+    const auto a = ones<float>({n, 3}), b = ones<float>({n, 3});
+    const auto row = ones<float>({3});
+    auto y = zeros<float>({n, 3});
+    CHECK(requests([&] { const tensor t = a * b + row * 2.f; }) == counts{0, 1});
+    CHECK(requests([&] { const tensor t = where(a > b, a, tanh(b)); }) == counts{0, 1});
+    CHECK(requests([&] { y = a * 2 - b; }) == counts{0, 1});
+    CHECK(requests([&] { y += a * row; }) == counts{0, 0});
+    CHECK(requests([&] { y.slice(1, 0, 2) = a.slice(1, 1, 3).flip(0); }) == counts{0, 0});
+    CHECK(requests([&] { y.in_place() = y / b; }) == counts{0, 0});
+    CHECK(requests([&] { fuse(y = y * 0.5f + a, b.in_place() -= a); }) == counts{0, 0});
+    CHECK(requests([&] { const tensor t = let(exp(a), [](auto u) { return u * u; }); }) == counts{0, 1});
+    CHECK(requests([&] { const tensor t = a.transpose() + 1.f; }) == counts{0, 1});
+  }
+}
+
+TEST_CASE("views take nothing", "[allocation]") {
+  const auto a = ones<float>({20, 30});
+  index_t total = 0;
+  CHECK(requests([&] {
+          total += a.slice(0, 1, 5).transpose().flip(0).unsqueeze(1).numel();
+          total += a.slice(1, 0, 10).unsqueeze(0).reshape({5, 4, 2, 5}).numel();
+          total += a.broadcast_to({4, 20, 30})[2].select(1, 3).numel();
+        }) == counts{0, 0});
+  CHECK(total == 2 * (120 + 200 + 20));
+}
+
+TEST_CASE("each point takes its slot from the heap and its result from the arena", "[allocation]") {
+  const auto a = ones<float>({64, 64});
+  const auto b = ones<float>({64});
+  CHECK(requests([&] { const tensor t = sum(a * 2.f, 1) + 1; }) == counts{1, 1});
+  CHECK(requests([&] { const tensor t = relu(linear(a, a, b)); }) == counts{1, 1});
+  CHECK(requests([&] { const tensor t = softmax(a * 2.f, 1); }) == counts{1, 1});
+}

@@ -1,0 +1,98 @@
+// tests/grad/reduction_test.cpp: gradients of reductions, with what precedes and follows them.
+#include "differences.hpp"
+
+#include <limits>
+
+using namespace sinter;
+using differences::check;
+using differences::random;
+
+TEST_CASE("sums and means along any axes have gradients", "[grad]") {
+  std::mt19937 gen(1);
+  const auto x = random(gen, {3, 4, 5});
+  check([](const auto& v) { return sum(v * v); }, 20, x);
+  check([](const auto& v) { return sum(exp(v), 1); }, 20, x);
+  check([](const auto& v) { return sum(sigmoid(v) * v, {0, 2}); }, 20, x);
+  check([](const auto& v) { return mean(sqrt(v + 2), -1, keepdim) * v; }, 20, x);
+  check([](const auto& v) { return exp(mean(v, 0) * 2) + 1; }, 20, x);
+  check([](const auto& v) { return tanh(sum(tanh(v), {0, 1}, keepdim)); }, 20, x);
+  check([](const auto& v, const auto& r) { return sum(v * r + r, 0); }, 20, x, random(gen, {5}));
+  check([](const auto& v, const auto& r) { return sum(exp(v) * r, 2); }, 3, random(gen, {30, 50, 60}), random(gen, {60}));
+  check([](const auto& v) { return sum(v.transpose(0, 2) * 2, 1); }, 20, x);
+  check([](const auto& v) { return sum(exp(v)); }, 9, random(gen, extents<0>{}));
+}
+
+TEST_CASE("a sum over the root of any op that keeps its output has gradients", "[grad]") {
+  std::mt19937 gen(2);
+  const auto x = random(gen, {50}, 0.2, 1);
+  check([](const auto& v) { return sum(exp(v)); }, 9, x);
+  check([](const auto& v) { return sum(tanh(v)); }, 9, x);
+  check([](const auto& v) { return mean(sqrt(v)); }, 9, x);
+  check([](const auto& v) { return norm(sigmoid(v)); }, 9, x);
+  check([](const auto& v) { return logsumexp(exp(v)); }, 9, x);
+  check([](const auto& v) { return max(exp(v)); }, 9, x);
+  check([](const auto& v) { return sum(sum(exp(v)) * v); }, 9, x);
+}
+
+TEST_CASE("var, norm and logsumexp have gradients", "[grad]") {
+  std::mt19937 gen(3);
+  const auto x = random(gen, {4, 6});
+  check([](const auto& v) { return var(v * v); }, 24, x);
+  check([](const auto& v) { return var(v, 1, keepdim) * v; }, 24, x);
+  check([](const auto& v) { return norm(v, 0) * 2; }, 24, x);
+  check([](const auto& v) { return norm(sin(v)); }, 24, x);
+  check([](const auto& v) { return logsumexp(v * 3, 1); }, 24, x);
+  check([](const auto& v) { return logsumexp(v, {0, 1}); }, 24, x);
+  check([](const auto& v) { return logsumexp(v * 2, 0, keepdim) - v; }, 24, x);
+}
+
+TEST_CASE("max, min and prod have gradients", "[grad]") {
+  std::mt19937 gen(4);
+  const auto x = random(gen, {4, 6}, 0.3, 2);
+  check([](const auto& v) { return max(v * v, 1); }, 24, x);
+  check([](const auto& v) { return min(sin(v), 0, keepdim) * v; }, 24, x);
+  check([](const auto& v) { return max(v) * min(v); }, 24, x);
+  check([](const auto& v) { return prod(v, 1); }, 24, x);
+  check([](const auto& v) { return prod(v + 1, {0, 1}); }, 24, x);
+}
+
+TEST_CASE("equal extremes share the gradient", "[grad]") {
+  const variable x = tensor<double, 2>{{3, 1, 3}, {2, 2, 2}};
+  const variable y = max(x, 1);
+  y.backward(tensor<double, 1>{6, 9});
+  CHECK(x.grad()(0, 0) == 3);
+  CHECK(x.grad()(0, 1) == 0);
+  CHECK(x.grad()(0, 2) == 3);
+  CHECK(x.grad()(1, 1) == 3);
+}
+
+TEST_CASE("the product of rows with no, one and several zeros has the right gradient", "[grad]") {
+  const variable x = tensor<double, 2>{{2, 3, 4}, {2, 0, 4}, {0, 0, 4}};
+  const variable y = prod(x, 1);
+  y.backward(ones<double>({3}));
+  const double expected[3][3] = {{12, 8, 6}, {0, 8, 0}, {0, 0, 0}};
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) CHECK(x.grad()(i, j) == expected[i][j]);
+}
+
+TEST_CASE("gradients at the edge of the domain stay finite where they are defined", "[grad]") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const variable zero = zeros<double>({3});
+  variable(norm(zero)).backward();
+  CHECK(zero.grad()(0) == 0);
+  const variable low = full<double>({3}, -inf);
+  variable(logsumexp(low)).backward();
+  CHECK(low.grad()(1) == 0);
+  const variable some = tensor<double, 1>{-inf, 0, -inf};
+  variable(logsumexp(some)).backward();
+  CHECK(some.grad()(0) == 0);
+  CHECK(some.grad()(1) == 1);
+  const variable big = tensor<double, 1>{1e4, -1e4};
+  variable(logsumexp(big)).backward();
+  CHECK(big.grad()(0) == 1);
+  CHECK(big.grad()(1) == 0);
+  const variable top = tensor<double, 1>{inf, 0};
+  variable(max(top)).backward();
+  CHECK(top.grad()(0) == 1);
+  CHECK(top.grad()(1) == 0);
+}

@@ -1,0 +1,56 @@
+// tests/optim/trajectory_test.cpp: optimizers go where PyTorch's go.
+#include "../catch.hpp"
+#include "reference.hpp"
+
+using namespace sinter;
+
+namespace {
+
+template <class T, device D, class Make>
+void follow(const std::vector<double>& expected, double tolerance, const Make& make) {
+  auto start = tensor<T, 1>::uninitialized({{5}});
+  for (int i = 0; i < 5; ++i) start(i) = static_cast<T>(std::sin(i + 1));
+  const variable<T, 1, D> w = start.template to<D>();
+  auto optimizer = make(w);
+  REQUIRE(expected.size() == 50);
+  for (int t = 0; t < 10; ++t) {
+    auto g = tensor<T, 1>::uninitialized({{5}});
+    for (int i = 0; i < 5; ++i) g(i) = static_cast<T>((1 + i / 10.0) * std::cos(3 * t + i) / (1 + t));
+    set_gradient(w, g.template to<D>());
+    optimizer.step();
+    for (int i = 0; i < 5; ++i) {
+      INFO("step " << t << ", parameter " << i);
+      CHECK(static_cast<double>(w(i)) == Approx(expected[static_cast<std::size_t>(5 * t + i)]).epsilon(tolerance).margin(tolerance));
+    }
+  }
+}
+
+template <class T, device D>
+void follow_all(double tolerance) {
+  const auto rows = table("trajectories.csv");
+  CHECK(rows.size() == 13);
+  const auto run = [&](const std::string& name, const auto& make) {
+    INFO(name);
+    follow<T, D>(rows.at(name), tolerance, make);
+  };
+  run("sgd", [](const auto& w) { return optim::sgd(w, {.lr = 0.1}); });
+  run("sgd_decay", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .weight_decay = 0.05}); });
+  run("sgd_momentum", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9}); });
+  run("sgd_dampening", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01}); });
+  run("sgd_nesterov", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true}); });
+  run("adam", [](const auto& w) { return optim::adam(w, {.lr = 0.05}); });
+  run("adam_all", [](const auto& w) { return optim::adam(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1}); });
+  run("adamw", [](const auto& w) { return optim::adamw(w, {.lr = 0.05}); });
+  run("adamw_all", [](const auto& w) { return optim::adamw(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.3}); });
+  run("rmsprop", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02}); });
+  run("rmsprop_centered", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02, .weight_decay = 0.1, .centered = true}); });
+  run("rmsprop_momentum", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02, .alpha = 0.9, .eps = 1e-4, .momentum = 0.8}); });
+  run("rmsprop_all", [](const auto& w) {
+    return optim::rmsprop(w, {.lr = 0.02, .alpha = 0.9, .weight_decay = 0.1, .momentum = 0.8, .centered = true});
+  });
+}
+
+}  // namespace
+
+TEST_CASE("optimizers go where PyTorch's go") { follow_all<double, cpu>(1e-12); }
+TEST_CASE("optimizers go the same way in float on another device") { follow_all<float, numa<1>>(2e-5); }

@@ -1,0 +1,131 @@
+// tests/reduce/limits_test.cpp: NaN, infinities and extreme values in reductions and rows, as NumPy and PyTorch have them.
+#include "../catch.hpp"
+
+#include <sinter/sinter.hpp>
+
+#include <cmath>
+#include <limits>
+
+using namespace sinter;
+
+namespace {
+
+const float inf = std::numeric_limits<float>::infinity();
+const float nan_value = std::numeric_limits<float>::quiet_NaN();
+
+/// n values with x at position i.
+tensor<float, 1> with(index_t n, index_t i, float x, float rest = 1) {
+  auto t = full<float>({n}, rest);
+  t(i) = x;
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("NaN wins in max, min, sum, prod, norm, logsumexp wherever it stands", "[limits]") {
+  for (const index_t n : {1, 2, 15, 16, 17, 64, 65, 300, 70000})
+    for (const index_t i : {index_t{0}, n / 2, n - 1}) {
+      const auto x = with(n, i, nan_value);
+      CHECK(std::isnan(eval(max(x)).item()));
+      CHECK(std::isnan(eval(min(x)).item()));
+      CHECK(std::isnan(eval(sum(x)).item()));
+      CHECK(std::isnan(eval(prod(x)).item()));
+      CHECK(std::isnan(eval(norm(x)).item()));
+      CHECK(std::isnan(eval(logsumexp(x)).item()));
+      CHECK(std::isnan(eval(logsumexp(with(n, i, nan_value, -inf))).item()));
+      CHECK(eval(argmax(x)).item() == i);
+      CHECK(eval(argmin(x)).item() == i);
+      CHECK(eval(any(x * 0)).item());
+      const auto columns = x.unsqueeze(1).broadcast_to({n, 3});
+      CHECK(std::isnan(tensor(max(columns, 0))(1)));
+      CHECK(std::isnan(tensor(logsumexp(columns, 0))(2)));
+      CHECK(tensor(argmax(columns, 0))(1) == i);
+    }
+}
+
+TEST_CASE("of equal extremes and of several NaNs the first has the index", "[limits]") {
+  for (const index_t n : {2, 17, 70000, 200000}) {
+    auto x = zeros<float>({n});
+    CHECK(eval(argmax(x)).item() == 0);
+    x(n - 1) = x(n / 2) = 5;
+    CHECK(eval(argmax(x)).item() == n / 2);
+    CHECK(eval(argmin(-x)).item() == n / 2);
+    x(n - 1) = nan_value;
+    CHECK(eval(argmax(x)).item() == n - 1);
+    CHECK(tensor(argmax(x.reshape({n, 1}).broadcast_to({n, 2}), 0))(1) == n - 1);
+  }
+  CHECK(eval(argmax(full<float>({20}, -inf))).item() == 0);
+  CHECK(eval(argmin(full<float>({20}, inf))).item() == 0);
+}
+
+TEST_CASE("infinities in sums, extremes and logsumexp", "[limits]") {
+  for (const index_t n : {2, 16, 40, 70001}) {
+    CHECK(eval(sum(with(n, n - 1, inf))).item() == inf);
+    CHECK(eval(max(full<float>({n}, -inf))).item() == -inf);
+    CHECK(eval(min(full<float>({n}, inf))).item() == inf);
+    CHECK(eval(max(with(n, 0, inf))).item() == inf);
+    CHECK(eval(logsumexp(full<float>({n}, -inf))).item() == -inf);
+    CHECK(eval(logsumexp(with(n, n / 2, inf))).item() == inf);
+    CHECK(eval(logsumexp(with(n, n / 2, 3, -inf))).item() == 3);
+    auto both = with(n, 0, inf);
+    both(n - 1) = -inf;
+    CHECK(std::isnan(eval(sum(both)).item()));
+    CHECK(eval(logsumexp(both)).item() == inf);
+  }
+}
+
+TEST_CASE("logsumexp neither overflows nor underflows", "[limits]") {
+  for (const index_t n : {1, 15, 16, 17, 1000, 100000})
+    for (const float c : {-1e4f, -90.f, 0.f, 90.f, 1e4f, 1e30f, -1e30f}) {
+      const double expected = static_cast<double>(c) + std::log(static_cast<double>(n));
+      CHECK(eval(logsumexp(full<float>({n}, c))).item() == Approx(expected).epsilon(1e-6));
+      CHECK(tensor(logsumexp(full<float>({n, 3}, c), 0))(1) == Approx(expected).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("softmax and log_softmax of rows of any width at any scale", "[limits]") {
+  for (const index_t n : {1, 2, 15, 16, 17, 31, 64, 1000, 100000})
+    for (const float scale : {1.f, 1e4f, -1e4f}) {
+      auto x = empty<float>({3, n});
+      for (index_t i = 0; i < 3 * n; ++i) x.data()[i] = scale * std::sin(static_cast<float>(i));
+      const tensor y = softmax(x, 1), z = log_softmax(x, 1);
+      for (index_t r = 0; r < 3; ++r) {
+        double largest = -1e30, sum = 0, mass = 0;
+        for (index_t i = 0; i < n; ++i) largest = std::fmax(largest, static_cast<double>(x(r, i)));
+        for (index_t i = 0; i < n; ++i) sum += std::exp(static_cast<double>(x(r, i)) - largest);
+        bool good = true;
+        for (index_t i = 0; i < n; ++i) {
+          const double log_p = static_cast<double>(x(r, i)) - largest - std::log(sum);
+          good = good && std::abs(static_cast<double>(y(r, i)) - std::exp(log_p)) <= 1e-6 * std::exp(log_p) * 4 + 1e-37;
+          good = good && std::abs(static_cast<double>(z(r, i)) - log_p) <= 4e-6 * std::fmax(1, std::abs(log_p));
+          mass += static_cast<double>(y(r, i));
+        }
+        CHECK(good);
+        CHECK(mass == Approx(1).epsilon(1e-5));
+      }
+      const tensor t = softmax(x.transpose(), 0);
+      CHECK_FALSE(eval(any(t != y.transpose())).item());
+    }
+}
+
+TEST_CASE("softmax with infinities and NaN", "[limits]") {
+  for (const index_t n : {2, 16, 19}) {
+    const tensor some = softmax(with(n, n - 1, 2, -inf), 0);
+    CHECK(some(n - 1) == 1);
+    CHECK(some(0) == 0);
+    const tensor ls = log_softmax(with(n, n - 1, 2, -inf), 0);
+    CHECK(ls(n - 1) == 0);
+    CHECK(ls(0) == -inf);
+    CHECK(std::isnan(tensor(softmax(full<float>({n}, -inf), 0))(0)));
+    CHECK(std::isnan(tensor(softmax(with(n, 0, inf), 0))(0)));
+    CHECK(std::isnan(tensor(softmax(with(n, n - 1, nan_value), 0))(0)));
+    CHECK(std::isnan(tensor(log_softmax(with(n, n - 1, nan_value), 0))(0)));
+  }
+}
+
+TEST_CASE("cross_entropy at large logits", "[limits]") {
+  const tensor<float, 2> x{{1e4f, 1e4f, -1e4f}, {-1e4f, 0, 1e4f}};
+  const tensor losses = cross_entropy(x, tensor<int, 1>{1, 0}, reduction::none);
+  CHECK(losses(0) == Approx(std::log(2.)).epsilon(1e-6));
+  CHECK(losses(1) == 2e4f);
+}
