@@ -60,11 +60,6 @@ def compiler_kind(compiler):
     return "nvcc" if "nvcc" in text else "clang" if "clang" in text else "gcc"
 
 
-def major_version(compiler):
-    """14 for g++ or clang++ 14.0.6."""
-    return int(run([compiler, "-dumpversion"])[1].split(".")[0])
-
-
 def eigen_flags(directories):
     """-isystem for Eigen; `directories` as CMake gives them, joined by colons."""
     return [word for directory in directories.split(":") if directory for word in ("-isystem", directory)]

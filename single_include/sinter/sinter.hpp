@@ -11605,16 +11605,14 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
   constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = 4, rows_ahead = 24;
   packet sum[Rows * Packets];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
-  const T* fetched = c;
-  index_t step = ldc, fetches = 0;
+  const T* c_row = c;
+  const T* const c_last = c + (Rows - 1) * ldc;
   for (index_t k = 0; k < k_count;) {
-    __builtin_prefetch(fetched);
-    __builtin_prefetch(fetched + (Packets - 1) * lanes);
-    fetched += step;
-    if (++fetches == Rows) {
-      fetched = a_next;
-      step = 2 * lanes;
-    }
+    __builtin_prefetch(c_row, 1);
+    __builtin_prefetch(c_row + (Packets - 1) * lanes, 1);
+    __builtin_prefetch(a_next);
+    c_row += c_row == c_last ? 0 : ldc;
+    a_next += lanes;
     const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
     for (; k < end; ++k) {
       packet right[Packets];
@@ -11965,7 +11963,21 @@ struct in_place_product {
 #endif
 // sinter/cpu/detail/gemm_packed.hpp: the product of large matrices, in blocks of packed A and packed B that fit caches.
 
+#include <unistd.h>
+
 namespace sinter::cpu_impl::detail {
+
+/// Half of a core's L2 cache in bytes, as the system tells it, else half a MiB; 1 MiB at most.
+inline index_t half_of_l2() {
+  static const index_t bytes = [] {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (l2 > 0) return smaller(l2 / 2, index_t{1} << 20);
+#endif
+    return index_t{1} << 19;
+  }();
+  return bytes;
+}
 
 // All threads pack A, in panels of rows; then each takes chunks of B's columns, packs the chunk block by block of k
 // into its own L2 cache, and multiplies all panels by it: a panel's block stays in L1 while it meets the strips of the
@@ -11975,7 +11987,7 @@ struct packed_product {
   using shape = tile_shape<T>;
   static constexpr index_t max_k_block = 2048 / static_cast<index_t>(sizeof(T)), max_k_span = 8 * max_k_block;
   static constexpr index_t max_packed_a = (index_t{16} << 20) / static_cast<index_t>(sizeof(T));
-  static constexpr index_t strips_per_chunk = 8, panels_per_task = 8, steps_per_pass = 32;
+  static constexpr index_t panels_per_task = 8, steps_per_pass = 32;
 
   const gemm_args<T>& args;
   thread_pool& pool;
@@ -12006,6 +12018,8 @@ struct packed_product {
   // Each thread has as many chunks as the others, or nearly.
   void plan_chunks() {
     const index_t strips = ceil_div(args.n, shape::max_columns), threads = pool.size();
+    const index_t strip_bytes = max_k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
+    const index_t strips_per_chunk = ceil_div(half_of_l2(), strip_bytes);
     chunks = ceil_div(ceil_div(strips, strips_per_chunk), threads) * threads;
     if (chunks > strips) chunks = strips;
     row_groups = chunks >= threads ? 1 : smaller(panels, ceil_div(threads, chunks));
@@ -14170,7 +14184,6 @@ auto dropout(X&& x, double p, generator& gen) {
 #define SINTER_DETAIL_PCLOSE _pclose
 #else
 #include <sys/stat.h>
-#include <unistd.h>
 #define SINTER_DETAIL_POPEN popen
 #define SINTER_DETAIL_PCLOSE pclose
 #endif
@@ -14549,7 +14562,6 @@ void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
 #if defined(_WIN32)
 #include <io.h>
 #else
-#include <unistd.h>
 #endif
 
 namespace sinter {
@@ -14871,10 +14883,11 @@ tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t
 /// Makes room for n values like `first`, one after the other.
 template <class T, auto R, device D>
 auto stack_for(index_t n, const tensor<T, R, D>& first) {
-  extents<first.rank + 1> shape;
+  constexpr int rank = tensor<T, R, D>::rank;
+  extents<rank + 1> shape;
   shape[0] = n;
-  for (int d = 0; d < first.rank; ++d) shape[d + 1] = first.shape()[d];
-  return tensor<T, first.rank + 1, D>::uninitialized(shape);
+  for (int d = 0; d < rank; ++d) shape[d + 1] = first.shape()[d];
+  return tensor<T, rank + 1, D>::uninitialized(shape);
 }
 template <element T>
 auto stack_for(index_t n, T) {
@@ -15760,7 +15773,7 @@ class optimizer {
   double lr_ = 0;
 };
 
-/// An optimizer by its Rule, which has `options`, `check(options)`, and, for elements T on D, `state<T, D>` with
+/// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
 /// update(parameter, options, lr), one pass over memory.
 template <class Rule>
 class rule_optimizer : public optimizer {
@@ -15771,7 +15784,7 @@ class rule_optimizer : public optimizer {
   /// that makes no sense and for a source without tracked parameters.
   template <class Source>
   explicit rule_optimizer(const Source& source, const options_type& options = {}) : optimizer(options.lr), options_(options) {
-    Rule::check(options);
+    Rule::validate(options);
     add(source);
   }
 
@@ -15866,7 +15879,7 @@ struct adam_kernel {
 template <class Options, bool Decoupled>
 struct adam_rule {
   using options = Options;
-  static void check(const options& o) {
+  static void validate(const options& o) {
     const char* const name = Decoupled ? "adamw" : "adam";
     check_setting(name, "beta1", o.beta1, 1);
     check_setting(name, "beta2", o.beta2, 1);
@@ -15972,7 +15985,7 @@ namespace detail {
 
 struct rmsprop_rule {
   using options = rmsprop_options;
-  static void check(const options& o) {
+  static void validate(const options& o) {
     check_setting("rmsprop", "alpha", o.alpha);
     check_setting("rmsprop", "eps", o.eps);
     check_setting("rmsprop", "weight_decay", o.weight_decay);
@@ -16164,7 +16177,7 @@ namespace detail {
 
 struct sgd_rule {
   using options = sgd_options;
-  static void check(const options& o) {
+  static void validate(const options& o) {
     check_setting("sgd", "momentum", o.momentum);
     check_setting("sgd", "weight_decay", o.weight_decay);
     if (!std::isfinite(o.dampening)) throw value_error("sgd: dampening must be finite");

@@ -86,16 +86,16 @@ class Compiler:
         self.precompiled = []
 
     def precompile(self, passed):
-        """Compiles the umbrella header once for all cases. clang 14 crashes on reading some lambdas back."""
+        """Compiles the umbrella header once for all cases."""
         umbrella = tools.INCLUDE / "sinter/sinter.hpp"
-        if self.kind == "nvcc" or (self.kind == "clang" and tools.major_version(self.command[0]) < 16):
+        if self.kind == "nvcc":
             return
         key = passed.key("precompiled", *sorted(tools.closure(umbrella)))
         folder = self.scratch / f"pch-{key[:16]}"
-        target = folder / "sinter/sinter.hpp.gch"
+        target, wrapper = folder / "sinter/sinter.hpp.gch", folder / "wrapper.hpp"
         if not target.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
-            partial, wrapper = target.with_suffix(f".{os.getpid()}"), folder / "wrapper.hpp"
+            partial = target.with_suffix(f".{os.getpid()}")
             wrapper.write_text("#include <sinter/sinter.hpp>\n")
             code, text = tools.run([*self.command, *WARNINGS, "-x", "c++-header", wrapper, "-o", partial])
             if code != 0:
@@ -103,10 +103,11 @@ class Compiler:
             for old in self.scratch.glob("pch-*/sinter/*.gch"):
                 old.unlink()
             partial.rename(target)
-        # clang 14 crashes when it reads back some precompiled templates; it then has to do without.
+        # clang 14 crashes on reading some templates back (a lambda in a decltype); it then has to do without.
         if self.kind == "clang":
-            wrapper.write_text("#include <sinter/sinter.hpp>\n")
-            if tools.run([*self.command, "-include-pch", target, "-fsyntax-only", "-x", "c++", wrapper])[0] not in (0, 1):
+            code, text = tools.run([*self.command, "-include-pch", target, "-fsyntax-only", "-x", "c++", wrapper])
+            if code != 0:
+                print(f"{self.name} cannot use a precompiled header: {text.splitlines()[0] if text else code}")
                 return
         # g++ finds sinter.hpp.gch where the include path leads first; clang is told, and skips the include by its pragma.
         self.precompiled = [f"-I{folder}"] if self.kind == "gcc" else ["-include-pch", target]

@@ -6,8 +6,9 @@
 #include <random>
 #include <vector>
 
-using namespace sinter;
 using namespace sinter::cpu_impl;
+using sinter::index_t;
+using operand = sinter::cpu_impl::operand;
 
 namespace {
 

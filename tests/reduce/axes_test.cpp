@@ -45,7 +45,10 @@ auto with_axes(unsigned reduced, const F& f) -> decltype(f(std::integral_constan
   index_t axes[4];
   int n = 0;
   for (int d = 3; d >= 0; --d)  // in any order
-    if (reduced >> d & 1) axes[n++] = n % 2 == 0 ? d : d - 4;
+    if (reduced >> d & 1) {
+      axes[n] = n % 2 == 0 ? d : d - 4;
+      ++n;
+    }
   switch (n) {
     case 1: return f(std::integral_constant<int, 1>{}, axes);
     case 2: return f(std::integral_constant<int, 2>{}, axes);

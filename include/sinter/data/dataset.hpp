@@ -75,10 +75,11 @@ tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t
 /// Makes room for n values like `first`, one after the other.
 template <class T, auto R, device D>
 auto stack_for(index_t n, const tensor<T, R, D>& first) {
-  extents<first.rank + 1> shape;
+  constexpr int rank = tensor<T, R, D>::rank;
+  extents<rank + 1> shape;
   shape[0] = n;
-  for (int d = 0; d < first.rank; ++d) shape[d + 1] = first.shape()[d];
-  return tensor<T, first.rank + 1, D>::uninitialized(shape);
+  for (int d = 0; d < rank; ++d) shape[d + 1] = first.shape()[d];
+  return tensor<T, rank + 1, D>::uninitialized(shape);
 }
 template <element T>
 auto stack_for(index_t n, T) {

@@ -43,7 +43,7 @@ struct adam_kernel {
 template <class Options, bool Decoupled>
 struct adam_rule {
   using options = Options;
-  static void check(const options& o) {
+  static void validate(const options& o) {
     const char* const name = Decoupled ? "adamw" : "adam";
     check_setting(name, "beta1", o.beta1, 1);
     check_setting(name, "beta2", o.beta2, 1);

@@ -57,7 +57,7 @@ class optimizer {
   double lr_ = 0;
 };
 
-/// An optimizer by its Rule, which has `options`, `check(options)`, and, for elements T on D, `state<T, D>` with
+/// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
 /// update(parameter, options, lr), one pass over memory.
 template <class Rule>
 class rule_optimizer : public optimizer {
@@ -68,7 +68,7 @@ class rule_optimizer : public optimizer {
   /// that makes no sense and for a source without tracked parameters.
   template <class Source>
   explicit rule_optimizer(const Source& source, const options_type& options = {}) : optimizer(options.lr), options_(options) {
-    Rule::check(options);
+    Rule::validate(options);
     add(source);
   }
 

@@ -18,7 +18,7 @@ namespace detail {
 
 struct rmsprop_rule {
   using options = rmsprop_options;
-  static void check(const options& o) {
+  static void validate(const options& o) {
     check_setting("rmsprop", "alpha", o.alpha);
     check_setting("rmsprop", "eps", o.eps);
     check_setting("rmsprop", "weight_decay", o.weight_decay);

@@ -17,7 +17,7 @@ namespace detail {
 
 struct sgd_rule {
   using options = sgd_options;
-  static void check(const options& o) {
+  static void validate(const options& o) {
     check_setting("sgd", "momentum", o.momentum);
     check_setting("sgd", "weight_decay", o.weight_decay);
     if (!std::isfinite(o.dampening)) throw value_error("sgd: dampening must be finite");

@@ -44,16 +44,14 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
   constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = 4, rows_ahead = 24;
   packet sum[Rows * Packets];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
-  const T* fetched = c;
-  index_t step = ldc, fetches = 0;
+  const T* c_row = c;
+  const T* const c_last = c + (Rows - 1) * ldc;
   for (index_t k = 0; k < k_count;) {
-    __builtin_prefetch(fetched);
-    __builtin_prefetch(fetched + (Packets - 1) * lanes);
-    fetched += step;
-    if (++fetches == Rows) {
-      fetched = a_next;
-      step = 2 * lanes;
-    }
+    __builtin_prefetch(c_row, 1);
+    __builtin_prefetch(c_row + (Packets - 1) * lanes, 1);
+    __builtin_prefetch(a_next);
+    c_row += c_row == c_last ? 0 : ldc;
+    a_next += lanes;
     const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
     for (; k < end; ++k) {
       packet right[Packets];

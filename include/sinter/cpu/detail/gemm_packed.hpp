@@ -1,6 +1,8 @@
 // sinter/cpu/detail/gemm_packed.hpp: the product of large matrices, in blocks of packed A and packed B that fit caches.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 
 #include "sinter/core/types.hpp"
@@ -11,6 +13,18 @@
 
 namespace sinter::cpu_impl::detail {
 
+/// Half of a core's L2 cache in bytes, as the system tells it, else half a MiB; 1 MiB at most.
+inline index_t half_of_l2() {
+  static const index_t bytes = [] {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    if (l2 > 0) return smaller(l2 / 2, index_t{1} << 20);
+#endif
+    return index_t{1} << 19;
+  }();
+  return bytes;
+}
+
 // All threads pack A, in panels of rows; then each takes chunks of B's columns, packs the chunk block by block of k
 // into its own L2 cache, and multiplies all panels by it: a panel's block stays in L1 while it meets the strips of the
 // chunk.
@@ -19,7 +33,7 @@ struct packed_product {
   using shape = tile_shape<T>;
   static constexpr index_t max_k_block = 2048 / static_cast<index_t>(sizeof(T)), max_k_span = 8 * max_k_block;
   static constexpr index_t max_packed_a = (index_t{16} << 20) / static_cast<index_t>(sizeof(T));
-  static constexpr index_t strips_per_chunk = 8, panels_per_task = 8, steps_per_pass = 32;
+  static constexpr index_t panels_per_task = 8, steps_per_pass = 32;
 
   const gemm_args<T>& args;
   thread_pool& pool;
@@ -50,6 +64,8 @@ struct packed_product {
   // Each thread has as many chunks as the others, or nearly.
   void plan_chunks() {
     const index_t strips = ceil_div(args.n, shape::max_columns), threads = pool.size();
+    const index_t strip_bytes = max_k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
+    const index_t strips_per_chunk = ceil_div(half_of_l2(), strip_bytes);
     chunks = ceil_div(ceil_div(strips, strips_per_chunk), threads) * threads;
     if (chunks > strips) chunks = strips;
     row_groups = chunks >= threads ? 1 : smaller(panels, ceil_div(threads, chunks));

@@ -1,0 +1,39 @@
+// tests/core/print_test.cpp: tensors as text.
+#include "../catch.hpp"
+
+#include <sinter/sinter.hpp>
+
+#include <cmath>
+#include <sstream>
+
+using namespace sinter;
+
+TEST_CASE("tensors print as nested brackets with type, shape and device", "[print]") {
+  CHECK(to_string(tensor<float, 2>{{1, 2}, {3, 4}}) == "[[1, 2],\n [3, 4]] float (2, 2) cpu");
+  CHECK(to_string(tensor<int, 1>{-1, 20}) == "[-1, 20] int32 (2,) cpu");
+  CHECK(to_string(full<double>(2.5)) == "2.5 double () cpu");
+  CHECK(to_string(full<bool, numa<1>>({1}, true)) == "[true] bool (1,) numa:1");
+  CHECK(to_string(zeros<float>({0, 3})) == "[] float (0, 3) cpu");
+  CHECK(to_string(tensor<float, 1>()) == "(empty tensor) float cpu");
+  CHECK(to_string(arange<int>(8).reshape({2, 2, 2})) == "[[[0, 1],\n  [2, 3]],\n\n [[4, 5],\n  [6, 7]]] int32 (2, 2, 2) cpu");
+}
+
+TEST_CASE("columns are aligned and views print what they show", "[print]") {
+  CHECK(to_string(tensor<int, 2>{{1, 100}, {20, 3}}.transpose()) == "[[  1,  20],\n [100,   3]] int32 (2, 2) cpu");
+  CHECK(to_string(arange<int>(6).flip(0).slice(0, 0, 6, 2)) == "[5, 3, 1] int32 (3,) cpu");
+}
+
+TEST_CASE("int8 prints as numbers, and NaN and infinities by name", "[print]") {
+  CHECK(to_string(tensor<std::int8_t, 1>{65, -1}) == "[65, -1] int8 (2,) cpu");
+  CHECK(to_string(tensor<float, 1>{INFINITY, -INFINITY}) == "[ inf, -inf] float (2,) cpu");
+  CHECK_THAT(to_string(tensor<float, 1>{std::nanf("")}), Catch::Contains("nan"));
+}
+
+TEST_CASE("large tensors are summarised, and streams take them", "[print]") {
+  std::ostringstream out;
+  out << arange<int>(100000);
+  CHECK_THAT(out.str(), Catch::Contains("...") && Catch::Contains("99999") && Catch::Contains("(100000,)"));
+  CHECK(out.str().size() < 200);
+  CHECK(to_string(zeros<float>({2000, 2000})).size() < 1000);
+  CHECK_THAT(to_string(tensor<double, 1>{3.14159265}, {.precision = 3}), Catch::Contains("3.14]") || Catch::Contains("3.14"));
+}
