@@ -33,7 +33,8 @@ struct settings {
   std::string data, device = "cpu", out = ".";
 };
 
-// ---- data ------------------------------------------------------------------------------------------------------------
+// ---- data
+// ------------------------------------------------------------------------------------------------------------
 
 using images = tensor<float, 2>;  // one a row, grey values from 0 to 1
 using labels = tensor<std::int64_t, 1>;
@@ -53,7 +54,8 @@ bool exists(const std::string& path) {
 digits read_digits(const std::string& path) {
   const tensor table = read_csv<float>(path);
   if (table.shape() != extents<2>{{1797, 65}})
-    throw io_error(path + ": " + std::to_string(table.extent(0)) + " rows of " + std::to_string(table.extent(1)) + " numbers, not 1797 of 65");
+    throw io_error(path + ": " + std::to_string(table.extent(0)) + " rows of " + std::to_string(table.extent(1)) +
+                   " numbers, not 1797 of 65");
   generator gen(2024);
   const tensor mixed = index_select(table, 0, randperm(gen, 1797));
   const images x = mixed.slice(1, 0, 64) / 16.f;
@@ -67,11 +69,15 @@ digits read_mnist(const std::string& folder) {
     const tensor x = read_idx<std::uint8_t, 3>(path(name));
     return cast<float>(x.reshape({x.extent(0), x.extent(1) * x.extent(2)})) / 255.f;
   };
-  const auto read_y = [&](const char* name) -> labels { return cast<std::int64_t>(read_idx<std::uint8_t, 1>(path(name))); };
-  return {read_x("train-images-idx3-ubyte"), read_y("train-labels-idx1-ubyte"), read_x("t10k-images-idx3-ubyte"), read_y("t10k-labels-idx1-ubyte")};
+  const auto read_y = [&](const char* name) -> labels {
+    return cast<std::int64_t>(read_idx<std::uint8_t, 1>(path(name)));
+  };
+  return {read_x("train-images-idx3-ubyte"), read_y("train-labels-idx1-ubyte"), read_x("t10k-images-idx3-ubyte"),
+          read_y("t10k-labels-idx1-ubyte")};
 }
 
-// ---- training --------------------------------------------------------------------------------------------------------
+// ---- training
+// --------------------------------------------------------------------------------------------------------
 
 struct outcome {
   labels predicted;  // of the test images, at the end
@@ -87,10 +93,12 @@ double percent_right(const labels& predicted, const labels& truth) {
 template <device D>
 outcome train(const digits& data, const settings& s) {
   generator gen(s.seed);
-  const nn::sequential model(nn::linear<float, D>(data.train_x.extent(1), 256, gen), nn::relu(), nn::linear<float, D>(256, 10, gen));
+  const nn::sequential model(nn::linear<float, D>(data.train_x.extent(1), 256, gen), nn::relu(),
+                             nn::linear<float, D>(256, 10, gen));
   optim::adam optimizer(model, {.lr = s.lr});
   optim::lr_scheduler schedule(optimizer, optim::cosine_lr{.period = s.epochs});
-  data_loader loader(tensor_dataset(data.train_x, data.train_y), {.batch_size = s.batch, .shuffle = true, .seed = s.seed});
+  data_loader loader(tensor_dataset(data.train_x, data.train_y),
+                     {.batch_size = s.batch, .shuffle = true, .seed = s.seed});
   const tensor test_x = data.test_x.to<D>();
   std::printf("%d parameters, %d training and %d test samples, on %s\n", static_cast<int>(model.parameter_count()),
               static_cast<int>(data.train_y.numel()), static_cast<int>(data.test_y.numel()), device_name<D>().c_str());
@@ -118,15 +126,16 @@ outcome train(const digits& data, const settings& s) {
     result.loss.push_back(loss_sum / static_cast<double>(loader.size()));
     result.accuracy.push_back(percent_right(result.predicted, data.test_y));
     char text[96];
-    std::snprintf(text, sizeof text, "loss %.4f  test accuracy %.2f %%  %.0f samples/s", result.loss.back(), result.accuracy.back(),
-                  static_cast<double>(data.train_y.numel()) / spent);
+    std::snprintf(text, sizeof text, "loss %.4f  test accuracy %.2f %%  %.0f samples/s", result.loss.back(),
+                  result.accuracy.back(), static_cast<double>(data.train_y.numel()) / spent);
     bar.finish(text);
   }
   std::printf("%.0f samples per second in training\n", static_cast<double>(data.train_y.numel()) * s.epochs / seconds);
   return result;
 }
 
-// ---- the report ------------------------------------------------------------------------------------------------------
+// ---- the report
+// ------------------------------------------------------------------------------------------------------
 
 int report(const outcome& result, const digits& data, const settings& s) {
   int confusion[10][10] = {};
@@ -145,19 +154,22 @@ int report(const outcome& result, const digits& data, const settings& s) {
     std::printf("\n%5d", r);
     for (int count : confusion[r]) std::printf("%5d", count);
   }
-  write_plots(s.out + "/learning_curve.svg", {{"training loss", "epoch", {{"", result.loss}}}, {"test accuracy, %", "epoch", {{"", result.accuracy}}}});
+  write_plots(s.out + "/learning_curve.svg", {{"training loss", "epoch", {{"", result.loss}}},
+                                              {"test accuracy, %", "epoch", {{"", result.accuracy}}}});
   const auto n = static_cast<index_t>(wrong.size());
   const index_t side = data.test_x.extent(1) == 64 ? 8 : 28;
   const tensor ink = index_select(data.test_x, 0, from_data<std::int64_t>(wrong, {n}));
   const tensor<std::uint8_t, 2> grey = cast<std::uint8_t>(255.f - 255.f * ink);
   write_image_grid(s.out + "/misclassified.svg", grey.reshape({n, side, side}), captions, "Misread digits");
-  std::printf("\n\ntest accuracy %.2f %%\nwrote %s/learning_curve.svg and misclassified.svg\n", result.accuracy.back(), s.out.c_str());
+  std::printf("\n\ntest accuracy %.2f %%\nwrote %s/learning_curve.svg and misclassified.svg\n", result.accuracy.back(),
+              s.out.c_str());
   if (result.accuracy.back() >= 97) return 0;
   std::fprintf(stderr, "digits: the test accuracy is below 97 %%\n");
   return 1;
 }
 
-// ---- options ---------------------------------------------------------------------------------------------------------
+// ---- options
+// ---------------------------------------------------------------------------------------------------------
 
 [[noreturn]] void wrong_option(const std::string& text) {
   std::fprintf(stderr, "digits: %s\nTry --help.\n", text.c_str());
@@ -168,30 +180,44 @@ settings parse(int argc, char** argv) {
   settings s;
   const std::string program = argv[0], source = __FILE__;
   if (const auto slash = program.rfind('/'); slash != std::string::npos) s.out = program.substr(0, slash);
-  s.data = std::getenv("SINTER_DATA") != nullptr ? std::getenv("SINTER_DATA") : source.substr(0, source.rfind('/') + 1) + "data";
+  s.data = std::getenv("SINTER_DATA") != nullptr ? std::getenv("SINTER_DATA")
+                                                 : source.substr(0, source.rfind('/') + 1) + "data";
   for (int i = 1; i < argc; i += 2) {
     const std::string option = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
     const auto number = [&](double least, double most, bool whole) {
       char* end = nullptr;
       const double x = std::strtod(value.c_str(), &end);
-      if (value.empty() || *end != '\0' || !(x >= least && x <= most) || (whole && x != static_cast<double>(static_cast<long>(x))))
-        wrong_option(option + " needs a" + (whole ? " whole" : "") + " number from " + std::to_string(static_cast<long>(least)) + " to " +
-                     std::to_string(static_cast<long>(most)) + ", not '" + value + "'");
+      if (value.empty() || *end != '\0' || !(x >= least && x <= most) ||
+          (whole && x != static_cast<double>(static_cast<long>(x))))
+        wrong_option(option + " needs a" + (whole ? " whole" : "") + " number from " +
+                     std::to_string(static_cast<long>(least)) + " to " + std::to_string(static_cast<long>(most)) +
+                     ", not '" + value + "'");
       return x;
     };
-    if (option == "--help" || option == "-h") std::exit(std::fputs(help, stdout) < 0);
-    else if (option == "--epochs") s.epochs = static_cast<int>(number(1, 100000, true));
-    else if (option == "--batch") s.batch = static_cast<int>(number(1, 1000000, true));
-    else if (option == "--seed") s.seed = static_cast<std::uint64_t>(number(0, 1e15, true));
-    else if (option == "--threads") s.threads = static_cast<int>(number(1, 1024, true));
-    else if (option == "--lr") s.lr = number(0, 100, false);
-    else if (option == "--data") s.data = value;
-    else if (option == "--device") s.device = value;
-    else if (option == "--out") s.out = value;
-    else wrong_option("unknown option " + option);
+    if (option == "--help" || option == "-h")
+      std::exit(std::fputs(help, stdout) < 0);
+    else if (option == "--epochs")
+      s.epochs = static_cast<int>(number(1, 100000, true));
+    else if (option == "--batch")
+      s.batch = static_cast<int>(number(1, 1000000, true));
+    else if (option == "--seed")
+      s.seed = static_cast<std::uint64_t>(number(0, 1e15, true));
+    else if (option == "--threads")
+      s.threads = static_cast<int>(number(1, 1024, true));
+    else if (option == "--lr")
+      s.lr = number(0, 100, false);
+    else if (option == "--data")
+      s.data = value;
+    else if (option == "--device")
+      s.device = value;
+    else if (option == "--out")
+      s.out = value;
+    else
+      wrong_option("unknown option " + option);
     if (value.empty()) wrong_option(option + " needs a value");
   }
-  if (s.device.starts_with("cuda")) wrong_option("--device " + s.device + ": this program was built without CUDA; use cpu, numa:0 or numa:1");
+  if (s.device.starts_with("cuda"))
+    wrong_option("--device " + s.device + ": this program was built without CUDA; use cpu, numa:0 or numa:1");
   return s;
 }
 
@@ -200,13 +226,15 @@ int main(int argc, char** argv) {
   try {
     const bool mnist = exists(s.data + "/train-images-idx3-ubyte") || exists(s.data + "/train-images-idx3-ubyte.gz");
     if (!mnist && !exists(s.data + "/digits.csv"))
-      throw io_error(s.data + ": holds neither digits.csv nor train-images-idx3-ubyte(.gz); name the folder with --data");
+      throw io_error(s.data +
+                     ": holds neither digits.csv nor train-images-idx3-ubyte(.gz); name the folder with --data");
     const digits data = mnist ? read_mnist(s.data) : read_digits(s.data + "/digits.csv");
     if (s.epochs == 0) s.epochs = mnist ? 5 : 30;
     if (s.batch == 0) s.batch = mnist ? 128 : 32;
     if (s.lr < 0) s.lr = mnist ? 0.002 : 0.006;
     if (s.threads > 0) set_num_threads(s.threads);
-    return report(with_device<cpu, numa<0>, numa<1>>(s.device, [&](auto d) { return train<decltype(d)>(data, s); }), data, s);
+    return report(with_device<cpu, numa<0>, numa<1>>(s.device, [&](auto d) { return train<decltype(d)>(data, s); }),
+                  data, s);
   } catch (const device_error& e) {
     wrong_option(e.what());
   } catch (const std::exception& e) {

@@ -39,14 +39,15 @@ int main() {
   variable v = w;
   variable loss = mean(square(swish(v, 1.5f) - y));
   loss.backward();
-  std::printf("\nloss %.4f, its gradient has norm %.4f\n", static_cast<double>(loss.item()), static_cast<double>(eval(norm(v.grad())).item()));
+  std::printf("\nloss %.4f, its gradient has norm %.4f\n", static_cast<double>(loss.item()),
+              static_cast<double>(eval(norm(v.grad())).item()));
 
   // Devices are types. Node 0 and node 1 of a machine are two devices, a GPU would be another: cuda<0>.
   const tensor there = x.to<numa<1>>();
   auto f = swish(there, 2);
   static_assert(on_device<decltype(f), numa<1>>);
   static_assert(!addable<decltype(f), decltype(row)>);  // f + row does not compile:
-  tensor z = eval(f).to<cpu>() + row;                                       // one operand is copied to the other's device
+  tensor z = eval(f).to<cpu>() + row;                   // one operand is copied to the other's device
   std::cout << "\ndevice of f: " << device_name<device_of<decltype(f)>>() << ", first row of z = " << z[0] << "\n";
 
   // An expression owns what it refers to: it may leave the scope that built it.

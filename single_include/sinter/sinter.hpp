@@ -3837,7 +3837,8 @@ struct plain {};
 template <element T, int R, device D, class Kind = tracked>
 using parameter = std::conditional_t<std::is_same_v<Kind, plain>, tensor<T, R, D>, variable<T, R, D>>;
 
-/// Whether modules behave as in training (dropout drops) or not. As a member listed in visit(), train() and eval() set it.
+/// Whether modules behave as in training (dropout drops) or not. As a member listed in visit(), train() and eval() set
+/// it.
 struct mode {
   bool training = true;
 };
@@ -3860,7 +3861,7 @@ struct output_device {
   using type = device_of<M>;
 };
 template <class M>
-  requires requires { typename M::output_device; }
+requires requires { typename M::output_device; }
 struct output_device<M> {
   using type = typename M::output_device;
 };
@@ -3871,7 +3872,7 @@ struct kind_changed {
   using type = typename M::template rebind<device_of<M>, Kind>;
 };
 template <class M, class Kind>
-  requires requires { typename M::template as<Kind>; }
+requires requires { typename M::template as<Kind>; }
 struct kind_changed<M, Kind> {
   using type = typename M::template as<Kind>;
 };
@@ -3887,15 +3888,18 @@ void walk(const std::string& prefix, F& f, M&... m) {
   first_of<bare<M>...>::type::visit(
       [&](const auto& name, auto&... member) {
         using X = typename first_of<bare<decltype(member)>...>::type;
-        if constexpr (is_module<X>) walk(prefix + name + ".", f, member...);
-        else f(prefix + name, member...);
+        if constexpr (is_module<X>)
+          walk(prefix + name + ".", f, member...);
+        else
+          f(prefix + name, member...);
       },
       m...);
 }
 
 template <class X, class M>
 constexpr auto find_input_mistake() {
-  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
+  if constexpr (same_device<X, M>)
+    return sinter::detail::fitting<device_of<X>>{};
   else
     return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
                                    copy_the_input_with_dot_to>{};
@@ -3903,19 +3907,24 @@ constexpr auto find_input_mistake() {
 template <class X, class M>
 using input_check = decltype(find_input_mistake<bare<X>, M>());
 
+template <class X, class D>
+concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_device<X, D>;
+
 /// The visitor that only looks at types: members live on D.
 template <device D>
 struct members_on {
   template <class Name, class X>
-  void operator()(const Name&, const X&) const {}
+  requires(!lives_elsewhere<X, D>) void operator()(const Name&, const X&) const {}
   template <class Name, class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
             class Fix = declare_the_parameter_on_the_device_of_the_module>
-    requires(!std::is_same_v<device_of<X>, any_device> && !on_device<X, D>)
+  requires lives_elsewhere<X, D>
   void operator()(const Name&, const X&) const = delete;
 };
 
 template <class M>
-concept on_one_device = device<device_of<M>> && !requires { typename M::output_device; };
+concept on_one_device = device<device_of<M>> && !requires {
+  typename M::output_device;
+};
 
 template <class To, class From>
 void copy_member(To& to, const From& from) {
@@ -3923,11 +3932,15 @@ void copy_member(To& to, const From& from) {
     using D = device_of<To>;
     if (!from.defined()) return;
     const auto value = [&] {
-      if constexpr (is_variable<From>) return from.value();
-      else return from;
+      if constexpr (is_variable<From>)
+        return from.value();
+      else
+        return from;
     }();
-    if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
-    else to = To(value.template to<D>());
+    if constexpr (std::is_same_v<device_of<From>, D>)
+      to = To(value.clone());
+    else
+      to = To(value.template to<D>());
   } else {
     to = from;
   }
@@ -3935,8 +3948,10 @@ void copy_member(To& to, const From& from) {
 
 template <class To, class From>
 void share_member(To& to, const From& from) {
-  if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
-  else to = from;
+  if constexpr (is_variable<From> && is_tensor<To>)
+    to = from.value();
+  else
+    to = from;
 }
 
 }  // namespace detail
@@ -3953,7 +3968,8 @@ struct parameter_info {
 /// Base of every module. Self has
 ///   using device_type                        where its parameters and inputs live (any_device: it has none)
 ///   auto forward(x) const                    the value, usually an expression
-///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for every
+///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
+///   every
 ///                                            parameter, submodule, mode and setting
 ///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
 /// and is default constructible for to() and infer(). docs/guide.md shows a module written by a user.
@@ -3962,8 +3978,7 @@ class module {
  public:
   /// forward(x) for an x on the module's device.
   template <expression X, class S = Self>
-    requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
-  auto operator()(X&& x) const {
+  requires(sinter::detail::is_fitting<detail::input_check<X, S>>) auto operator()(X&& x) const {
     return self().forward(std::forward<X>(x));
   }
   template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
@@ -3972,7 +3987,7 @@ class module {
 
   /// A module of its own on device D, with copies of all values. Gradients are not copied.
   template <device D, class S = Self>
-    requires requires { typename S::template rebind<D, typename S::kind>; }
+  requires requires { typename S::template rebind<D, typename S::kind>; }
   auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
     auto put = [](const std::string&, auto& a, const auto& b) { detail::copy_member(a, b); };
@@ -3994,7 +4009,8 @@ class module {
     std::vector<parameter_info> list;
     for_each_parameter([&list](const std::string& name, const auto& p) {
       using P = detail::bare<decltype(p)>;
-      parameter_info info{name, {p.shape().begin(), p.shape().end()}, element_name<element_of<P>>(), device_name<device_of<P>>()};
+      parameter_info info{
+          name, {p.shape().begin(), p.shape().end()}, element_name<element_of<P>>(), device_name<device_of<P>>()};
       info.numel = p.numel();
       list.push_back(std::move(info));
     });
@@ -4047,7 +4063,7 @@ auto infer(const M& model) {
   return view;
 }
 
-/// Copies the values of all parameters and settings into an equally built module, on any devices. Errors: shape_error
+/// Copies the values of all parameters into those of an equally built module, on any devices. Errors: shape_error
 /// naming the parameter.
 template <is_module From, is_module To>
 void copy_state(const From& from, const To& to) {
@@ -4055,10 +4071,12 @@ void copy_state(const From& from, const To& to) {
     using A = detail::bare<decltype(a)>;
     if constexpr (detail::is_tensor<A> || detail::is_variable<A>) {
       if (!(a.shape() == b.shape()))
-        throw shape_error("copy_state: parameter '" + name + "' has shape " + sinter::detail::shape_text(b.shape()) + " in the source and " +
-                          sinter::detail::shape_text(a.shape()) + " in the destination");
-      if constexpr (detail::is_variable<A>) copy(b.value(), a.value());
-      else copy(b, a);
+        throw shape_error("copy_state: parameter '" + name + "' has shape " + sinter::detail::shape_text(b.shape()) +
+                          " in the source and " + sinter::detail::shape_text(a.shape()) + " in the destination");
+      if constexpr (detail::is_variable<A>)
+        copy(b.value(), a.value());
+      else
+        copy(b, a);
     }
   };
   detail::walk("", put, to, from);
@@ -13767,8 +13785,10 @@ namespace detail {
 /// One value per lane -> V, a vector or (one lane) a plain number.
 template <class V, class T, int N>
 SINTER_WORD V from_lanes(const T (&lane)[N]) {
-  if constexpr (N == 1) return lane[0];
-  else return V::load(lane);
+  if constexpr (N == 1)
+    return lane[0];
+  else
+    return V::load(lane);
 }
 
 /// [0, 1): the top 24 bits of a word over 2^24, 53 bits of two over 2^53; both exact.
@@ -13779,8 +13799,10 @@ struct uniform_numbers {
   T low = 0, width = 1;
 
   SINTER_WORD static T unit(const std::uint32_t* w) {
-    if constexpr (words == 1) return static_cast<T>(static_cast<std::int32_t>(w[0] >> 8)) * T(0x1p-24);
-    else return static_cast<T>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * T(0x1p-53);
+    if constexpr (words == 1)
+      return static_cast<T>(static_cast<std::int32_t>(w[0] >> 8)) * T(0x1p-24);
+    else
+      return static_cast<T>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * T(0x1p-53);
   }
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
@@ -13812,7 +13834,8 @@ struct normal_numbers {
       }
     }
     const V radius = math::sqrt(math::constant<V>(-2) * math::log(from_lanes<V>(u)));
-    return radius * math::cos(from_lanes<V>(v) * math::constant<V>(3.14159265358979323846)) * math::constant<V>(deviation) +
+    return radius * math::cos(from_lanes<V>(v) * math::constant<V>(3.14159265358979323846)) *
+               math::constant<V>(deviation) +
            math::constant<V>(mean);
   }
 };
@@ -13855,7 +13878,8 @@ struct bernoulli_numbers {
 };
 
 inline std::uint64_t bernoulli_limit(const char* op, double p) {
-  if (!(p >= 0 && p <= 1)) throw value_error(std::string(op) + ": the probability must be in [0, 1], not " + std::to_string(p));
+  if (!(p >= 0 && p <= 1))
+    throw value_error(std::string(op) + ": the probability must be in [0, 1], not " + std::to_string(p));
   return static_cast<std::uint64_t>(p * 0x1p32);
 }
 
@@ -13933,20 +13957,23 @@ namespace detail {
 
 inline void check_finite(const char* op, double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b))
-    throw value_error(std::string(op) + ": the parameters must be finite, not " + std::to_string(a) + " and " + std::to_string(b));
+    throw value_error(std::string(op) + ": the parameters must be finite, not " + std::to_string(a) + " and " +
+                      std::to_string(b));
 }
 
 }  // namespace detail
 
 /// Uniform in [low, high) (high may be met by rounding). Shape is a list or extents.
 template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const extents<R>& shape) {
+tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
   if (!(low <= high)) throw value_error("uniform: low is above high");
   return detail::draw<D>(gen, detail::uniform_numbers<T>{low, high - low}, shape);
 }
 template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const index_t (&shape)[R]) {
+tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const index_t (&shape)[R]) {
   return uniform<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
@@ -13965,13 +13992,15 @@ tensor<T, R, D> rand(generator& gen, const index_t (&shape)[R]) {
 /// Normal with the given mean and standard deviation. The random bits are the same on every device, the numbers equal
 /// to the rounding of its log and cos.
 template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation, const extents<R>& shape) {
+tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
+                       const extents<R>& shape) {
   detail::check_finite("normal", static_cast<double>(mean), static_cast<double>(deviation));
   if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
   return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
 }
 template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation, const index_t (&shape)[R]) {
+tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
+                       const index_t (&shape)[R]) {
   return normal<T, D>(gen, mean, deviation, detail::to_extents(shape));
 }
 
@@ -13987,14 +14016,16 @@ tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
 
 /// Integers in [low, high).
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const extents<R>& shape) {
+tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const extents<R>& shape) {
   if (low >= high)
     throw value_error("randint: no integer is in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
   const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   return detail::draw<D>(gen, detail::integer_numbers<T>{low, width}, shape);
 }
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const index_t (&shape)[R]) {
+tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const index_t (&shape)[R]) {
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
@@ -14148,19 +14179,19 @@ struct dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank
 
 /// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
 /// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
-/// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15 (2014).
-/// Errors: value_error unless p is in [0, 1].
+/// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15
+/// (2014). Errors: value_error unless p is in [0, 1].
 ///
 ///     tensor y = dropout(relu(x), 0.5, gen);
 template <expression X>
-  requires floating_element<element_of<X>>
+requires floating_element<element_of<X>>
 auto dropout(X&& x, double p, generator& gen) {
   using T = element_of<X>;
   detail::check_defined("dropout", x);
   const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
   const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
   const detail::bernoulli_numbers<T> keep{limit, scale, T(0)};
-  if constexpr (detail::points_in<detail::bare<X>> > 0) {
+  if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
     return dropout_node<decltype(value)>(keep, gen.next(), std::move(value));
   } else {
@@ -14175,7 +14206,8 @@ auto dropout(X&& x, double p, generator& gen) {
 
 #include <charconv>
 
-// sinter/io/file.hpp: bytes in and out of files: whole or piece by piece, gzip by suffix, and writes that are complete or absent.
+// sinter/io/file.hpp: bytes in and out of files: whole or piece by piece, gzip by suffix, and writes that are complete
+// or absent.
 
 #include <cerrno>
 
@@ -14240,7 +14272,8 @@ class byte_source {
       if (std::ferror(file_)) throw io_error(path_ + ": reading failed: " + system_text(errno));
       const int code = close_file();
       file_ = nullptr;
-      if (piped_ && code == 127 * 256) throw io_error(path_ + ": needs the program gzip, which was not found; install it or unpack the file");
+      if (piped_ && code == 127 * 256)
+        throw io_error(path_ + ": needs the program gzip, which was not found; install it or unpack the file");
       if (piped_ && code != 0) throw io_error(path_ + ": gzip -dc failed; the file is cut short or not in gzip format");
     }
     return got;
@@ -14306,8 +14339,10 @@ struct csv_options {
 
 namespace detail {
 
-[[noreturn]] SINTER_COLD inline void throw_csv(const std::string& path, index_t line, index_t column, const std::string& what) {
-  throw io_error(path + ":" + std::to_string(line) + (column > 0 ? ": column " + std::to_string(column) : "") + ": " + what);
+[[noreturn]] SINTER_COLD inline void throw_csv(const std::string& path, index_t line, index_t column,
+                                               const std::string& what) {
+  throw io_error(path + ":" + std::to_string(line) + (column > 0 ? ": column " + std::to_string(column) : "") + ": " +
+                 what);
 }
 
 /// The text of a field as it may stand in a message.
@@ -14331,8 +14366,8 @@ inline std::string_view trimmed(std::string_view s) {
 ///
 ///     tensor table = read_csv<float>("digits.csv");   // (1797, 65)
 template <element T = float>
-  requires(!std::is_same_v<T, bool>)
-SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& options = {}) {
+requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::string& path,
+                                                                     const csv_options& options = {}) {
   const std::string text = detail::read_file(path);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
@@ -14362,7 +14397,8 @@ SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& op
     if (rows == 0) columns = column;
     if (column != columns)
       detail::throw_csv(path, line, 0,
-                        std::to_string(column) + (column == 1 ? " field" : " fields") + " where the first row has " + std::to_string(columns) +
+                        std::to_string(column) + (column == 1 ? " field" : " fields") + " where the first row has " +
+                            std::to_string(columns) +
                             (column < columns && at >= text.size() ? "; the file seems to be cut short" : ""));
     ++rows;
   }
@@ -14401,8 +14437,7 @@ inline const char* idx_type(int code) {
 ///
 ///     tensor images = read_idx<std::uint8_t, 3>("train-images-idx3-ubyte.gz");   // (60000, 28, 28)
 template <element T, int R>
-  requires(detail::idx_code<T>() != 0 && R >= 1)
-SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
+requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   detail::byte_source source(path);
   unsigned char head[4 + 4 * R];
   if (source.read(head, 4) < 4) throw io_error(path + ": cut short: no idx header");
@@ -14410,7 +14445,8 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) throw io_error(path + ": not an idx file");
   if (head[2] != detail::idx_code<T>())
     throw io_error(path + ": holds elements of type " + type + ", not " + element_name<T>());
-  if (head[3] != R) throw io_error(path + ": holds a tensor of rank " + std::to_string(int{head[3]}) + ", not " + std::to_string(R));
+  if (head[3] != R)
+    throw io_error(path + ": holds a tensor of rank " + std::to_string(int{head[3]}) + ", not " + std::to_string(R));
   if (source.read(head + 4, 4 * R) < 4 * R) throw io_error(path + ": cut short: incomplete idx header");
   extents<R> shape;
   for (int d = 0; d < R; ++d) {
@@ -14427,8 +14463,8 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   const std::size_t got = source.at_end() ? 0 : detail::read_more(source, data, bytes);
   char extra;
   if (got < bytes)
-    throw io_error(path + ": cut short: " + std::to_string(got) + " bytes of data where its shape " + detail::shape_text(shape) +
-                   " needs " + std::to_string(bytes));
+    throw io_error(path + ": cut short: " + std::to_string(got) + " bytes of data where its shape " +
+                   detail::shape_text(shape) + " needs " + std::to_string(bytes));
   if (!source.at_end() && source.read(&extra, 1) == 1)
     throw io_error(path + ": longer than its shape " + detail::shape_text(shape) + " needs");
   if constexpr (sizeof(T) > 1 && std::endian::native == std::endian::little)
@@ -14480,10 +14516,14 @@ SINTER_COLD inline std::string zlib_runs(std::string_view in) {
     for (int i = count - 1; i >= 0; --i) put(code >> i & 1u, 1);
   };
   const auto symbol = [&](std::uint32_t s) {
-    if (s < 144) put_code(0x30 + s, 8);
-    else if (s < 256) put_code(0x190 + s - 144, 9);
-    else if (s < 280) put_code(s - 256, 7);
-    else put_code(0xC0 + s - 280, 8);
+    if (s < 144)
+      put_code(0x30 + s, 8);
+    else if (s < 256)
+      put_code(0x190 + s - 144, 9);
+    else if (s < 280)
+      put_code(s - 256, 7);
+    else
+      put_code(0xC0 + s - 280, 8);
   };
   put(3, 3);  // the last block, fixed code
   for (std::size_t i = 0; i < in.size();) {
@@ -14492,7 +14532,8 @@ SINTER_COLD inline std::string zlib_runs(std::string_view in) {
     if (run == 258) {
       symbol(285);
     } else if (run >= 3) {
-      std::uint32_t length = static_cast<std::uint32_t>(run) - 3;  // lengths 3-10 cost no extra bits, then 1 for every factor of two
+      std::uint32_t length =
+          static_cast<std::uint32_t>(run) - 3;  // lengths 3-10 cost no extra bits, then 1 for every factor of two
       int extra = 0;
       while (length >> extra >= 8) ++extra;
       symbol(257 + static_cast<std::uint32_t>(extra) * 4 + (length >> extra));
@@ -14520,7 +14561,8 @@ SINTER_COLD inline void put_chunk(std::string& to, const char* type, std::string
 /// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
 SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
   if (height < 1 || width < 1 || height > 1 << 24 || width > 1 << 24)
-    throw shape_error("png: an image of " + std::to_string(height) + " x " + std::to_string(width) + " pixels cannot be written");
+    throw shape_error("png: an image of " + std::to_string(height) + " x " + std::to_string(width) +
+                      " pixels cannot be written");
   std::string head;
   put_big_endian(head, static_cast<std::uint32_t>(width));
   put_big_endian(head, static_cast<std::uint32_t>(height));
@@ -14545,8 +14587,7 @@ SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t hei
 ///
 ///     write_png("digit.png", image);
 template <int R>
-  requires(R == 2 || R == 3)
-void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
+requires(R == 2 || R == 3) void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
   if constexpr (R == 3)
     if (image.shape()[2] != 3)
       throw shape_error("write_png: shape " + detail::shape_text(image.shape()) + " is not (height, width, 3)");
@@ -14614,9 +14655,11 @@ class progress_bar {
     const double elapsed = std::chrono::duration<double>(clock::now() - start_).count();
     char rest[32] = "";
     if (done_ > 0 && elapsed > 0.5)
-      std::snprintf(rest, sizeof rest, "  %.0f s left", elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_));
-    std::fprintf(to_, "\r%s [%s%s] %3d%%%s\x1b[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
-                 std::string(static_cast<std::size_t>(width - full), '.').c_str(), static_cast<int>(done_ * 100 / total_), rest);
+      std::snprintf(rest, sizeof rest, "  %.0f s left",
+                    elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_));
+    std::fprintf(
+        to_, "\r%s [%s%s] %3d%%%s\x1b[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
+        std::string(static_cast<std::size_t>(width - full), '.').c_str(), static_cast<int>(done_ * 100 / total_), rest);
     std::fflush(to_);
     drawn_ = clock::now();
   }
@@ -14656,11 +14699,20 @@ SINTER_COLD inline std::string xml_escaped(std::string_view text) {
   std::string safe;
   for (char c : text) {
     switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += static_cast<unsigned char>(c) < 32 ? ' ' : c;
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += static_cast<unsigned char>(c) < 32 ? ' ' : c;
     }
   }
   return safe;
@@ -14674,15 +14726,19 @@ SINTER_COLD inline std::string number_text(double x) {
   return text;
 }
 
-SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle", const char* style = "") {
-  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style + ">" + xml_escaped(text) +
-         "</text>\n";
+SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
+                                        const char* style = "") {
+  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style +
+         ">" + xml_escaped(text) + "</text>\n";
 }
 
 SINTER_COLD inline std::string svg_document(double width, double height, const std::string& body) {
   const std::string w = number_text(width), h = number_text(height);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " + h +
-         "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" + body + "</svg>\n";
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " +
+         h +
+         "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
+         "fill=\"#fff\"/>\n" +
+         body + "</svg>\n";
 }
 
 SINTER_COLD inline std::string base64(std::string_view bytes) {
@@ -14690,7 +14746,8 @@ SINTER_COLD inline std::string base64(std::string_view bytes) {
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
     for (std::size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
   }
   return text;
@@ -14728,7 +14785,8 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
   const auto x_at = [](const plot_line& l, std::size_t i) { return l.x.empty() ? static_cast<double>(i + 1) : l.x[i]; };
   for (const plot_line& l : plot.lines) {
     if (!l.x.empty() && l.x.size() != l.y.size())
-      throw value_error("write_plots: line '" + l.name + "' has " + std::to_string(l.x.size()) + " x and " + std::to_string(l.y.size()) + " y values");
+      throw value_error("write_plots: line '" + l.name + "' has " + std::to_string(l.x.size()) + " x and " +
+                        std::to_string(l.y.size()) + " y values");
     for (std::size_t i = 0; i < l.y.size(); ++i) x.include(x_at(l, i)), y.include(l.y[i]);
   }
   x.finish(false);
@@ -14750,7 +14808,8 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
     if (v > x.high + 1e-9 * x.step) break;
     s += svg_text(px(v), y0 + 18, number_text(std::fabs(v) < x.step / 2 ? 0 : v));
   }
-  s += "<path d=\"M" + number_text(x0) + " " + number_text(y1) + "V" + number_text(y0) + "H" + number_text(x1) + "\" stroke=\"#444\" fill=\"none\"/>\n";
+  s += "<path d=\"M" + number_text(x0) + " " + number_text(y1) + "V" + number_text(y0) + "H" + number_text(x1) +
+       "\" stroke=\"#444\" fill=\"none\"/>\n";
   std::size_t n = 0;
   for (const plot_line& l : plot.lines) {
     const char* const colour = colours[n % 6];
@@ -14758,13 +14817,16 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
     bool pen_down = false;
     for (std::size_t i = 0; i < l.y.size(); ++i) {
       const double vx = x_at(l, i), vy = l.y[i];
-      if (std::isfinite(vx) && std::isfinite(vy)) path += (pen_down ? "L" : "M") + number_text(px(vx)) + " " + number_text(py(vy));
+      if (std::isfinite(vx) && std::isfinite(vy))
+        path += (pen_down ? "L" : "M") + number_text(px(vx)) + " " + number_text(py(vy));
       pen_down = std::isfinite(vx) && std::isfinite(vy);
     }
     if (!path.empty())
-      s += "<path d=\"" + path + "\" stroke=\"" + colour + "\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\" fill=\"none\"/>\n";
+      s += "<path d=\"" + path + "\" stroke=\"" + colour +
+           "\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\" fill=\"none\"/>\n";
     const double ly = y1 + 10 + 18 * static_cast<double>(n++);
-    s += "<path d=\"M" + number_text(x1 - 22) + " " + number_text(ly - 4) + "h20\" stroke=\"" + colour + "\" stroke-width=\"2\"/>\n";
+    s += "<path d=\"M" + number_text(x1 - 22) + " " + number_text(ly - 4) + "h20\" stroke=\"" + colour +
+         "\" stroke-width=\"2\"/>\n";
     s += svg_text(x1 - 28, ly, l.name, "end");
   }
   return s;
@@ -14790,25 +14852,29 @@ SINTER_COLD inline void write_plots(const std::string& path, const std::vector<l
 /// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
 /// when there are not as many captions as images, io_error when the file cannot be written.
 template <int R>
-  requires(R == 3)
-SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images, const std::vector<std::string>& captions,
-                             const std::string& title = "") {
+requires(R == 3) SINTER_COLD
+    void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images,
+                          const std::vector<std::string>& captions, const std::string& title = "") {
   const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
   if (n != static_cast<index_t>(captions.size()))
-    throw shape_error("write_image_grid: " + std::to_string(n) + " images and " + std::to_string(captions.size()) + " captions");
+    throw shape_error("write_image_grid: " + std::to_string(n) + " images and " + std::to_string(captions.size()) +
+                      " captions");
   constexpr index_t columns = 8;
   constexpr double tile = 80, pitch_x = 96, pitch_y = 110;
   const auto dense = images.contiguous();
   std::string body = detail::svg_text(12, 22, title, "start", " font-size=\"14\" font-weight=\"bold\"");
   for (index_t i = 0; i < n; ++i) {
-    const double x = 8 + pitch_x * static_cast<double>(i % columns) + 8, y = 40 + pitch_y * static_cast<double>(i / columns);
-    body += "<image x=\"" + detail::number_text(x) + "\" y=\"" + detail::number_text(y) + "\" width=\"" + detail::number_text(tile) +
-            "\" height=\"" + detail::number_text(tile) + "\" style=\"image-rendering:pixelated\" href=\"data:image/png;base64," +
+    const double x = 8 + pitch_x * static_cast<double>(i % columns) + 8,
+                 y = 40 + pitch_y * static_cast<double>(i / columns);
+    body += "<image x=\"" + detail::number_text(x) + "\" y=\"" + detail::number_text(y) + "\" width=\"" +
+            detail::number_text(tile) + "\" height=\"" + detail::number_text(tile) +
+            "\" style=\"image-rendering:pixelated\" href=\"data:image/png;base64," +
             detail::base64(detail::png_bytes(dense.data() + i * h * w, h, w, 1)) + "\"/>\n";
     body += detail::svg_text(x + tile / 2, y + tile + 15, captions[static_cast<std::size_t>(i)]);
   }
   const index_t used = n < columns ? (n < 3 ? 3 : n) : columns, rows = (n + columns - 1) / columns;
-  detail::write_file(path, detail::svg_document(16 + pitch_x * static_cast<double>(used), 44 + pitch_y * static_cast<double>(rows), body));
+  detail::write_file(path, detail::svg_document(16 + pitch_x * static_cast<double>(used),
+                                                44 + pitch_y * static_cast<double>(rows), body));
 }
 
 }  // namespace sinter
@@ -14942,9 +15008,9 @@ namespace sinter {
 struct loader_options {
   index_t batch_size = 32;
   bool shuffle = false;
-  bool drop_last = false;    ///< leave out a last batch that is not full
-  std::uint64_t seed = 0;    ///< of the shuffling; epoch e has the same order in every run
-  int prefetch = 2;          ///< batches made ahead by a thread; 0: made when asked for, without a thread
+  bool drop_last = false;  ///< leave out a last batch that is not full
+  std::uint64_t seed = 0;  ///< of the shuffling; epoch e has the same order in every run
+  int prefetch = 2;        ///< batches made ahead by a thread; 0: made when asked for, without a thread
 };
 
 namespace detail {
@@ -15033,7 +15099,8 @@ class loader_pass {
 }  // namespace detail
 
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
-/// loader must outlive the loop. Errors: value_error for a batch size below 1; what the dataset throws reaches the loop.
+/// loader must outlive the loop. Errors: value_error for a batch size below 1; what the dataset throws reaches the
+/// loop.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);
@@ -15115,15 +15182,16 @@ namespace sinter {
 ///
 ///     tensor_dataset train(images, labels);   // (N, 784) and (N,)
 template <class X, class Y>
-  requires(detail::is_tensor<X> && detail::is_tensor<Y> && X::rank >= 1 && Y::rank >= 1 && same_device<X, Y> &&
-           is_cpu_v<device_of<X>>)
-class tensor_dataset {
+requires(detail::is_tensor<X>&& detail::is_tensor<Y>&& X::rank >= 1 && Y::rank >= 1 && same_device<X, Y> &&
+         is_cpu_v<device_of<X>>) class tensor_dataset {
  public:
   tensor_dataset(X inputs, Y targets) : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
-    if (!inputs.defined() || !targets.defined()) throw shape_error("tensor_dataset: an empty (default constructed) tensor");
+    if (!inputs.defined() || !targets.defined())
+      throw shape_error("tensor_dataset: an empty (default constructed) tensor");
     if (inputs.shape()[0] != targets.shape()[0])
-      throw shape_error("tensor_dataset: inputs of shape " + detail::shape_text(inputs.shape()) + " and targets of shape " +
-                        detail::shape_text(targets.shape()) + "; their first extents must be equal");
+      throw shape_error("tensor_dataset: inputs of shape " + detail::shape_text(inputs.shape()) +
+                        " and targets of shape " + detail::shape_text(targets.shape()) +
+                        "; their first extents must be equal");
   }
 
   index_t size() const { return inputs_.shape()[0]; }
@@ -15162,12 +15230,12 @@ struct stateless : module<Self> {
   static void visit(F&&, M&...) {}
 };
 
-#define SINTER_ACTIVATION(name)                 \
-  struct name : stateless<name> {               \
-    template <class X>                          \
-    auto forward(X&& x) const {                 \
-      return sinter::name(std::forward<X>(x));  \
-    }                                           \
+#define SINTER_ACTIVATION(name)                \
+  struct name : stateless<name> {              \
+    template <class X>                         \
+    auto forward(X&& x) const {                \
+      return sinter::name(std::forward<X>(x)); \
+    }                                          \
   };
 SINTER_ACTIVATION(relu)
 SINTER_ACTIVATION(sigmoid)
@@ -15178,19 +15246,19 @@ SINTER_ACTIVATION(softplus)
 #undef SINTER_ACTIVATION
 
 /// The functions of the same names with a setting: the slope below zero, or the axis.
-#define SINTER_ACTIVATION_WITH(name, type, setting, initially)       \
-  struct name : stateless<name> {                                    \
-    name() = default;                                                \
-    explicit name(type x) : setting(x) {}                            \
-    template <class X>                                               \
-    auto forward(X&& x) const {                                      \
-      return sinter::name(std::forward<X>(x), setting);              \
-    }                                                                \
-    template <class F, class... M>                                   \
-    static void visit(F&& f, M&... m) {                              \
-      f(#setting, m.setting...);                                     \
-    }                                                                \
-    type setting = initially;                                        \
+#define SINTER_ACTIVATION_WITH(name, type, setting, initially) \
+  struct name : stateless<name> {                              \
+    name() = default;                                          \
+    explicit name(type x) : setting(x) {}                      \
+    template <class X>                                         \
+    auto forward(X&& x) const {                                \
+      return sinter::name(std::forward<X>(x), setting);        \
+    }                                                          \
+    template <class F, class... M>                             \
+    static void visit(F&& f, M&... m) {                        \
+      f(#setting, m.setting...);                               \
+    }                                                          \
+    type setting = initially;                                  \
   };
 SINTER_ACTIVATION_WITH(leaky_relu, double, slope, 0.01)
 SINTER_ACTIVATION_WITH(elu, double, alpha, 1.0)
@@ -15201,8 +15269,7 @@ SINTER_ACTIVATION_WITH(log_softmax, index_t, axis, -1)
 /// (N, ...) => (N, product of the rest).
 struct flatten : stateless<flatten> {
   template <expression X>
-    requires(rank_of<X> >= 2)
-  auto forward(X&& x) const {
+  requires(rank_of<X> >= 2) auto forward(X&& x) const {
     const auto value = sinter::eval(std::forward<X>(x));
     index_t rest = 1;
     for (int d = 1; d < value.rank; ++d) rest *= value.shape()[d];
@@ -15275,10 +15342,10 @@ tensor<T, R, D> kaiming_uniform(generator& gen, const extents<R>& shape, double 
   return uniform<T, D>(gen, -bound, bound, shape);
 }
 
-/// U(-b, b) with b = gain sqrt(6 / (inputs + outputs)), for weights (out, in, ...). X. Glorot and Y. Bengio, AISTATS 2010.
+/// U(-b, b) with b = gain sqrt(6 / (inputs + outputs)), for weights (out, in, ...). X. Glorot and Y. Bengio, AISTATS
+/// 2010.
 template <element T, device D, int R>
-  requires(R >= 2)
-tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double gain = 1) {
+requires(R >= 2) tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double gain = 1) {
   const index_t inputs = fan_in(shape);
   const index_t each = shape[1] > 0 ? inputs / shape[1] : 0;
   const double fans = static_cast<double>(inputs + shape[0] * each);
@@ -15312,8 +15379,10 @@ struct linear : module<linear<T, D, Kind, Bias>> {
 
   template <class X>
   auto forward(X&& x) const {
-    if constexpr (Bias) return sinter::linear(std::forward<X>(x), weight, bias);
-    else return sinter::linear(std::forward<X>(x), weight);
+    if constexpr (Bias)
+      return sinter::linear(std::forward<X>(x), weight, bias);
+    else
+      return sinter::linear(std::forward<X>(x), weight);
   }
 
   template <class F, class... M>
@@ -15338,9 +15407,12 @@ concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduc
 
 template <class R, class E>
 auto reduced(E&& losses) {
-  if constexpr (std::is_same_v<R, reduction::mean_t>) return mean(std::forward<E>(losses));
-  else if constexpr (std::is_same_v<R, reduction::sum_t>) return sum(std::forward<E>(losses));
-  else return bare<E>(std::forward<E>(losses));
+  if constexpr (std::is_same_v<R, reduction::mean_t>)
+    return mean(std::forward<E>(losses));
+  else if constexpr (std::is_same_v<R, reduction::sum_t>)
+    return sum(std::forward<E>(losses));
+  else
+    return bare<E>(std::forward<E>(losses));
 }
 
 /// Losses do not broadcast: a (N,1) prediction against (N) targets would silently compare all pairs.
@@ -15349,8 +15421,8 @@ void check_loss_shapes(const char* op, const A& prediction, const B& target) {
   check_defined(op, prediction);
   check_defined(op, target);
   if (!(prediction.shape() == target.shape()))
-    throw shape_error(std::string(op) + ": prediction of shape " + shape_text(prediction.shape()) + " and target of shape " +
-                      shape_text(target.shape()) + " differ; reshape one");
+    throw shape_error(std::string(op) + ": prediction of shape " + shape_text(prediction.shape()) +
+                      " and target of shape " + shape_text(target.shape()) + " differ; reshape one");
 }
 
 }  // namespace detail
@@ -15362,13 +15434,16 @@ namespace detail {
 
 template <class A, class B>
 constexpr auto find_loss_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
-  else if constexpr (!fits<ops::subtract_op, A, B>) return mistake_of<ops::subtract_op, A, B>{};
+  if constexpr (!expression<A> || !expression<B>)
+    return not_operands{};
+  else if constexpr (!fits<ops::subtract_op, A, B>)
+    return mistake_of<ops::subtract_op, A, B>{};
   else if constexpr (!floating_element<element_of<A>>)
     return mistake<element_type_without_this_op<element_of<A>>, use_another_element_type_or_cast>{};
   else if constexpr (rank_of<A> != rank_of<B>)
     return mistake<prediction_and_target_of_ranks<rank_of<A>, rank_of<B>>, use_reshape_squeeze_or_unsqueeze>{};
-  else return fitting<element_of<A>>{};
+  else
+    return fitting<element_of<A>>{};
 }
 template <class A, class B>
 using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
@@ -15377,8 +15452,10 @@ using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
 template <class L>
 auto checked_labels(const char* op, const L& labels, index_t classes) {
   const auto y = [&] {
-    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-    else return eval(cast<std::int64_t>(labels));
+    if constexpr (std::is_same_v<element_of<L>, std::int64_t>)
+      return eval(labels).contiguous();
+    else
+      return eval(cast<std::int64_t>(labels));
   }();
   backend<device_of<L>>::check_range(op, "label", access::data(y), y.numel(), classes);
   return y;
@@ -15389,8 +15466,7 @@ auto checked_labels(const char* op, const L& labels, index_t classes) {
 /// (prediction - target)^2 of equal shapes, its mean, or with reduction::sum or reduction::none their sum or all of
 /// them. Errors: shape_error when the shapes differ.
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto mse_loss(A&& prediction, B&& target, R = {}) {
+requires(detail::is_fitting<detail::loss_mistake<A, B>>) auto mse_loss(A&& prediction, B&& target, R = {}) {
   detail::check_loss_shapes("mse_loss", prediction, target);
   return detail::reduced<R>(square(std::forward<A>(prediction) - std::forward<B>(target)));
 }
@@ -15401,8 +15477,7 @@ void mse_loss(A&&, B&&, R = {}) = delete;
 /// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits), from the logits: (1 - t) x - log_sigmoid(x), without
 /// overflow. Reductions and errors as mse_loss.
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
-auto bce_with_logits(A&& logits, B&& target, R = {}) {
+requires(detail::is_fitting<detail::loss_mistake<A, B>>) auto bce_with_logits(A&& logits, B&& target, R = {}) {
   detail::check_loss_shapes("bce_with_logits", logits, target);
   return detail::reduced<R>((1 - std::forward<B>(target)) * logits - log_sigmoid(logits));
 }
@@ -15414,17 +15489,18 @@ void bce_with_logits(A&&, B&&, R = {}) = delete;
 /// the N losses. cross_entropy is this of log_softmax, in one pass. Errors: shape_error when the batches differ,
 /// index_error for a label outside [0, C).
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::classification_mistake<A, B>>)
-auto nll_loss(A&& scores, const B& labels, R = {}) {
+requires(detail::is_fitting<detail::classification_mistake<A, B>>) auto nll_loss(A&& scores, const B& labels, R = {}) {
   detail::check_defined("nll_loss", scores);
   detail::check_defined("nll_loss", labels);
   if (labels.shape()[0] != scores.shape()[0])
-    throw shape_error("nll_loss: " + std::to_string(labels.shape()[0]) + " labels for scores of shape " + detail::shape_text(scores.shape()));
+    throw shape_error("nll_loss: " + std::to_string(labels.shape()[0]) + " labels for scores of shape " +
+                      detail::shape_text(scores.shape()));
   const auto y = detail::checked_labels("nll_loss", labels, scores.shape()[1]);
   const auto picked = detail::gather_evaluated("nll_loss", eval(std::forward<A>(scores)), 1, y.unsqueeze(1));
   return detail::reduced<R>(-picked.squeeze(1));
 }
-template <class A, class B, class R = reduction::mean_t, class Problem = typename detail::classification_mistake<A, B>::problem,
+template <class A, class B, class R = reduction::mean_t,
+          class Problem = typename detail::classification_mistake<A, B>::problem,
           class Fix = typename detail::classification_mistake<A, B>::fix>
 void nll_loss(A&&, B&&, R = {}) = delete;
 
@@ -15450,14 +15526,16 @@ struct slot {
 /// A number for each device, so that a chain is checked by a loop rather than by recursion over types.
 template <class D>
 constexpr int device_code() {
-  if constexpr (std::is_same_v<D, any_device>) return -1;
-  else return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
+  if constexpr (std::is_same_v<D, any_device>)
+    return -1;
+  else
+    return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
 }
 
 struct chain_report {
-  int input = -1;      ///< index of the module whose device the input must be on
-  int output = -1;     ///< and of the one that decides where the output is
-  int before = -1;     ///< the first pair that does not fit: what `before` gives, `after` does not take
+  int input = -1;   ///< index of the module whose device the input must be on
+  int output = -1;  ///< and of the one that decides where the output is
+  int before = -1;  ///< the first pair that does not fit: what `before` gives, `after` does not take
   int after = -1;
 };
 
@@ -15489,29 +15567,34 @@ struct nth<0, First, Rest...> {
 };
 
 template <class... M>
-concept fitting_chain = check_chain<M...>().before < 0;
+concept fitting_chain = check_chain<M...>()
+.before < 0;
 
 template <class... M>
 struct chain_devices {
   static constexpr chain_report report = check_chain<M...>();
   template <int I, bool Output>
   static constexpr auto device_at() {
-    if constexpr (I < 0) return any_device{};
-    else if constexpr (Output) return typename output_device<typename nth<I, M...>::type>::type{};
-    else return device_of<typename nth<I, M...>::type>{};
+    if constexpr (I < 0)
+      return any_device{};
+    else if constexpr (Output)
+      return typename output_device<typename nth<I, M...>::type>::type{};
+    else
+      return device_of<typename nth<I, M...>::type>{};
   }
   using input = decltype(device_at<report.input, false>());
   using output = decltype(device_at<report.output, true>());
   using gives = decltype(device_at<report.before, true>());
   using takes = decltype(device_at<report.after, false>());
-  static constexpr bool one_device = std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>) && ...);
+  static constexpr bool one_device =
+      std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>)&&...);
 };
 
 /// M on device D; nothing for a transfer, which is tied to its devices.
 template <class M, class D, class K>
 struct rebound {};
 template <class M, class D, class K>
-  requires requires { typename M::template rebind<D, K>; }
+requires requires { typename M::template rebind<D, K>; }
 struct rebound<M, D, K> {
   using type = typename M::template rebind<D, K>;
 };
@@ -15527,11 +15610,11 @@ auto operator|(carried<V>&& c, const slot<I, M>& s) {
 }
 
 template <class Index, class... M>
-struct slots;
+struct slot_pack;
 template <std::size_t... I, class... M>
-struct slots<std::index_sequence<I...>, M...> : slot<I, M>... {
-  slots() = default;
-  explicit slots(M... m) : slot<I, M>{std::move(m)}... {}
+struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
+  slot_pack() = default;
+  explicit slot_pack(M... m) : slot<I, M>{std::move(m)}... {}
 
   template <class X>
   auto run(const X& x) const {
@@ -15572,13 +15655,10 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
   using as = sequential<typename detail::kind_changed<M, K>::type...>;
 
   sequential() = default;
-  explicit sequential(M... m)
-    requires(sizeof...(M) > 0 && detail::fitting_chain<M...>)
-      : slots_(std::move(m)...) {}
+  explicit sequential(M... m) requires(sizeof...(M) > 0 && detail::fitting_chain<M...>) : slots_(std::move(m)...) {}
   template <class Problem = adjacent_modules_on_different_devices<typename devices::gives, typename devices::takes>,
             class Fix = put_a_transfer_between_them_or_move_one_with_dot_to>
-    requires(!detail::fitting_chain<M...>)
-  explicit sequential(M...) = delete;
+  requires(!detail::fitting_chain<M...>) explicit sequential(M...) = delete;
 
   template <class X>
   auto forward(const X& x) const {
@@ -15598,11 +15678,11 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
 
   template <class F, class... S>
   static void visit(F&& f, S&... s) {
-    slots::visit_all(f, s...);
+    slot_pack::visit_all(f, s...);
   }
 
  private:
-  using slots = detail::slots<std::make_index_sequence<sizeof...(M)>, M...>;
+  using slot_pack = detail::slot_pack<std::make_index_sequence<sizeof...(M)>, M...>;
   template <std::size_t N, class X>
   static X& module_in(detail::slot<N, X>& s) {
     return s.module;
@@ -15617,7 +15697,7 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
     return module_in<N>(s);
   }
 
-  slots slots_;
+  slot_pack slots_;
 };
 template <class... M>
 sequential(M...) -> sequential<M...>;
@@ -15659,9 +15739,11 @@ namespace sinter::optim::detail {
 
 using sinter::detail::access;
 
-[[gnu::cold]] inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf, bool is_dense) {
+[[gnu::cold]] inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
+                                          bool is_dense) {
   if (is_leaf && is_dense) return;
-  const std::string label = (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
+  const std::string label =
+      (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
   if (!is_leaf) throw value_error("optimizer: " + label + " is not a parameter but the result of a statement");
   throw value_error("optimizer: " + label + " is a strided view; use a variable of its contiguous()");
 }
@@ -15672,7 +15754,10 @@ class flat_parameter {
  public:
   template <int R>
   flat_parameter(const std::string& name, const variable<T, R, D>& v)
-      : storage_(access::storage_of(access::value_of(v))), state_(access::state_of(v)), data_(access::data(access::value_of(v))), numel_(v.numel()) {
+      : storage_(access::storage_of(access::value_of(v))),
+        state_(access::state_of(v)),
+        data_(access::data(access::value_of(v))),
+        numel_(v.numel()) {
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
   }
 
@@ -15749,9 +15834,10 @@ void for_each_variable(const Source& source, const F& f) {
 
 inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
   if (!std::isfinite(value) || value < 0 || value >= below)
-    throw value_error(std::string(optimizer) + ": " + name + " must be " +
-                      (std::isfinite(below) ? "in [0, " + std::to_string(below).substr(0, 3) + ")" : "finite and not negative") +
-                      ", but is " + std::to_string(value));
+    throw value_error(
+        std::string(optimizer) + ": " + name + " must be " +
+        (std::isfinite(below) ? "in [0, " + std::to_string(below).substr(0, 3) + ")" : "finite and not negative") +
+        ", but is " + std::to_string(value));
 }
 
 }  // namespace detail
@@ -15783,7 +15869,8 @@ class rule_optimizer : public optimizer {
   /// The parameters of a module, a variable, or a range of either; see add for more. Errors: value_error for a setting
   /// that makes no sense and for a source without tracked parameters.
   template <class Source>
-  explicit rule_optimizer(const Source& source, const options_type& options = {}) : optimizer(options.lr), options_(options) {
+  explicit rule_optimizer(const Source& source, const options_type& options = {})
+      : optimizer(options.lr), options_(options) {
     Rule::validate(options);
     add(source);
   }
@@ -15940,7 +16027,8 @@ namespace sinter::optim {
 /// returns the norm before. As torch.nn.utils.clip_grad_norm_, the factor is max_norm / (norm + 1e-6).
 template <class Source>
 double clip_grad_norm(const Source& source, double max_norm) {
-  if (!(max_norm >= 0)) throw value_error("clip_grad_norm: max_norm must not be negative, but is " + std::to_string(max_norm));
+  if (!(max_norm >= 0))
+    throw value_error("clip_grad_norm: max_norm must not be negative, but is " + std::to_string(max_norm));
   double squares = 0;
   detail::for_each_variable(source, [&squares](const std::string&, const auto& v) {
     if (v.has_grad()) squares += static_cast<double>(eval(sum(square(v.grad().flatten()))).item());
@@ -15959,7 +16047,8 @@ double clip_grad_norm(const Source& source, double max_norm) {
 /// Clamps every element of the gradients to [-limit, limit].
 template <class Source>
 void clip_grad_value(const Source& source, double limit) {
-  if (!(limit >= 0)) throw value_error("clip_grad_value: the limit must not be negative, but is " + std::to_string(limit));
+  if (!(limit >= 0))
+    throw value_error("clip_grad_value: the limit must not be negative, but is " + std::to_string(limit));
   detail::for_each_variable(source, [limit](const std::string&, const auto& v) {
     if (!v.has_grad()) return;
     auto g = v.grad().flatten();
@@ -16027,20 +16116,25 @@ struct rmsprop_rule {
     void update(const flat_parameter<T, D>& p, const options& o, double lr) {
       const auto run = [&]<bool Centered, bool Momentum>() {
         using K = kernel<T, Centered, Momentum>;
-        T* const memory[] = {p.data(), squares.of(p.numel()), Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
+        T* const memory[] = {p.data(), squares.of(p.numel()),
+                             Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
                              Centered && Momentum ? momentum.of(p.numel()) : nullptr};
         T* in[K::leaves];
         T* out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
         in[1] = p.grad();
-        run_update<D>(K{static_cast<T>(lr), static_cast<T>(o.weight_decay), static_cast<T>(o.alpha), static_cast<T>(1 - o.alpha),
-                        static_cast<T>(o.eps), static_cast<T>(o.momentum)},
+        run_update<D>(K{static_cast<T>(lr), static_cast<T>(o.weight_decay), static_cast<T>(o.alpha),
+                        static_cast<T>(1 - o.alpha), static_cast<T>(o.eps), static_cast<T>(o.momentum)},
                       p.numel(), in, out);
       };
-      if (o.centered && o.momentum != 0) run.template operator()<true, true>();
-      else if (o.centered) run.template operator()<true, false>();
-      else if (o.momentum != 0) run.template operator()<false, true>();
-      else run.template operator()<false, false>();
+      if (o.centered && o.momentum != 0)
+        run.template operator()<true, true>();
+      else if (o.centered)
+        run.template operator()<true, false>();
+      else if (o.momentum != 0)
+        run.template operator()<false, true>();
+      else
+        run.template operator()<false, false>();
     }
   };
 };
@@ -16092,13 +16186,16 @@ struct exponential_lr {
   double operator()(double base, index_t epoch) const { return base * std::pow(gamma, static_cast<double>(epoch)); }
 };
 
-/// From base to `least` in `period` epochs along half a cosine. I. Loshchilov and F. Hutter, ICLR 2017, without restarts.
+/// From base to `least` in `period` epochs along half a cosine. I. Loshchilov and F. Hutter, ICLR 2017, without
+/// restarts.
 struct cosine_lr {
   index_t period;
   double least = 0;
   double operator()(double base, index_t epoch) const {
     if (period < 1) throw value_error("cosine_lr: `period` must be at least 1");
-    return least + (base - least) * (1 + std::cos(3.14159265358979323846 * static_cast<double>(epoch) / static_cast<double>(period))) / 2;
+    return least +
+           (base - least) *
+               (1 + std::cos(3.14159265358979323846 * static_cast<double>(epoch) / static_cast<double>(period))) / 2;
   }
 };
 
@@ -16144,7 +16241,9 @@ then_lr(index_t, A, B) -> then_lr<A, B>;
 template <schedule S>
 class lr_scheduler {
  public:
-  lr_scheduler(optimizer& target, S rule) : target_(target), rule_(std::move(rule)), base_(target.lr()) { set_epoch(0); }
+  lr_scheduler(optimizer& target, S rule) : target_(target), rule_(std::move(rule)), base_(target.lr()) {
+    set_epoch(0);
+  }
 
   void step() { set_epoch(epoch_ + 1); }
   index_t epoch() const { return epoch_; }
@@ -16217,11 +16316,12 @@ struct sgd_rule {
 
     void update(const flat_parameter<T, D>& p, const options& o, double lr) {
       const T rate = static_cast<T>(lr), decay = static_cast<T>(o.weight_decay), mu = static_cast<T>(o.momentum);
-      if (o.momentum == 0) return run_update<D>(plain_kernel<T>{rate, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
+      if (o.momentum == 0)
+        return run_update<D>(plain_kernel<T>{rate, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
       const T fresh = momentum.defined() ? static_cast<T>(1 - o.dampening) : T(1);
       T* const v = momentum.of(p.numel());
-      run_update<D>(momentum_kernel<T>{rate, decay, mu, fresh, T(o.nesterov ? 1 : 0), o.nesterov ? mu : T(1)}, p.numel(),
-                    {p.data(), p.grad(), v}, {p.data(), v});
+      run_update<D>(momentum_kernel<T>{rate, decay, mu, fresh, T(o.nesterov ? 1 : 0), o.nesterov ? mu : T(1)},
+                    p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }
   };
 };

@@ -15,7 +15,8 @@ TEST_CASE("tensors print as nested brackets with type, shape and device", "[prin
   CHECK(to_string(full<bool, numa<1>>({1}, true)) == "[true] bool (1,) numa:1");
   CHECK(to_string(zeros<float>({0, 3})) == "[] float (0, 3) cpu");
   CHECK(to_string(tensor<float, 1>()) == "(empty tensor) float cpu");
-  CHECK(to_string(arange<int>(8).reshape({2, 2, 2})) == "[[[0, 1],\n  [2, 3]],\n\n [[4, 5],\n  [6, 7]]] int32 (2, 2, 2) cpu");
+  CHECK(to_string(arange<int>(8).reshape({2, 2, 2})) ==
+        "[[[0, 1],\n  [2, 3]],\n\n [[4, 5],\n  [6, 7]]] int32 (2, 2, 2) cpu");
 }
 
 TEST_CASE("columns are aligned and views print what they show", "[print]") {
@@ -35,5 +36,6 @@ TEST_CASE("large tensors are summarised, and streams take them", "[print]") {
   CHECK_THAT(out.str(), Catch::Contains("...") && Catch::Contains("99999") && Catch::Contains("(100000,)"));
   CHECK(out.str().size() < 200);
   CHECK(to_string(zeros<float>({2000, 2000})).size() < 1000);
-  CHECK_THAT(to_string(tensor<double, 1>{3.14159265}, {.precision = 3}), Catch::Contains("3.14]") || Catch::Contains("3.14"));
+  CHECK_THAT(to_string(tensor<double, 1>{3.14159265}, {.precision = 3}),
+             Catch::Contains("3.14]") || Catch::Contains("3.14"));
 }

@@ -53,7 +53,8 @@ TEST_CASE("broadcasting is associative", "[shape]") {
   std::mt19937 gen(2);
   const auto merge = [](const extents<3>& a, const extents<3>& b, const extents<3>& c, bool left, extents<3>& out) {
     try {
-      out = left ? broadcast_shapes("t", broadcast_shapes("t", a, b), c) : broadcast_shapes("t", a, broadcast_shapes("t", b, c));
+      out = left ? broadcast_shapes("t", broadcast_shapes("t", a, b), c)
+                 : broadcast_shapes("t", a, broadcast_shapes("t", b, c));
       return true;
     } catch (const shape_error&) {
       return false;

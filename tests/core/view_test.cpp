@@ -68,7 +68,8 @@ void random_step(random_source& gen, tensor<int, 3>& t, naive& n) {
   const auto ua = static_cast<std::size_t>(a);
   switch (pick(gen, 4)) {
     case 0: {
-      const index_t extent = n.shape[ua], begin = pick(gen, extent + 1), end = begin + pick(gen, extent - begin + 1), step = 1 + pick(gen, 3);
+      const index_t extent = n.shape[ua], begin = pick(gen, extent + 1), end = begin + pick(gen, extent - begin + 1),
+                    step = 1 + pick(gen, 3);
       const bool from_end = gen() % 2 == 0 && end < extent;
       t = tensor<int, 3>(t.slice(a, begin, from_end ? end - extent : end, step));
       auto shape = n.shape;
@@ -137,7 +138,8 @@ TEST_CASE("reshape of any strided view keeps the row-major order of elements", "
     index_t a = 1 + pick(gen, 6), b = 1 + pick(gen, 6);
     if (count == 0 || count % (a * b) != 0) a = b = 1;
     const auto r = count == 0 ? t.reshape({a, 0, b, 3}) : t.reshape({a, -1, 1, b});
-    check_same(r, {count == 0 ? std::vector<index_t>{a, 0, b, 3} : std::vector<index_t>{a, count / (a * b), 1, b}, n.values});
+    check_same(
+        r, {count == 0 ? std::vector<index_t>{a, 0, b, 3} : std::vector<index_t>{a, count / (a * b), 1, b}, n.values});
     (sinter::detail::access::storage_of(r).get() == sinter::detail::access::storage_of(t).get() ? shared : copied)++;
     check_same(t.flatten(), {{count}, n.values});
   }

@@ -103,8 +103,8 @@ TEST_CASE("axes that every operand walks as one are merged, extents of one vanis
 TEST_CASE("long dense rows run in place, short or strided ones are staged", "[loop]") {
   double x = 0;
   setup s;
-  const auto by_rows = [&](std::initializer_list<index_t> shape, std::initializer_list<index_t> a, std::initializer_list<index_t> b,
-                           std::initializer_list<index_t> y) {
+  const auto by_rows = [&](std::initializer_list<index_t> shape, std::initializer_list<index_t> a,
+                           std::initializer_list<index_t> b, std::initializer_list<index_t> y) {
     s.in[0] = of(&x, a);
     s.in[1] = of(&x, b);
     s.out[0] = of(&x, y);
@@ -124,7 +124,8 @@ TEST_CASE("broadcast, reversed and strided operands reach their elements at any 
   std::mt19937 gen(1);
   thread_pool pool(2);
   for (int trial = 0; trial < 60; ++trial) {
-    const index_t a = 1 + static_cast<index_t>(gen() % 40), b = 1 + static_cast<index_t>(gen() % 5), c = 1 + static_cast<index_t>(gen() % 150);
+    const index_t a = 1 + static_cast<index_t>(gen() % 40), b = 1 + static_cast<index_t>(gen() % 5),
+                  c = 1 + static_cast<index_t>(gen() % 150);
     auto x = counting(a * b * c * 2 + 1), y = counting(a * c + 1);
     std::vector<double> z(static_cast<std::size_t>(a * b * c * 2), -1);
     const index_t step = 1 + static_cast<index_t>(gen() % 2), out_step = 1 + static_cast<index_t>(gen() % 2);
@@ -136,7 +137,8 @@ TEST_CASE("broadcast, reversed and strided operands reach their elements at any 
     for (index_t i = 0; i < a; ++i)
       for (index_t j = 0; j < b; ++j)
         for (index_t k = 0; k < c; ++k) {
-          const double expected = x[static_cast<std::size_t>(((a - 1 - i) * b * c + j * c + k) * step)] + y[static_cast<std::size_t>(i * c + (trial % 3 == 0 ? 0 : k))];
+          const double expected = x[static_cast<std::size_t>(((a - 1 - i) * b * c + j * c + k) * step)] +
+                                  y[static_cast<std::size_t>(i * c + (trial % 3 == 0 ? 0 : k))];
           REQUIRE(z[static_cast<std::size_t>((j * a * c + i * c + k) * out_step)] == expected);
         }
   }
@@ -145,7 +147,8 @@ TEST_CASE("broadcast, reversed and strided operands reach their elements at any 
 TEST_CASE("outputs of stride 0 sum over that axis, alone and on top of what is there", "[loop]") {
   for (int threads = 1; threads <= 3; ++threads) {
     thread_pool pool(threads);
-    for (const auto& [rows, columns] : {std::pair<index_t, index_t>{3, 5}, {7, 100}, {1, 1}, {2000, 3}, {3, 70000}, {700, 300}, {300000, 1}})
+    for (const auto& [rows, columns] :
+         {std::pair<index_t, index_t>{3, 5}, {7, 100}, {1, 1}, {2000, 3}, {3, 70000}, {700, 300}, {300000, 1}})
       for (const bool add : {false, true})
         for (int sum_over = 0; sum_over < 3; ++sum_over) {  // rows, columns, both
           auto x = counting(rows * columns);
@@ -155,12 +158,15 @@ TEST_CASE("outputs of stride 0 sum over that axis, alone and on top of what is t
           setup s;
           s.in[0] = of(x.data(), {columns, 1});
           s.in[1] = of(y.data(), {0, 0});
-          s.out[0] = of(z.data(), {sum_over == 1 ? index_t{1} : index_t{0}, sum_over == 0 ? index_t{1} : index_t{0}}, add);
+          s.out[0] =
+              of(z.data(), {sum_over == 1 ? index_t{1} : index_t{0}, sum_over == 0 ? index_t{1} : index_t{0}}, add);
           run_loop(make(s, {rows, columns}, 1), pool);
           std::vector<double> expected(static_cast<std::size_t>(n), add ? 0.5 : 0);
           for (index_t i = 0; i < rows; ++i)
             for (index_t j = 0; j < columns; ++j)
-              expected[static_cast<std::size_t>(sum_over == 0 ? j : sum_over == 1 ? i : 0)] += x[static_cast<std::size_t>(i * columns + j)];
+              expected[static_cast<std::size_t>(sum_over == 0   ? j
+                                                : sum_over == 1 ? i
+                                                                : 0)] += x[static_cast<std::size_t>(i * columns + j)];
           REQUIRE(z == expected);
         }
   }
@@ -181,7 +187,8 @@ TEST_CASE("a dense output and a sum leave in one pass", "[loop]") {
     double sum = 0;
     for (index_t i = 0; i < rows; ++i) {
       sum += x[static_cast<std::size_t>(i * columns + j)];
-      REQUIRE(z[static_cast<std::size_t>(i * columns + j)] == x[static_cast<std::size_t>(i * columns + j)] + y[static_cast<std::size_t>(j)]);
+      REQUIRE(z[static_cast<std::size_t>(i * columns + j)] ==
+              x[static_cast<std::size_t>(i * columns + j)] + y[static_cast<std::size_t>(j)]);
     }
     REQUIRE(sums[static_cast<std::size_t>(j)] == sum);
   }

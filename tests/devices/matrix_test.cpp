@@ -51,22 +51,26 @@ consteval bool right_cube(devices<D...>) {
 template <class Op>
 concept on_one_device_of_three_only = right_cube<Op>(all());
 
-// Asks for `expression` with a and b of the given types, in which D and E are devices.
-#define PAIR(name, when, type_a, type_b, ...)                                                 \
+// The operation of the last argument with a and b of the given types, in which D and E are devices; `at_once` says whether
+// it runs when it is called.
+#define PAIR(name, at_once, type_a, type_b, ...)                                                 \
   struct name {                                                                               \
-    static constexpr bool runs_at_once = when;                                                \
+    static constexpr bool runs_at_once = at_once;                                                \
     template <class D, class E>                                                               \
     static constexpr bool takes = requires(UNPACK type_a a, UNPACK type_b b) { __VA_ARGS__; }; \
   };                                                                                          \
   static_assert(on_one_device_only<name>);
-#define TRIPLE(name, when, type_a, type_b, type_c, ...)                                                               \
+#define TRIPLE(name, at_once, type_a, type_b, type_c, ...)                                                               \
   struct name {                                                                                                       \
-    static constexpr bool runs_at_once = when;                                                                        \
+    static constexpr bool runs_at_once = at_once;                                                                        \
     template <class D, class E, class F>                                                                              \
     static constexpr bool takes = requires(UNPACK type_a a, UNPACK type_b b, UNPACK type_c c) { __VA_ARGS__; };        \
   };                                                                                                                  \
   static_assert(on_one_device_of_three_only<name>);
 #define UNPACK(...) __VA_ARGS__
+
+template <class Parameter>
+using taker = void (*)(Parameter);
 
 // A binary function or operator of elements T: tensors, variables, expressions and rank 0 on either side.
 #define BINARY(name, T, ...)                                                                                          \
@@ -82,8 +86,6 @@ concept on_one_device_of_three_only = right_cube<Op>(all());
   BINARY(name, float, __VA_ARGS__)                                                                                    \
   namespace name##_variables {                                                                                        \
   PAIR(variables, false, (variable<float, 2, D>), (variable<float, 2, E>), __VA_ARGS__)                               \
-  PAIR(mixed, false, (variable<float, 2, D>), (tensor<double, 2, E>), decltype(cast<double>(a)){cast<double>(a)};     \
-       cast<double>(a) + b)                                                                                           \
   PAIR(parameter_with_data, false, (const variable<float, 1, D>&), (tensor<float, 2, E>), __VA_ARGS__)                \
   PAIR(nested, false, (decltype(1 - relu(std::declval<variable<float, 2, D>>()) / 2)),                                \
        (decltype(mean(exp(std::declval<tensor<float, 2, E>>())))), __VA_ARGS__)                                       \
@@ -135,11 +137,11 @@ PAIR(assign_expression_to_view, false, (tensor<float, 2, D>&), (tensor<float, 1,
 PAIR(assign, false, (tensor<float, 2, D>&), (tensor<float, 2, E>), a = b)
 PAIR(assign_expression, false, (tensor<float, 2, D>&), (tensor<float, 2, E>), a = b * 2)
 PAIR(assign_variable, false, (variable<float, 2, D>&), (variable<float, 2, E>), a = b)
-PAIR(construct, false, (std::type_identity<tensor<float, 2, D>>), (tensor<float, 2, E>), typename decltype(a)::type(b))
-PAIR(construct_variable, false, (std::type_identity<variable<float, 2, D>>), (tensor<float, 2, E>), typename decltype(a)::type(b))
-PAIR(pass, false, (void (*)(tensor<float, 2, D>)), (tensor<float, 2, E>), a(b))
-PAIR(pass_by_reference, false, (void (*)(const tensor<float, 2, D>&)), (tensor<float, 2, E>), a(b))
-PAIR(pass_parameter, false, (void (*)(const variable<float, 2, D>&)), (const variable<float, 2, E>), a(b))
+PAIR(construct, false, (D), (tensor<float, 2, E>), tensor<float, 2, D>(b))
+PAIR(construct_variable, false, (D), (tensor<float, 2, E>), variable<float, 2, D>(b))
+PAIR(pass, false, (taker<tensor<float, 2, D>>), (tensor<float, 2, E>), a(b))
+PAIR(pass_by_reference, false, (taker<const tensor<float, 2, D>&>), (tensor<float, 2, E>), a(b))
+PAIR(pass_parameter, false, (taker<const variable<float, 2, D>&>), (const variable<float, 2, E>), a(b))
 PAIR(backward_seed, false, (variable<float, 2, D>), (tensor<float, 2, E>), a.backward(b))
 PAIR(backward_seed_function, true, (variable<float, 2, D>), (tensor<float, 2, E>), backward(a, b))
 

@@ -86,7 +86,8 @@ TEST_CASE("where two assignments meet the same elements the later one stays", "[
 TEST_CASE("assignments of different shapes cannot share a pass and leave everything as it was", "[fuse]") {
   auto a = ones<float>({4});
   auto b = ones<float>({5});
-  CHECK_THROWS_WITH(fuse(a = a * 2, b = b * 2), Catch::Contains("fuse") && Catch::Contains("(4,)") && Catch::Contains("(5,)"));
+  CHECK_THROWS_WITH(fuse(a = a * 2, b = b * 2),
+                    Catch::Contains("fuse") && Catch::Contains("(4,)") && Catch::Contains("(5,)"));
   CHECK_THROWS_AS(fuse(a += 1, b += 1), shape_error);
   CHECK(a(0) == 1);
   CHECK(b(0) == 1);

@@ -34,7 +34,8 @@ tensor<T, 1> counting(index_t n) {
 }  // namespace
 
 TEST_CASE("every tail and every size around the threading thresholds is computed once, and nothing beyond", "[sizes]") {
-  for (const index_t n : {0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 65, 127, 512, 513, 32767, 32768, 32769, 65535, 65536, 65537, 131073, 1000003}) {
+  for (const index_t n : {0,   1,   2,   15,    16,    17,    31,    32,    33,    63,     65,
+                          127, 512, 513, 32767, 32768, 32769, 65535, 65536, 65537, 131073, 1000003}) {
     const auto a = counting<float>(n);
     auto buffer = full<float>({n + 64}, -7.f);
     buffer.slice(0, 32, n + 32) = a * 2 + 1;
@@ -120,8 +121,8 @@ TEST_CASE("strided, reversed, transposed and broadcast operands meet in one stat
   }
 }
 
-TEMPLATE_TEST_CASE("every element type is added, compared, chosen and cast", "[sizes]", float, double, std::int8_t, std::int16_t, std::int32_t,
-                   std::int64_t, std::uint8_t) {
+TEMPLATE_TEST_CASE("every element type is added, compared, chosen and cast", "[sizes]", float, double, std::int8_t,
+                   std::int16_t, std::int32_t, std::int64_t, std::uint8_t) {
   using T = TestType;
   for (const index_t n : {1, 16, 40, 70000}) {
     auto a = empty<T>({n}), b = empty<T>({n});
@@ -133,7 +134,8 @@ TEMPLATE_TEST_CASE("every element type is added, compared, chosen and cast", "[s
     for (index_t i = 0; i < n; ++i) {
       const T p = static_cast<T>(i % 60), q = static_cast<T>(i % 7);
       const T expected = p > q * 2 ? static_cast<T>(p - q) : T(1);
-      good = good && y.data()[i] == expected && less.data()[i] == (p < q) && wide.data()[i] == static_cast<double>(expected) * 0.5 + (p < q ? 1 : 0);
+      good = good && y.data()[i] == expected && less.data()[i] == (p < q) &&
+             wide.data()[i] == static_cast<double>(expected) * 0.5 + (p < q ? 1 : 0);
     }
     CHECK(good);
   }

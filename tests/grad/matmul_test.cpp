@@ -22,7 +22,8 @@ TEST_CASE("batched products have gradients", "[grad]") {
   std::mt19937 gen(2);
   const auto a = random(gen, {2, 3, 4}), b = random(gen, {2, 4, 5});
   check([](const auto& x, const auto& y) { return matmul(x, y); }, 20, a, b);
-  check([](const auto& x, const auto& y) { return relu(matmul(x, y.transpose()) + 0.1); }, 20, a, random(gen, {2, 5, 4}));
+  check([](const auto& x, const auto& y) { return relu(matmul(x, y.transpose()) + 0.1); }, 20, a,
+        random(gen, {2, 5, 4}));
   check([](const auto& x, const auto& y) { return matmul(x.transpose(0, 1), y) * 2; }, 20, random(gen, {3, 2, 4}), b);
   CHECK_THROWS_AS(matmul(a, random(gen, {1, 4, 5})), shape_error);
   CHECK_THROWS_AS(matmul(a, random(gen, {2, 3, 5})), shape_error);
@@ -40,7 +41,8 @@ TEST_CASE("linear has gradients with and without bias and for every activation i
   check([](const auto& vx, const auto& vw, const auto& vb) { return sigmoid(linear(vx, vw) * vb); }, 15, x, w, b);
   check([](const auto& vx, const auto& vw, const auto& vr) { return relu(linear(vx, vw) + vr); }, 15, x, w, r);
   check([](const auto& vx, const auto& vw, const auto& vr) { return linear(vx, vw) * vr + exp(vr); }, 15, x, w, r);
-  check([](const auto& vx, const auto& vw) { return linear(vx, vw) / (vx.slice(1, 0, 5) + 3) - vx.slice(1, 2, 7); }, 15, x, w);
+  check([](const auto& vx, const auto& vw) { return linear(vx, vw) / (vx.slice(1, 0, 5) + 3) - vx.slice(1, 2, 7); }, 15,
+        x, w);
 }
 
 TEST_CASE("an epilogue in the product's kernel gives the bits of a pass of its own, forward and backward", "[grad]") {
@@ -67,8 +69,8 @@ TEST_CASE("an epilogue in the product's kernel gives the bits of a pass of its o
 
 TEST_CASE("large products have gradients", "[grad]") {
   std::mt19937 gen(5);
-  check([](const auto& x, const auto& y, const auto& b) { return relu(matmul(x, y) + b); }, 2, random(gen, {130, 257}), random(gen, {257, 140}),
-        random(gen, {140}));
+  check([](const auto& x, const auto& y, const auto& b) { return relu(matmul(x, y) + b); }, 2, random(gen, {130, 257}),
+        random(gen, {257, 140}), random(gen, {140}));
 }
 
 TEST_CASE("a two-layer network has the gradients of its formula", "[grad]") {

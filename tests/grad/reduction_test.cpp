@@ -17,7 +17,8 @@ TEST_CASE("sums and means along any axes have gradients", "[grad]") {
   check([](const auto& v) { return exp(mean(v, 0) * 2) + 1; }, 20, x);
   check([](const auto& v) { return tanh(sum(tanh(v), {0, 1}, keepdim)); }, 20, x);
   check([](const auto& v, const auto& r) { return sum(v * r + r, 0); }, 20, x, random(gen, {5}));
-  check([](const auto& v, const auto& r) { return sum(exp(v) * r, 2); }, 3, random(gen, {30, 50, 60}), random(gen, {60}));
+  check([](const auto& v, const auto& r) { return sum(exp(v) * r, 2); }, 3, random(gen, {30, 50, 60}),
+        random(gen, {60}));
   check([](const auto& v) { return sum(v.transpose(0, 2) * 2, 1); }, 20, x);
   check([](const auto& v) { return sum(exp(v)); }, 9, random(gen, extents<0>{}));
 }

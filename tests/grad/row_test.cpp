@@ -19,9 +19,10 @@ TEST_CASE("softmax and log_softmax have gradients along every axis", "[grad]") {
 
 TEST_CASE("softmax passes gradients to broadcast operands of its prologue", "[grad]") {
   std::mt19937 gen(2);
-  check([](const auto& x, const auto& r, const auto& c) { return softmax(x * r + c, 1); }, 10, random(gen, {5, 33}), random(gen, {33}),
-        random(gen, {5, 1}));
-  check([](const auto& x, const auto& r) { return log_softmax(x + r, 0); }, 10, random(gen, {5, 17}), random(gen, {17}));
+  check([](const auto& x, const auto& r, const auto& c) { return softmax(x * r + c, 1); }, 10, random(gen, {5, 33}),
+        random(gen, {33}), random(gen, {5, 1}));
+  check([](const auto& x, const auto& r) { return log_softmax(x + r, 0); }, 10, random(gen, {5, 17}),
+        random(gen, {17}));
   check([](const auto& x) { return softmax(x, 1); }, 4, random(gen, {300, 257}));
 }
 
@@ -32,7 +33,9 @@ TEST_CASE("cross_entropy has gradients through its prologue in every reduction",
   const auto r = random(gen, {5});
   check([&](const auto& v) { return cross_entropy(v, labels) * 1; }, 20, x);
   check([&](const auto& v, const auto& b) { return cross_entropy(v * 3 + b, labels, reduction::sum) * 2; }, 20, x, r);
-  check([&](const auto& v, const auto& b) { return cross_entropy(tanh(v) + b, cast<std::uint8_t>(labels), reduction::none); }, 20, x, r);
+  check([&](const auto& v,
+            const auto& b) { return cross_entropy(tanh(v) + b, cast<std::uint8_t>(labels), reduction::none); },
+        20, x, r);
   check([&](const auto& v) { return cross_entropy(exp(v), labels) + mean(v); }, 20, x);
   check([&](const auto& v) { return cross_entropy(v, labels) + cross_entropy(v * 2, labels); }, 20, x);
   check([&](const auto& v) { return cross_entropy(v.transpose(), labels); }, 20, random(gen, {5, 4}));
@@ -43,7 +46,8 @@ TEST_CASE("cross_entropy of a linear layer equals the composition of its parts",
   const auto x = random(gen, {6, 8}), w = random(gen, {4, 8});
   const auto b = random(gen, {4});
   const tensor<std::int64_t, 1> labels{0, 1, 2, 3, 0, 1};
-  check([&](const auto& vx, const auto& vw, const auto& vb) { return cross_entropy(linear(vx, vw, vb), labels) * 1; }, 12, x, w, b);
+  check([&](const auto& vx, const auto& vw, const auto& vb) { return cross_entropy(linear(vx, vw, vb), labels) * 1; },
+        12, x, w, b);
   const variable w1 = w.clone(), w2 = w.clone();
   const variable fused = cross_entropy(linear(x, w1, b), labels);
   fused.backward();

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <vector>
 
-#include "../catch.hpp"
 #include <sinter/sinter.hpp>
+#include "../catch.hpp"
 
 using namespace sinter;
 
@@ -13,7 +13,8 @@ template <class Tensor>
 void check_values(const Tensor& t, std::vector<double> expected, double tolerance = 1e-5) {
   const auto dense = t.contiguous();
   REQUIRE(dense.span().size() == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(std::abs(dense.span()[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i])));
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    CHECK(std::abs(dense.span()[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i])));
 }
 
 }  // namespace

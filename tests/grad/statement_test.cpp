@@ -11,7 +11,13 @@ TEST_CASE("leaves broadcast along rows, columns, middle axes and everything get 
     index_t a, b, c;
     int probes;
   };
-  for (const auto [a, b, c, probes] : {sizes{2, 3, 4, 99}, {1, 1, 1, 9}, {3, 1, 20, 20}, {5, 70, 3, 9}, {7, 5, 130, 9}, {40, 41, 45, 3}, {3, 300, 90, 3}}) {
+  for (const auto [a, b, c, probes] : {sizes{2, 3, 4, 99},
+                                       {1, 1, 1, 9},
+                                       {3, 1, 20, 20},
+                                       {5, 70, 3, 9},
+                                       {7, 5, 130, 9},
+                                       {40, 41, 45, 3},
+                                       {3, 300, 90, 3}}) {
     const auto full = random(gen, {a, b, c});
     const auto f = [](const auto& x, const auto& p, const auto& q) { return tanh(x * p) + q * q * p - x; };
     check(f, probes, full, random(gen, {c}), random(gen, {b, 1}));
@@ -32,7 +38,8 @@ TEST_CASE("a leaf that appears several times adds up its parts", "[grad]") {
   std::mt19937 gen(3);
   for (const index_t n : {1, 5, 16, 40, 70001}) {
     check([](const auto& x) { return x * x + x * exp(x) - x; }, 12, random(gen, {n}));
-    check([](const auto& x, const auto& y) { return x * y + y / (x + 2) + x * x * y; }, 12, random(gen, {n}), random(gen, {n}));
+    check([](const auto& x, const auto& y) { return x * y + y / (x + 2) + x * x * y; }, 12, random(gen, {n}),
+          random(gen, {n}));
   }
   check([](const auto& x) { return (x * x + ones<double>({6, 1})) * x; }, 12, random(gen, {7}));
 }
@@ -41,7 +48,8 @@ TEST_CASE("a leaf and its views in one statement split and add", "[grad]") {
   std::mt19937 gen(4);
   check([](const auto& x) { return x + x.transpose(); }, 20, random(gen, {4, 4}));
   check([](const auto& x) { return x * x.transpose() * x.flip(1); }, 20, random(gen, {5, 5}));
-  check([](const auto& x) { return x.slice(0, 1, 9) * x.slice(0, 0, 8) - x.slice(0, 0, 8) * x.slice(0, 0, 8); }, 20, random(gen, {9}));
+  check([](const auto& x) { return x.slice(0, 1, 9) * x.slice(0, 0, 8) - x.slice(0, 0, 8) * x.slice(0, 0, 8); }, 20,
+        random(gen, {9}));
   check([](const auto& x) { return x * x[1] + x.select(1, 2).unsqueeze(1); }, 20, random(gen, {3, 4}));
   check([](const auto& x) { return x * x.transpose(); }, 3, random(gen, {300, 300}));
 }
@@ -78,8 +86,10 @@ TEST_CASE("chains and diamonds of statements pass gradients on", "[grad]") {
 
 TEST_CASE("where and comparisons route gradients to the branch taken", "[grad]") {
   std::mt19937 gen(7);
-  check([](const auto& x, const auto& y) { return where(x > y, x * x, y * 3) + where(x * y > 0, x, 0); }, 20, random(gen, {17}), random(gen, {17}));
-  check([](const auto& x, const auto& y) { return where(constant(x) > 0, x, y) * maximum(x, y); }, 20, random(gen, {4, 8}), random(gen, {8}));
+  check([](const auto& x, const auto& y) { return where(x > y, x * x, y * 3) + where(x * y > 0, x, 0); }, 20,
+        random(gen, {17}), random(gen, {17}));
+  check([](const auto& x, const auto& y) { return where(constant(x) > 0, x, y) * maximum(x, y); }, 20,
+        random(gen, {4, 8}), random(gen, {8}));
 }
 
 TEST_CASE("casts between float and double pass gradients, others cut them", "[grad]") {

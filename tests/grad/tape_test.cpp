@@ -126,9 +126,7 @@ TEST_CASE("no_grad, detach and constant cut the graph", "[tape]") {
     const variable y = x * x;
     CHECK(y.is_leaf());
     CHECK_THROWS_AS(y.backward(ones<float>({3})), autograd_error);
-    {
-      const no_grad inner;
-    }
+    { const no_grad inner; }
     CHECK_THROWS_AS(variable(x * 2).backward(ones<float>({3})), autograd_error);
   }
   const variable y = x * x.detach() + constant(x) * 5;
@@ -276,7 +274,8 @@ TEST_CASE("gradients flow through copies to other devices, in both directions", 
   const variable x = arange<float>(6).reshape({2, 3});
   const variable there = x.transpose().to<numa<1>>();
   static_assert(std::is_same_v<device_of<decltype(there)>, numa<1>>);
-  const variable back = (there * there).shape() == extents<2>{{3, 2}} ? variable(there * there).to<cpu>() : variable<float, 2>();
+  const variable back =
+      (there * there).shape() == extents<2>{{3, 2}} ? variable(there * there).to<cpu>() : variable<float, 2>();
   const variable loss = sum(back.transpose() * x);
   loss.backward();
   for (int i = 0; i < 2; ++i)

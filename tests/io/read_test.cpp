@@ -24,7 +24,8 @@ struct folder {
 };
 
 std::string idx(std::string dims, int type, std::size_t bytes) {
-  return std::string({0, 0, static_cast<char>(type), static_cast<char>(dims.size() / 4)}) + dims + std::string(bytes, '\7');
+  return std::string({0, 0, static_cast<char>(type), static_cast<char>(dims.size() / 4)}) + dims +
+         std::string(bytes, '\7');
 }
 std::string be(std::uint32_t x) {
   std::string s;
@@ -58,23 +59,28 @@ TEST_CASE("read_csv reads numbers as they are written") {
 
 TEST_CASE("read_csv names file, line and column of what is wrong") {
   const folder dir;
-  const auto text_of = [&](const std::string& text) { return message_of([&] { read_csv<float>(dir.file("bad.csv", text)); }); };
+  const auto text_of = [&](const std::string& text) {
+    return message_of([&] { read_csv<float>(dir.file("bad.csv", text)); });
+  };
   CHECK_THAT(text_of("1,2\n3,x4\n"), Contains("bad.csv:2: column 2: 'x4' is not a number of type float"));
   CHECK_THAT(text_of("1,2\n3,4.5.6\n"), Contains(":2: column 2: '4.5.6' is not"));
   CHECK_THAT(text_of("1,2\n3\n"), Contains(":2: 1 field where the first row has 2; the file seems to be cut short"));
-  CHECK_THAT(text_of("1,2\n3,4,5\n6,7\n"), Contains(":2: 3 fields where the first row has 2") && !Contains("cut short"));
+  CHECK_THAT(text_of("1,2\n3,4,5\n6,7\n"),
+             Contains(":2: 3 fields where the first row has 2") && !Contains("cut short"));
   CHECK_THAT(text_of("1,\n"), Contains("the field is empty"));
   CHECK_THAT(text_of("1e99\n"), Contains("'1e99' does not fit float"));
   CHECK_THAT(text_of(""), Contains("holds no rows"));
   CHECK_THAT(text_of("\n\n"), Contains("holds no rows"));
   CHECK_THAT(text_of(std::string("1,\0\x7f\n", 6)), Contains("'?\?' is not"));
   CHECK_THAT(message_of([&] { read_csv<std::uint8_t>(dir.file("i.csv", "256\n")); }), Contains("does not fit uint8"));
-  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("i.csv", "1.5\n")); }), Contains("'1.5' is not a number of type int32"));
+  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("i.csv", "1.5\n")); }),
+             Contains("'1.5' is not a number of type int32"));
 }
 
 TEST_CASE("files that cannot be opened say why") {
   const folder dir;
-  CHECK_THAT(message_of([] { read_csv("/nonexistent/digits.csv"); }), Contains("/nonexistent/digits.csv: cannot open for reading: No such file"));
+  CHECK_THAT(message_of([] { read_csv("/nonexistent/digits.csv"); }),
+             Contains("/nonexistent/digits.csv: cannot open for reading: No such file"));
   CHECK_THAT(message_of([&] { read_csv(dir.path.string()); }), Contains("is a directory"));
   CHECK_THAT(message_of([] { read_idx<std::uint8_t, 1>("/nonexistent/x.gz"); }), Contains("cannot open"));
 }
@@ -94,7 +100,9 @@ TEST_CASE("read_idx reads every element type in its byte order") {
 
 TEST_CASE("read_idx rejects damaged and hostile files without taking their word") {
   const folder dir;
-  const auto text_of = [&](const std::string& bytes) { return message_of([&] { read_idx<std::uint8_t, 2>(dir.file("bad", bytes)); }); };
+  const auto text_of = [&](const std::string& bytes) {
+    return message_of([&] { read_idx<std::uint8_t, 2>(dir.file("bad", bytes)); });
+  };
   CHECK_THAT(text_of(""), Contains("no idx header"));
   CHECK_THAT(text_of("\x1f\x8b\x08garbage"), Contains("not an idx file"));
   CHECK_THAT(text_of(std::string("\0\0\x0a\2", 4)), Contains("not an idx file"));
@@ -114,7 +122,8 @@ TEST_CASE("a name ending in .gz is read through gzip") {
   REQUIRE(std::system(("gzip -k " + detail::shell_quoted(plain)).c_str()) == 0);
   CHECK(read_csv<int>(plain + ".gz")(1, 1) == 4);
   const std::string packed = detail::read_file(plain);
-  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("fake.csv.gz", packed)); }), Contains("fake.csv.gz: gzip -dc failed"));
+  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("fake.csv.gz", packed)); }),
+             Contains("fake.csv.gz: gzip -dc failed"));
   const std::string images = dir.file("i", idx(be(100) + be(10), 8, 1000));
   REQUIRE(std::system(("gzip " + detail::shell_quoted(images)).c_str()) == 0);
   CHECK(read_idx<std::uint8_t, 2>(images + ".gz")(99, 9) == 7);

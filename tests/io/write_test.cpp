@@ -21,7 +21,8 @@ struct folder {
 
 /// Undoes the deflate of fixed codes, by the specification's tables rather than by the writer's formulas.
 std::string inflate_fixed(const std::string& zlib) {
-  const int base[] = {3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
+  const int base[] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
+                      31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
   const int extra[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
   std::size_t at = 16;
   const auto bit = [&] {
@@ -37,10 +38,14 @@ std::string inflate_fixed(const std::string& zlib) {
     while (symbol < 0) {
       code = code << 1 | bit();
       ++length;
-      if (length == 7 && code <= 0x17) symbol = 256 + code;
-      else if (length == 8 && code >= 0x30 && code <= 0xBF) symbol = code - 0x30;
-      else if (length == 8 && code >= 0xC0 && code <= 0xC7) symbol = 280 + code - 0xC0;
-      else if (length == 9 && code >= 0x190) symbol = 144 + code - 0x190;
+      if (length == 7 && code <= 0x17)
+        symbol = 256 + code;
+      else if (length == 8 && code >= 0x30 && code <= 0xBF)
+        symbol = code - 0x30;
+      else if (length == 8 && code >= 0xC0 && code <= 0xC7)
+        symbol = 280 + code - 0xC0;
+      else if (length == 9 && code >= 0x190)
+        symbol = 144 + code - 0x190;
     }
     if (symbol == 256) break;
     if (symbol < 256) {
@@ -71,7 +76,8 @@ TEST_CASE("checksums have their known values") {
 
 TEST_CASE("deflate gives back what went in, runs of every length too") {
   for (int run = 1; run < 600; run += run < 20 ? 1 : 37) {
-    const std::string in = "ab" + std::string(static_cast<std::size_t>(run), 'c') + "\xff\xc0\x90" + std::string(300, '\0');
+    const std::string in =
+        "ab" + std::string(static_cast<std::size_t>(run), 'c') + "\xff\xc0\x90" + std::string(300, '\0');
     CHECK(inflate_fixed(detail::zlib_runs(in)) == in);
   }
   CHECK(inflate_fixed(detail::zlib_runs("")) == "");
@@ -110,7 +116,8 @@ TEST_CASE("plots hold every line, tick and label, and survive odd values") {
                                   {"empty", "", {{"none", {}}, {"inf", {INFINITY}}}},
                                   {"one", "", {{"x", {5}, {1e9}}}}});
   const std::string svg = detail::read_file(dir.file("p.svg"));
-  CHECK_THAT(svg, Contains("a &lt; b") && Contains("train &amp; test") && Contains(">0.4</text>") && Contains("width=\"1260\""));
+  CHECK_THAT(svg, Contains("a &lt; b") && Contains("train &amp; test") && Contains(">0.4</text>") &&
+                      Contains("width=\"1260\""));
   CHECK_THAT(svg, !Contains("nan") && !Contains("inf\"") && !Contains("NaN"));
   CHECK_THROWS_AS(write_plots(dir.file("q.svg"), {{"", "", {{"bad", {1, 2}, {1}}}}}), value_error);
   CHECK_FALSE(fs::exists(dir.file("q.svg")));
@@ -118,7 +125,8 @@ TEST_CASE("plots hold every line, tick and label, and survive odd values") {
 
 TEST_CASE("an image grid embeds one PNG for each image") {
   const folder dir;
-  write_image_grid(dir.file("g.svg"), zeros<std::uint8_t>({10, 8, 8}), std::vector<std::string>(10, "3 \xE2\x86\x92 5"), "wrong");
+  write_image_grid(dir.file("g.svg"), zeros<std::uint8_t>({10, 8, 8}), std::vector<std::string>(10, "3 \xE2\x86\x92 5"),
+                   "wrong");
   const std::string svg = detail::read_file(dir.file("g.svg"));
   std::size_t images = 0;
   for (std::size_t at = svg.find("<image"); at != std::string::npos; at = svg.find("<image", at + 1)) ++images;

@@ -60,7 +60,8 @@ void compare(const loss_case& c, const Loss& loss) {
   CHECK(eval(loss(c.x, reduction::sum)).item() == Approx(c.sum).epsilon(1e-12));
   CHECK(eval(sum(loss(c.x, reduction::none))).item() == Approx(c.sum).epsilon(1e-12));
   mean.backward();
-  for (std::size_t i = 0; i < c.grad.size(); ++i) CHECK(x.grad().data()[i] == Approx(c.grad[i]).epsilon(1e-10).margin(1e-15));
+  for (std::size_t i = 0; i < c.grad.size(); ++i)
+    CHECK(x.grad().data()[i] == Approx(c.grad[i]).epsilon(1e-10).margin(1e-15));
 }
 
 }  // namespace
@@ -79,7 +80,8 @@ TEST_CASE("losses and their gradients are PyTorch's") {
 
 TEST_CASE("losses reject shapes and labels that do not fit") {
   const auto x = zeros<float>({4, 3});
-  CHECK_THROWS_WITH(mse_loss(x, zeros<float>({4, 1})), Contains("mse_loss") && Contains("(4, 3)") && Contains("(4, 1)"));
+  CHECK_THROWS_WITH(mse_loss(x, zeros<float>({4, 1})),
+                    Contains("mse_loss") && Contains("(4, 3)") && Contains("(4, 1)"));
   CHECK_THROWS_AS(bce_with_logits(x, zeros<float>({1, 3})), shape_error);
   CHECK_THROWS_WITH(nll_loss(x, zeros<int>({5})), Contains("5 labels for scores of shape (4, 3)"));
   CHECK_THROWS_AS(nll_loss(x, tensor<int, 1>{0, 1, 2, 3}), index_error);
@@ -89,9 +91,13 @@ TEST_CASE("losses reject shapes and labels that do not fit") {
 }
 
 template <class A, class B>
-concept has_mse = requires(const A& a, const B& b) { mse_loss(a, b); };
+concept has_mse = requires(const A& a, const B& b) {
+  mse_loss(a, b);
+};
 template <class A, class B>
-concept has_nll = requires(const A& a, const B& b) { nll_loss(a, b); };
+concept has_nll = requires(const A& a, const B& b) {
+  nll_loss(a, b);
+};
 
 static_assert(has_mse<variable<float, 2>, tensor<float, 2>>);
 static_assert(!has_mse<variable<float, 2>, tensor<float, 2, numa<0>>>);

@@ -20,7 +20,9 @@ double difference(const A& a, const B& b) {
 }
 
 template <class... M>
-concept chains = requires(M... m) { nn::sequential<M...>(m...); };
+concept chains = requires(M... m) {
+  nn::sequential<M...>(m...);
+};
 
 using on_cpu = nn::linear<float>;
 using on_node = nn::linear<float, numa<0>>;
@@ -34,7 +36,8 @@ static_assert(!chains<on_cpu, nn::relu, nn::tanh, on_node>);
 static_assert(!chains<on_gpu, nn::linear<float, cuda<1>>>);
 static_assert(chains<on_cpu, nn::transfer<cpu, numa<0>>, on_node>);
 static_assert(!chains<on_cpu, nn::transfer<numa<0>, cpu>, on_node>);
-static_assert(chains<on_gpu, nn::relu, nn::transfer<cuda<0>, cpu>, on_cpu, nn::transfer<cpu, cuda<1>>, nn::linear<float, cuda<1>>>);
+static_assert(chains<on_gpu, nn::relu, nn::transfer<cuda<0>, cpu>, on_cpu, nn::transfer<cpu, cuda<1>>,
+                     nn::linear<float, cuda<1>>>);
 static_assert(!chains<nn::sequential<on_cpu, nn::transfer<cpu, numa<0>>>, on_cpu>);
 static_assert(std::is_same_v<device_of<nn::sequential<nn::relu, on_node>>, numa<0>>);
 static_assert(std::is_same_v<device_of<nn::sequential<nn::relu>>, any_device>);
@@ -53,7 +56,8 @@ TEST_CASE("a chain is its modules one after the other") {
 TEST_CASE("a chain over two devices trains parameters on both") {
   generator gen(2);
   const nn::sequential whole(nn::linear(3, 5, gen), nn::tanh(), nn::linear(5, 2, gen));
-  const nn::sequential split(whole.get<0>().to<numa<0>>(), nn::tanh(), nn::transfer<numa<0>, numa<1>>(), whole.get<2>().to<numa<1>>());
+  const nn::sequential split(whole.get<0>().to<numa<0>>(), nn::tanh(), nn::transfer<numa<0>, numa<1>>(),
+                             whole.get<2>().to<numa<1>>());
   static_assert(std::is_same_v<decltype(split)::output_device, numa<1>>);
   const tensor x = randn<float>(gen, {7, 3});
   const variable<float, 0> a = sum(square(whole(x)));

@@ -20,7 +20,8 @@ void follow(const std::vector<double>& expected, double tolerance, const Make& m
     optimizer.step();
     for (int i = 0; i < 5; ++i) {
       INFO("step " << t << ", parameter " << i);
-      CHECK(static_cast<double>(w(i)) == Approx(expected[static_cast<std::size_t>(5 * t + i)]).epsilon(tolerance).margin(tolerance));
+      CHECK(static_cast<double>(w(i)) ==
+            Approx(expected[static_cast<std::size_t>(5 * t + i)]).epsilon(tolerance).margin(tolerance));
     }
   }
 }
@@ -36,15 +37,25 @@ void follow_all(double tolerance) {
   run("sgd", [](const auto& w) { return optim::sgd(w, {.lr = 0.1}); });
   run("sgd_decay", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .weight_decay = 0.05}); });
   run("sgd_momentum", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9}); });
-  run("sgd_dampening", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01}); });
-  run("sgd_nesterov", [](const auto& w) { return optim::sgd(w, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true}); });
+  run("sgd_dampening", [](const auto& w) {
+    return optim::sgd(w, {.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.01});
+  });
+  run("sgd_nesterov", [](const auto& w) {
+    return optim::sgd(w, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = true});
+  });
   run("adam", [](const auto& w) { return optim::adam(w, {.lr = 0.05}); });
-  run("adam_all", [](const auto& w) { return optim::adam(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1}); });
+  run("adam_all", [](const auto& w) {
+    return optim::adam(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1});
+  });
   run("adamw", [](const auto& w) { return optim::adamw(w, {.lr = 0.05}); });
-  run("adamw_all", [](const auto& w) { return optim::adamw(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.3}); });
+  run("adamw_all", [](const auto& w) {
+    return optim::adamw(w, {.lr = 0.05, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.3});
+  });
   run("rmsprop", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02}); });
-  run("rmsprop_centered", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02, .weight_decay = 0.1, .centered = true}); });
-  run("rmsprop_momentum", [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02, .alpha = 0.9, .eps = 1e-4, .momentum = 0.8}); });
+  run("rmsprop_centered",
+      [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02, .weight_decay = 0.1, .centered = true}); });
+  run("rmsprop_momentum",
+      [](const auto& w) { return optim::rmsprop(w, {.lr = 0.02, .alpha = 0.9, .eps = 1e-4, .momentum = 0.8}); });
   run("rmsprop_all", [](const auto& w) {
     return optim::rmsprop(w, {.lr = 0.02, .alpha = 0.9, .weight_decay = 0.1, .momentum = 0.8, .centered = true});
   });

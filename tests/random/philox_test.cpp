@@ -15,7 +15,8 @@ static_assert(philox4x32({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0x2
 TEST_CASE("philox gives the known answers at run time too") {
   volatile std::uint32_t zero = 0;
   CHECK(philox4x32({{zero, zero, zero, zero}}, zero).word[0] == 0x6627e8d5u);
-  CHECK(philox4x32({{0x243f6a88u + zero, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0x299f31d0a4093822).word[3] == 0x24126ea1u);
+  CHECK(philox4x32({{0x243f6a88u + zero, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0x299f31d0a4093822).word[3] ==
+        0x24126ea1u);
 }
 
 TEST_CASE("the words of an element do not depend on where a vector starts") {

@@ -1,4 +1,5 @@
-// tests/reduce/axes_test.cpp: reductions over all subsets of axes against naive loops in double, on any number of threads.
+// tests/reduce/axes_test.cpp: reductions over all subsets of axes against naive loops in double, on any number of
+// threads.
 #include "../catch.hpp"
 
 #include <sinter/sinter.hpp>
@@ -50,10 +51,14 @@ auto with_axes(unsigned reduced, const F& f) -> decltype(f(std::integral_constan
       ++n;
     }
   switch (n) {
-    case 1: return f(std::integral_constant<int, 1>{}, axes);
-    case 2: return f(std::integral_constant<int, 2>{}, axes);
-    case 3: return f(std::integral_constant<int, 3>{}, axes);
-    default: return f(std::integral_constant<int, 4>{}, axes);
+    case 1:
+      return f(std::integral_constant<int, 1>{}, axes);
+    case 2:
+      return f(std::integral_constant<int, 2>{}, axes);
+    case 3:
+      return f(std::integral_constant<int, 3>{}, axes);
+    default:
+      return f(std::integral_constant<int, 4>{}, axes);
   }
 }
 
@@ -68,14 +73,15 @@ axes_list<N> list_of(const index_t* a) {
   return l;
 }
 
-#define REDUCE(name, x, reduced)                                                                               \
-  with_axes(reduced, [&](auto n, const index_t* a) {                                                           \
-    const tensor r = name(x, list_of<decltype(n)::value>(a).v, keepdim);                                       \
-    return r;                                                                                                  \
+#define REDUCE(name, x, reduced)                                         \
+  with_axes(reduced, [&](auto n, const index_t* a) {                     \
+    const tensor r = name(x, list_of<decltype(n)::value>(a).v, keepdim); \
+    return r;                                                            \
   })
 
 template <class Tensor, class Expected>
-void compare(const char* what, const Tensor& got, const std::vector<std::vector<double>>& parts, const Expected& expected, double tolerance) {
+void compare(const char* what, const Tensor& got, const std::vector<std::vector<double>>& parts,
+             const Expected& expected, double tolerance) {
   INFO(what);
   REQUIRE(got.numel() == static_cast<index_t>(parts.size()));
   for (std::size_t i = 0; i < parts.size(); ++i)
@@ -92,22 +98,31 @@ double total(const std::vector<double>& v) {
 
 TEST_CASE("every reduction over every subset of four axes matches a naive one", "[reduce]") {
   std::mt19937 gen(1);
-  for (const auto& shape : {extents<4>{{2, 3, 4, 5}}, extents<4>{{1, 7, 1, 18}}, extents<4>{{5, 1, 33, 1}}, extents<4>{{3, 2, 40, 65}}}) {
+  for (const auto& shape :
+       {extents<4>{{2, 3, 4, 5}}, extents<4>{{1, 7, 1, 18}}, extents<4>{{5, 1, 33, 1}}, extents<4>{{3, 2, 40, 65}}}) {
     const auto base = random4(gen, shape);
     const tensor<float, 4> strided = base.permute({2, 0, 3, 1}).flip(1);
     for (const auto& x : {base, strided})
       for (unsigned reduced = 1; reduced < 16; ++reduced) {
         const auto parts = groups(x, reduced);
         compare("sum", REDUCE(sum, x, reduced), parts, total, 1e-5);
-        compare("mean", REDUCE(mean, x * 2, reduced), parts, [](const auto& v) { return 2 * total(v) / static_cast<double>(v.size()); }, 1e-5);
-        compare("max", REDUCE(max, x, reduced), parts, [](const auto& v) { return *std::max_element(v.begin(), v.end()); }, 0);
-        compare("argmax", REDUCE(argmax, x, reduced), parts,
-                [](const auto& v) { return static_cast<double>(std::max_element(v.begin(), v.end()) - v.begin()); }, 0);
-        compare("logsumexp", REDUCE(logsumexp, x * 3, reduced), parts, [](const auto& v) {
-          double s = 0;
-          for (double e : v) s += std::exp(3 * e);
-          return std::log(s);
-        }, 2e-6);
+        compare(
+            "mean", REDUCE(mean, x * 2, reduced), parts,
+            [](const auto& v) { return 2 * total(v) / static_cast<double>(v.size()); }, 1e-5);
+        compare(
+            "max", REDUCE(max, x, reduced), parts, [](const auto& v) { return *std::max_element(v.begin(), v.end()); },
+            0);
+        compare(
+            "argmax", REDUCE(argmax, x, reduced), parts,
+            [](const auto& v) { return static_cast<double>(std::max_element(v.begin(), v.end()) - v.begin()); }, 0);
+        compare(
+            "logsumexp", REDUCE(logsumexp, x * 3, reduced), parts,
+            [](const auto& v) {
+              double s = 0;
+              for (double e : v) s += std::exp(3 * e);
+              return std::log(s);
+            },
+            2e-6);
       }
   }
 }
@@ -118,36 +133,54 @@ TEST_CASE("the other reductions over every subset of axes match naive ones", "[r
     const auto x = random4(gen, shape);
     for (unsigned reduced = 1; reduced < 16; ++reduced) {
       const auto parts = groups(x, reduced);
-      compare("min", REDUCE(min, x, reduced), parts, [](const auto& v) { return *std::min_element(v.begin(), v.end()); }, 0);
-      compare("argmin", REDUCE(argmin, x, reduced), parts,
-              [](const auto& v) { return static_cast<double>(std::min_element(v.begin(), v.end()) - v.begin()); }, 0);
-      compare("any", REDUCE(any, x > 1.9f, reduced), parts, [](const auto& v) {
-        for (double e : v)
-          if (e > static_cast<double>(1.9f)) return 1.;
-        return 0.;
-      }, 0);
-      compare("all", REDUCE(all, x < 1.9f, reduced), parts, [](const auto& v) {
-        for (double e : v)
-          if (!(e < static_cast<double>(1.9f))) return 0.;
-        return 1.;
-      }, 0);
-      compare("norm", REDUCE(norm, x, reduced), parts, [](const auto& v) {
-        double s = 0;
-        for (double e : v) s += e * e;
-        return std::sqrt(s);
-      }, 1e-5);
-      compare("prod", REDUCE(prod, x * 0.5f + 1.2f, reduced), parts, [](const auto& v) {
-        double s = 1;
-        for (double e : v) s *= e * 0.5 + static_cast<double>(1.2f);
-        return s;
-      }, 2e-5);
+      compare(
+          "min", REDUCE(min, x, reduced), parts, [](const auto& v) { return *std::min_element(v.begin(), v.end()); },
+          0);
+      compare(
+          "argmin", REDUCE(argmin, x, reduced), parts,
+          [](const auto& v) { return static_cast<double>(std::min_element(v.begin(), v.end()) - v.begin()); }, 0);
+      compare(
+          "any", REDUCE(any, x > 1.9f, reduced), parts,
+          [](const auto& v) {
+            for (double e : v)
+              if (e > static_cast<double>(1.9f)) return 1.;
+            return 0.;
+          },
+          0);
+      compare(
+          "all", REDUCE(all, x < 1.9f, reduced), parts,
+          [](const auto& v) {
+            for (double e : v)
+              if (!(e < static_cast<double>(1.9f))) return 0.;
+            return 1.;
+          },
+          0);
+      compare(
+          "norm", REDUCE(norm, x, reduced), parts,
+          [](const auto& v) {
+            double s = 0;
+            for (double e : v) s += e * e;
+            return std::sqrt(s);
+          },
+          1e-5);
+      compare(
+          "prod", REDUCE(prod, x * 0.5f + 1.2f, reduced), parts,
+          [](const auto& v) {
+            double s = 1;
+            for (double e : v) s *= e * 0.5 + static_cast<double>(1.2f);
+            return s;
+          },
+          2e-5);
       if (parts[0].size() > 1)
-        compare("var", REDUCE(var, x, reduced), parts, [](const auto& v) {
-          const double m = total(v) / static_cast<double>(v.size());
-          double s = 0;
-          for (double e : v) s += (e - m) * (e - m);
-          return s / static_cast<double>(v.size() - 1);
-        }, 1e-5);
+        compare(
+            "var", REDUCE(var, x, reduced), parts,
+            [](const auto& v) {
+              const double m = total(v) / static_cast<double>(v.size());
+              double s = 0;
+              for (double e : v) s += (e - m) * (e - m);
+              return s / static_cast<double>(v.size() - 1);
+            },
+            1e-5);
     }
   }
 }
@@ -155,7 +188,8 @@ TEST_CASE("the other reductions over every subset of axes match naive ones", "[r
 TEST_CASE("reductions give the same bits on one, two and three threads", "[reduce][threads]") {
   std::mt19937 gen(3);
   std::map<int, tensor<float, 1>> first;
-  for (const auto& shape : {extents<4>{{30, 20, 17, 33}}, extents<4>{{1, 1, 700, 500}}, extents<4>{{300, 1, 1, 1001}}, extents<4>{{200000, 1, 1, 2}}}) {
+  for (const auto& shape : {extents<4>{{30, 20, 17, 33}}, extents<4>{{1, 1, 700, 500}}, extents<4>{{300, 1, 1, 1001}},
+                            extents<4>{{200000, 1, 1, 2}}}) {
     const auto x = random4(gen, shape);
     first.clear();
     for (int threads = 1; threads <= 3; ++threads) {

@@ -1,4 +1,5 @@
-// tests/reduce/limits_test.cpp: NaN, infinities and extreme values in reductions and rows, as NumPy and PyTorch have them.
+// tests/reduce/limits_test.cpp: NaN, infinities and extreme values in reductions and rows, as NumPy and PyTorch have
+// them.
 #include "../catch.hpp"
 
 #include <sinter/sinter.hpp>

@@ -1,4 +1,5 @@
-// tests/reduce/reference_test.cpp: values and gradients of row-wise ops against PyTorch's, stored in reference/rows.csv.
+// tests/reduce/reference_test.cpp: values and gradients of row-wise ops against PyTorch's, stored in
+// reference/rows.csv.
 #include "../catch.hpp"
 
 #include <sinter/sinter.hpp>

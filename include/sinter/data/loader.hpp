@@ -20,9 +20,9 @@ namespace sinter {
 struct loader_options {
   index_t batch_size = 32;
   bool shuffle = false;
-  bool drop_last = false;    ///< leave out a last batch that is not full
-  std::uint64_t seed = 0;    ///< of the shuffling; epoch e has the same order in every run
-  int prefetch = 2;          ///< batches made ahead by a thread; 0: made when asked for, without a thread
+  bool drop_last = false;  ///< leave out a last batch that is not full
+  std::uint64_t seed = 0;  ///< of the shuffling; epoch e has the same order in every run
+  int prefetch = 2;        ///< batches made ahead by a thread; 0: made when asked for, without a thread
 };
 
 namespace detail {
@@ -111,7 +111,8 @@ class loader_pass {
 }  // namespace detail
 
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
-/// loader must outlive the loop. Errors: value_error for a batch size below 1; what the dataset throws reaches the loop.
+/// loader must outlive the loop. Errors: value_error for a batch size below 1; what the dataset throws reaches the
+/// loop.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);

@@ -10,15 +10,16 @@ namespace sinter {
 ///
 ///     tensor_dataset train(images, labels);   // (N, 784) and (N,)
 template <class X, class Y>
-  requires(detail::is_tensor<X> && detail::is_tensor<Y> && X::rank >= 1 && Y::rank >= 1 && same_device<X, Y> &&
-           is_cpu_v<device_of<X>>)
-class tensor_dataset {
+requires(detail::is_tensor<X>&& detail::is_tensor<Y>&& X::rank >= 1 && Y::rank >= 1 && same_device<X, Y> &&
+         is_cpu_v<device_of<X>>) class tensor_dataset {
  public:
   tensor_dataset(X inputs, Y targets) : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
-    if (!inputs.defined() || !targets.defined()) throw shape_error("tensor_dataset: an empty (default constructed) tensor");
+    if (!inputs.defined() || !targets.defined())
+      throw shape_error("tensor_dataset: an empty (default constructed) tensor");
     if (inputs.shape()[0] != targets.shape()[0])
-      throw shape_error("tensor_dataset: inputs of shape " + detail::shape_text(inputs.shape()) + " and targets of shape " +
-                        detail::shape_text(targets.shape()) + "; their first extents must be equal");
+      throw shape_error("tensor_dataset: inputs of shape " + detail::shape_text(inputs.shape()) +
+                        " and targets of shape " + detail::shape_text(targets.shape()) +
+                        "; their first extents must be equal");
   }
 
   index_t size() const { return inputs_.shape()[0]; }

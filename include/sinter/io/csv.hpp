@@ -16,8 +16,10 @@ struct csv_options {
 
 namespace detail {
 
-[[noreturn]] SINTER_COLD inline void throw_csv(const std::string& path, index_t line, index_t column, const std::string& what) {
-  throw io_error(path + ":" + std::to_string(line) + (column > 0 ? ": column " + std::to_string(column) : "") + ": " + what);
+[[noreturn]] SINTER_COLD inline void throw_csv(const std::string& path, index_t line, index_t column,
+                                               const std::string& what) {
+  throw io_error(path + ":" + std::to_string(line) + (column > 0 ? ": column " + std::to_string(column) : "") + ": " +
+                 what);
 }
 
 /// The text of a field as it may stand in a message.
@@ -41,8 +43,8 @@ inline std::string_view trimmed(std::string_view s) {
 ///
 ///     tensor table = read_csv<float>("digits.csv");   // (1797, 65)
 template <element T = float>
-  requires(!std::is_same_v<T, bool>)
-SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& options = {}) {
+requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::string& path,
+                                                                     const csv_options& options = {}) {
   const std::string text = detail::read_file(path);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
@@ -72,7 +74,8 @@ SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& op
     if (rows == 0) columns = column;
     if (column != columns)
       detail::throw_csv(path, line, 0,
-                        std::to_string(column) + (column == 1 ? " field" : " fields") + " where the first row has " + std::to_string(columns) +
+                        std::to_string(column) + (column == 1 ? " field" : " fields") + " where the first row has " +
+                            std::to_string(columns) +
                             (column < columns && at >= text.size() ? "; the file seems to be cut short" : ""));
     ++rows;
   }

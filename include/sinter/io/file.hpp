@@ -1,4 +1,5 @@
-// sinter/io/file.hpp: bytes in and out of files: whole or piece by piece, gzip by suffix, and writes that are complete or absent.
+// sinter/io/file.hpp: bytes in and out of files: whole or piece by piece, gzip by suffix, and writes that are complete
+// or absent.
 #pragma once
 
 #include <cerrno>
@@ -72,7 +73,8 @@ class byte_source {
       if (std::ferror(file_)) throw io_error(path_ + ": reading failed: " + system_text(errno));
       const int code = close_file();
       file_ = nullptr;
-      if (piped_ && code == 127 * 256) throw io_error(path_ + ": needs the program gzip, which was not found; install it or unpack the file");
+      if (piped_ && code == 127 * 256)
+        throw io_error(path_ + ": needs the program gzip, which was not found; install it or unpack the file");
       if (piped_ && code != 0) throw io_error(path_ + ": gzip -dc failed; the file is cut short or not in gzip format");
     }
     return got;

@@ -35,8 +35,7 @@ inline const char* idx_type(int code) {
 ///
 ///     tensor images = read_idx<std::uint8_t, 3>("train-images-idx3-ubyte.gz");   // (60000, 28, 28)
 template <element T, int R>
-  requires(detail::idx_code<T>() != 0 && R >= 1)
-SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
+requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   detail::byte_source source(path);
   unsigned char head[4 + 4 * R];
   if (source.read(head, 4) < 4) throw io_error(path + ": cut short: no idx header");
@@ -44,7 +43,8 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) throw io_error(path + ": not an idx file");
   if (head[2] != detail::idx_code<T>())
     throw io_error(path + ": holds elements of type " + type + ", not " + element_name<T>());
-  if (head[3] != R) throw io_error(path + ": holds a tensor of rank " + std::to_string(int{head[3]}) + ", not " + std::to_string(R));
+  if (head[3] != R)
+    throw io_error(path + ": holds a tensor of rank " + std::to_string(int{head[3]}) + ", not " + std::to_string(R));
   if (source.read(head + 4, 4 * R) < 4 * R) throw io_error(path + ": cut short: incomplete idx header");
   extents<R> shape;
   for (int d = 0; d < R; ++d) {
@@ -61,8 +61,8 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   const std::size_t got = source.at_end() ? 0 : detail::read_more(source, data, bytes);
   char extra;
   if (got < bytes)
-    throw io_error(path + ": cut short: " + std::to_string(got) + " bytes of data where its shape " + detail::shape_text(shape) +
-                   " needs " + std::to_string(bytes));
+    throw io_error(path + ": cut short: " + std::to_string(got) + " bytes of data where its shape " +
+                   detail::shape_text(shape) + " needs " + std::to_string(bytes));
   if (!source.at_end() && source.read(&extra, 1) == 1)
     throw io_error(path + ": longer than its shape " + detail::shape_text(shape) + " needs");
   if constexpr (sizeof(T) > 1 && std::endian::native == std::endian::little)

@@ -43,10 +43,14 @@ SINTER_COLD inline std::string zlib_runs(std::string_view in) {
     for (int i = count - 1; i >= 0; --i) put(code >> i & 1u, 1);
   };
   const auto symbol = [&](std::uint32_t s) {
-    if (s < 144) put_code(0x30 + s, 8);
-    else if (s < 256) put_code(0x190 + s - 144, 9);
-    else if (s < 280) put_code(s - 256, 7);
-    else put_code(0xC0 + s - 280, 8);
+    if (s < 144)
+      put_code(0x30 + s, 8);
+    else if (s < 256)
+      put_code(0x190 + s - 144, 9);
+    else if (s < 280)
+      put_code(s - 256, 7);
+    else
+      put_code(0xC0 + s - 280, 8);
   };
   put(3, 3);  // the last block, fixed code
   for (std::size_t i = 0; i < in.size();) {
@@ -55,7 +59,8 @@ SINTER_COLD inline std::string zlib_runs(std::string_view in) {
     if (run == 258) {
       symbol(285);
     } else if (run >= 3) {
-      std::uint32_t length = static_cast<std::uint32_t>(run) - 3;  // lengths 3-10 cost no extra bits, then 1 for every factor of two
+      std::uint32_t length =
+          static_cast<std::uint32_t>(run) - 3;  // lengths 3-10 cost no extra bits, then 1 for every factor of two
       int extra = 0;
       while (length >> extra >= 8) ++extra;
       symbol(257 + static_cast<std::uint32_t>(extra) * 4 + (length >> extra));
@@ -83,7 +88,8 @@ SINTER_COLD inline void put_chunk(std::string& to, const char* type, std::string
 /// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
 SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
   if (height < 1 || width < 1 || height > 1 << 24 || width > 1 << 24)
-    throw shape_error("png: an image of " + std::to_string(height) + " x " + std::to_string(width) + " pixels cannot be written");
+    throw shape_error("png: an image of " + std::to_string(height) + " x " + std::to_string(width) +
+                      " pixels cannot be written");
   std::string head;
   put_big_endian(head, static_cast<std::uint32_t>(width));
   put_big_endian(head, static_cast<std::uint32_t>(height));
@@ -108,8 +114,7 @@ SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t hei
 ///
 ///     write_png("digit.png", image);
 template <int R>
-  requires(R == 2 || R == 3)
-void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
+requires(R == 2 || R == 3) void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
   if constexpr (R == 3)
     if (image.shape()[2] != 3)
       throw shape_error("write_png: shape " + detail::shape_text(image.shape()) + " is not (height, width, 3)");

@@ -64,9 +64,11 @@ class progress_bar {
     const double elapsed = std::chrono::duration<double>(clock::now() - start_).count();
     char rest[32] = "";
     if (done_ > 0 && elapsed > 0.5)
-      std::snprintf(rest, sizeof rest, "  %.0f s left", elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_));
-    std::fprintf(to_, "\r%s [%s%s] %3d%%%s\x1b[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
-                 std::string(static_cast<std::size_t>(width - full), '.').c_str(), static_cast<int>(done_ * 100 / total_), rest);
+      std::snprintf(rest, sizeof rest, "  %.0f s left",
+                    elapsed / static_cast<double>(done_) * static_cast<double>(total_ - done_));
+    std::fprintf(
+        to_, "\r%s [%s%s] %3d%%%s\x1b[K", label_.c_str(), std::string(static_cast<std::size_t>(full), '#').c_str(),
+        std::string(static_cast<std::size_t>(width - full), '.').c_str(), static_cast<int>(done_ * 100 / total_), rest);
     std::fflush(to_);
     drawn_ = clock::now();
   }

@@ -28,11 +28,20 @@ SINTER_COLD inline std::string xml_escaped(std::string_view text) {
   std::string safe;
   for (char c : text) {
     switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += static_cast<unsigned char>(c) < 32 ? ' ' : c;
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += static_cast<unsigned char>(c) < 32 ? ' ' : c;
     }
   }
   return safe;
@@ -46,15 +55,19 @@ SINTER_COLD inline std::string number_text(double x) {
   return text;
 }
 
-SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle", const char* style = "") {
-  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style + ">" + xml_escaped(text) +
-         "</text>\n";
+SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
+                                        const char* style = "") {
+  return "<text x=\"" + number_text(x) + "\" y=\"" + number_text(y) + "\" text-anchor=\"" + anchor + "\"" + style +
+         ">" + xml_escaped(text) + "</text>\n";
 }
 
 SINTER_COLD inline std::string svg_document(double width, double height, const std::string& body) {
   const std::string w = number_text(width), h = number_text(height);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " + h +
-         "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" + body + "</svg>\n";
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h + "\" viewBox=\"0 0 " + w + " " +
+         h +
+         "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#222\">\n<rect width=\"100%\" height=\"100%\" "
+         "fill=\"#fff\"/>\n" +
+         body + "</svg>\n";
 }
 
 SINTER_COLD inline std::string base64(std::string_view bytes) {
@@ -62,7 +75,8 @@ SINTER_COLD inline std::string base64(std::string_view bytes) {
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
     for (std::size_t k = 0; k < 4; ++k) text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
   }
   return text;
@@ -100,7 +114,8 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
   const auto x_at = [](const plot_line& l, std::size_t i) { return l.x.empty() ? static_cast<double>(i + 1) : l.x[i]; };
   for (const plot_line& l : plot.lines) {
     if (!l.x.empty() && l.x.size() != l.y.size())
-      throw value_error("write_plots: line '" + l.name + "' has " + std::to_string(l.x.size()) + " x and " + std::to_string(l.y.size()) + " y values");
+      throw value_error("write_plots: line '" + l.name + "' has " + std::to_string(l.x.size()) + " x and " +
+                        std::to_string(l.y.size()) + " y values");
     for (std::size_t i = 0; i < l.y.size(); ++i) x.include(x_at(l, i)), y.include(l.y[i]);
   }
   x.finish(false);
@@ -122,7 +137,8 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
     if (v > x.high + 1e-9 * x.step) break;
     s += svg_text(px(v), y0 + 18, number_text(std::fabs(v) < x.step / 2 ? 0 : v));
   }
-  s += "<path d=\"M" + number_text(x0) + " " + number_text(y1) + "V" + number_text(y0) + "H" + number_text(x1) + "\" stroke=\"#444\" fill=\"none\"/>\n";
+  s += "<path d=\"M" + number_text(x0) + " " + number_text(y1) + "V" + number_text(y0) + "H" + number_text(x1) +
+       "\" stroke=\"#444\" fill=\"none\"/>\n";
   std::size_t n = 0;
   for (const plot_line& l : plot.lines) {
     const char* const colour = colours[n % 6];
@@ -130,13 +146,16 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
     bool pen_down = false;
     for (std::size_t i = 0; i < l.y.size(); ++i) {
       const double vx = x_at(l, i), vy = l.y[i];
-      if (std::isfinite(vx) && std::isfinite(vy)) path += (pen_down ? "L" : "M") + number_text(px(vx)) + " " + number_text(py(vy));
+      if (std::isfinite(vx) && std::isfinite(vy))
+        path += (pen_down ? "L" : "M") + number_text(px(vx)) + " " + number_text(py(vy));
       pen_down = std::isfinite(vx) && std::isfinite(vy);
     }
     if (!path.empty())
-      s += "<path d=\"" + path + "\" stroke=\"" + colour + "\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\" fill=\"none\"/>\n";
+      s += "<path d=\"" + path + "\" stroke=\"" + colour +
+           "\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\" fill=\"none\"/>\n";
     const double ly = y1 + 10 + 18 * static_cast<double>(n++);
-    s += "<path d=\"M" + number_text(x1 - 22) + " " + number_text(ly - 4) + "h20\" stroke=\"" + colour + "\" stroke-width=\"2\"/>\n";
+    s += "<path d=\"M" + number_text(x1 - 22) + " " + number_text(ly - 4) + "h20\" stroke=\"" + colour +
+         "\" stroke-width=\"2\"/>\n";
     s += svg_text(x1 - 28, ly, l.name, "end");
   }
   return s;
@@ -162,25 +181,29 @@ SINTER_COLD inline void write_plots(const std::string& path, const std::vector<l
 /// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
 /// when there are not as many captions as images, io_error when the file cannot be written.
 template <int R>
-  requires(R == 3)
-SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images, const std::vector<std::string>& captions,
-                             const std::string& title = "") {
+requires(R == 3) SINTER_COLD
+    void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images,
+                          const std::vector<std::string>& captions, const std::string& title = "") {
   const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
   if (n != static_cast<index_t>(captions.size()))
-    throw shape_error("write_image_grid: " + std::to_string(n) + " images and " + std::to_string(captions.size()) + " captions");
+    throw shape_error("write_image_grid: " + std::to_string(n) + " images and " + std::to_string(captions.size()) +
+                      " captions");
   constexpr index_t columns = 8;
   constexpr double tile = 80, pitch_x = 96, pitch_y = 110;
   const auto dense = images.contiguous();
   std::string body = detail::svg_text(12, 22, title, "start", " font-size=\"14\" font-weight=\"bold\"");
   for (index_t i = 0; i < n; ++i) {
-    const double x = 8 + pitch_x * static_cast<double>(i % columns) + 8, y = 40 + pitch_y * static_cast<double>(i / columns);
-    body += "<image x=\"" + detail::number_text(x) + "\" y=\"" + detail::number_text(y) + "\" width=\"" + detail::number_text(tile) +
-            "\" height=\"" + detail::number_text(tile) + "\" style=\"image-rendering:pixelated\" href=\"data:image/png;base64," +
+    const double x = 8 + pitch_x * static_cast<double>(i % columns) + 8,
+                 y = 40 + pitch_y * static_cast<double>(i / columns);
+    body += "<image x=\"" + detail::number_text(x) + "\" y=\"" + detail::number_text(y) + "\" width=\"" +
+            detail::number_text(tile) + "\" height=\"" + detail::number_text(tile) +
+            "\" style=\"image-rendering:pixelated\" href=\"data:image/png;base64," +
             detail::base64(detail::png_bytes(dense.data() + i * h * w, h, w, 1)) + "\"/>\n";
     body += detail::svg_text(x + tile / 2, y + tile + 15, captions[static_cast<std::size_t>(i)]);
   }
   const index_t used = n < columns ? (n < 3 ? 3 : n) : columns, rows = (n + columns - 1) / columns;
-  detail::write_file(path, detail::svg_document(16 + pitch_x * static_cast<double>(used), 44 + pitch_y * static_cast<double>(rows), body));
+  detail::write_file(path, detail::svg_document(16 + pitch_x * static_cast<double>(used),
+                                                44 + pitch_y * static_cast<double>(rows), body));
 }
 
 }  // namespace sinter

@@ -27,12 +27,12 @@ struct stateless : module<Self> {
   static void visit(F&&, M&...) {}
 };
 
-#define SINTER_ACTIVATION(name)                 \
-  struct name : stateless<name> {               \
-    template <class X>                          \
-    auto forward(X&& x) const {                 \
-      return sinter::name(std::forward<X>(x));  \
-    }                                           \
+#define SINTER_ACTIVATION(name)                \
+  struct name : stateless<name> {              \
+    template <class X>                         \
+    auto forward(X&& x) const {                \
+      return sinter::name(std::forward<X>(x)); \
+    }                                          \
   };
 SINTER_ACTIVATION(relu)
 SINTER_ACTIVATION(sigmoid)
@@ -43,19 +43,19 @@ SINTER_ACTIVATION(softplus)
 #undef SINTER_ACTIVATION
 
 /// The functions of the same names with a setting: the slope below zero, or the axis.
-#define SINTER_ACTIVATION_WITH(name, type, setting, initially)       \
-  struct name : stateless<name> {                                    \
-    name() = default;                                                \
-    explicit name(type x) : setting(x) {}                            \
-    template <class X>                                               \
-    auto forward(X&& x) const {                                      \
-      return sinter::name(std::forward<X>(x), setting);              \
-    }                                                                \
-    template <class F, class... M>                                   \
-    static void visit(F&& f, M&... m) {                              \
-      f(#setting, m.setting...);                                     \
-    }                                                                \
-    type setting = initially;                                        \
+#define SINTER_ACTIVATION_WITH(name, type, setting, initially) \
+  struct name : stateless<name> {                              \
+    name() = default;                                          \
+    explicit name(type x) : setting(x) {}                      \
+    template <class X>                                         \
+    auto forward(X&& x) const {                                \
+      return sinter::name(std::forward<X>(x), setting);        \
+    }                                                          \
+    template <class F, class... M>                             \
+    static void visit(F&& f, M&... m) {                        \
+      f(#setting, m.setting...);                               \
+    }                                                          \
+    type setting = initially;                                  \
   };
 SINTER_ACTIVATION_WITH(leaky_relu, double, slope, 0.01)
 SINTER_ACTIVATION_WITH(elu, double, alpha, 1.0)
@@ -66,8 +66,7 @@ SINTER_ACTIVATION_WITH(log_softmax, index_t, axis, -1)
 /// (N, ...) => (N, product of the rest).
 struct flatten : stateless<flatten> {
   template <expression X>
-    requires(rank_of<X> >= 2)
-  auto forward(X&& x) const {
+  requires(rank_of<X> >= 2) auto forward(X&& x) const {
     const auto value = sinter::eval(std::forward<X>(x));
     index_t rest = 1;
     for (int d = 1; d < value.rank; ++d) rest *= value.shape()[d];

@@ -28,8 +28,10 @@ struct linear : module<linear<T, D, Kind, Bias>> {
 
   template <class X>
   auto forward(X&& x) const {
-    if constexpr (Bias) return sinter::linear(std::forward<X>(x), weight, bias);
-    else return sinter::linear(std::forward<X>(x), weight);
+    if constexpr (Bias)
+      return sinter::linear(std::forward<X>(x), weight, bias);
+    else
+      return sinter::linear(std::forward<X>(x), weight);
   }
 
   template <class F, class... M>

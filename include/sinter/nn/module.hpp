@@ -26,7 +26,8 @@ struct plain {};
 template <element T, int R, device D, class Kind = tracked>
 using parameter = std::conditional_t<std::is_same_v<Kind, plain>, tensor<T, R, D>, variable<T, R, D>>;
 
-/// Whether modules behave as in training (dropout drops) or not. As a member listed in visit(), train() and eval() set it.
+/// Whether modules behave as in training (dropout drops) or not. As a member listed in visit(), train() and eval() set
+/// it.
 struct mode {
   bool training = true;
 };
@@ -49,7 +50,7 @@ struct output_device {
   using type = device_of<M>;
 };
 template <class M>
-  requires requires { typename M::output_device; }
+requires requires { typename M::output_device; }
 struct output_device<M> {
   using type = typename M::output_device;
 };
@@ -60,7 +61,7 @@ struct kind_changed {
   using type = typename M::template rebind<device_of<M>, Kind>;
 };
 template <class M, class Kind>
-  requires requires { typename M::template as<Kind>; }
+requires requires { typename M::template as<Kind>; }
 struct kind_changed<M, Kind> {
   using type = typename M::template as<Kind>;
 };
@@ -76,15 +77,18 @@ void walk(const std::string& prefix, F& f, M&... m) {
   first_of<bare<M>...>::type::visit(
       [&](const auto& name, auto&... member) {
         using X = typename first_of<bare<decltype(member)>...>::type;
-        if constexpr (is_module<X>) walk(prefix + name + ".", f, member...);
-        else f(prefix + name, member...);
+        if constexpr (is_module<X>)
+          walk(prefix + name + ".", f, member...);
+        else
+          f(prefix + name, member...);
       },
       m...);
 }
 
 template <class X, class M>
 constexpr auto find_input_mistake() {
-  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
+  if constexpr (same_device<X, M>)
+    return sinter::detail::fitting<device_of<X>>{};
   else
     return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
                                    copy_the_input_with_dot_to>{};
@@ -92,19 +96,24 @@ constexpr auto find_input_mistake() {
 template <class X, class M>
 using input_check = decltype(find_input_mistake<bare<X>, M>());
 
+template <class X, class D>
+concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_device<X, D>;
+
 /// The visitor that only looks at types: members live on D.
 template <device D>
 struct members_on {
   template <class Name, class X>
-  void operator()(const Name&, const X&) const {}
+  requires(!lives_elsewhere<X, D>) void operator()(const Name&, const X&) const {}
   template <class Name, class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
             class Fix = declare_the_parameter_on_the_device_of_the_module>
-    requires(!std::is_same_v<device_of<X>, any_device> && !on_device<X, D>)
+  requires lives_elsewhere<X, D>
   void operator()(const Name&, const X&) const = delete;
 };
 
 template <class M>
-concept on_one_device = device<device_of<M>> && !requires { typename M::output_device; };
+concept on_one_device = device<device_of<M>> && !requires {
+  typename M::output_device;
+};
 
 template <class To, class From>
 void copy_member(To& to, const From& from) {
@@ -112,11 +121,15 @@ void copy_member(To& to, const From& from) {
     using D = device_of<To>;
     if (!from.defined()) return;
     const auto value = [&] {
-      if constexpr (is_variable<From>) return from.value();
-      else return from;
+      if constexpr (is_variable<From>)
+        return from.value();
+      else
+        return from;
     }();
-    if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
-    else to = To(value.template to<D>());
+    if constexpr (std::is_same_v<device_of<From>, D>)
+      to = To(value.clone());
+    else
+      to = To(value.template to<D>());
   } else {
     to = from;
   }
@@ -124,8 +137,10 @@ void copy_member(To& to, const From& from) {
 
 template <class To, class From>
 void share_member(To& to, const From& from) {
-  if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
-  else to = from;
+  if constexpr (is_variable<From> && is_tensor<To>)
+    to = from.value();
+  else
+    to = from;
 }
 
 }  // namespace detail
@@ -142,7 +157,8 @@ struct parameter_info {
 /// Base of every module. Self has
 ///   using device_type                        where its parameters and inputs live (any_device: it has none)
 ///   auto forward(x) const                    the value, usually an expression
-///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for every
+///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
+///   every
 ///                                            parameter, submodule, mode and setting
 ///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
 /// and is default constructible for to() and infer(). docs/guide.md shows a module written by a user.
@@ -151,8 +167,7 @@ class module {
  public:
   /// forward(x) for an x on the module's device.
   template <expression X, class S = Self>
-    requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
-  auto operator()(X&& x) const {
+  requires(sinter::detail::is_fitting<detail::input_check<X, S>>) auto operator()(X&& x) const {
     return self().forward(std::forward<X>(x));
   }
   template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
@@ -161,7 +176,7 @@ class module {
 
   /// A module of its own on device D, with copies of all values. Gradients are not copied.
   template <device D, class S = Self>
-    requires requires { typename S::template rebind<D, typename S::kind>; }
+  requires requires { typename S::template rebind<D, typename S::kind>; }
   auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
     auto put = [](const std::string&, auto& a, const auto& b) { detail::copy_member(a, b); };
@@ -183,7 +198,8 @@ class module {
     std::vector<parameter_info> list;
     for_each_parameter([&list](const std::string& name, const auto& p) {
       using P = detail::bare<decltype(p)>;
-      parameter_info info{name, {p.shape().begin(), p.shape().end()}, element_name<element_of<P>>(), device_name<device_of<P>>()};
+      parameter_info info{
+          name, {p.shape().begin(), p.shape().end()}, element_name<element_of<P>>(), device_name<device_of<P>>()};
       info.numel = p.numel();
       list.push_back(std::move(info));
     });
@@ -236,7 +252,7 @@ auto infer(const M& model) {
   return view;
 }
 
-/// Copies the values of all parameters and settings into an equally built module, on any devices. Errors: shape_error
+/// Copies the values of all parameters into those of an equally built module, on any devices. Errors: shape_error
 /// naming the parameter.
 template <is_module From, is_module To>
 void copy_state(const From& from, const To& to) {
@@ -244,10 +260,12 @@ void copy_state(const From& from, const To& to) {
     using A = detail::bare<decltype(a)>;
     if constexpr (detail::is_tensor<A> || detail::is_variable<A>) {
       if (!(a.shape() == b.shape()))
-        throw shape_error("copy_state: parameter '" + name + "' has shape " + sinter::detail::shape_text(b.shape()) + " in the source and " +
-                          sinter::detail::shape_text(a.shape()) + " in the destination");
-      if constexpr (detail::is_variable<A>) copy(b.value(), a.value());
-      else copy(b, a);
+        throw shape_error("copy_state: parameter '" + name + "' has shape " + sinter::detail::shape_text(b.shape()) +
+                          " in the source and " + sinter::detail::shape_text(a.shape()) + " in the destination");
+      if constexpr (detail::is_variable<A>)
+        copy(b.value(), a.value());
+      else
+        copy(b, a);
     }
   };
   detail::walk("", put, to, from);

@@ -23,14 +23,16 @@ struct slot {
 /// A number for each device, so that a chain is checked by a loop rather than by recursion over types.
 template <class D>
 constexpr int device_code() {
-  if constexpr (std::is_same_v<D, any_device>) return -1;
-  else return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
+  if constexpr (std::is_same_v<D, any_device>)
+    return -1;
+  else
+    return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
 }
 
 struct chain_report {
-  int input = -1;      ///< index of the module whose device the input must be on
-  int output = -1;     ///< and of the one that decides where the output is
-  int before = -1;     ///< the first pair that does not fit: what `before` gives, `after` does not take
+  int input = -1;   ///< index of the module whose device the input must be on
+  int output = -1;  ///< and of the one that decides where the output is
+  int before = -1;  ///< the first pair that does not fit: what `before` gives, `after` does not take
   int after = -1;
 };
 
@@ -62,29 +64,34 @@ struct nth<0, First, Rest...> {
 };
 
 template <class... M>
-concept fitting_chain = check_chain<M...>().before < 0;
+concept fitting_chain = check_chain<M...>()
+.before < 0;
 
 template <class... M>
 struct chain_devices {
   static constexpr chain_report report = check_chain<M...>();
   template <int I, bool Output>
   static constexpr auto device_at() {
-    if constexpr (I < 0) return any_device{};
-    else if constexpr (Output) return typename output_device<typename nth<I, M...>::type>::type{};
-    else return device_of<typename nth<I, M...>::type>{};
+    if constexpr (I < 0)
+      return any_device{};
+    else if constexpr (Output)
+      return typename output_device<typename nth<I, M...>::type>::type{};
+    else
+      return device_of<typename nth<I, M...>::type>{};
   }
   using input = decltype(device_at<report.input, false>());
   using output = decltype(device_at<report.output, true>());
   using gives = decltype(device_at<report.before, true>());
   using takes = decltype(device_at<report.after, false>());
-  static constexpr bool one_device = std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>) && ...);
+  static constexpr bool one_device =
+      std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>)&&...);
 };
 
 /// M on device D; nothing for a transfer, which is tied to its devices.
 template <class M, class D, class K>
 struct rebound {};
 template <class M, class D, class K>
-  requires requires { typename M::template rebind<D, K>; }
+requires requires { typename M::template rebind<D, K>; }
 struct rebound<M, D, K> {
   using type = typename M::template rebind<D, K>;
 };
@@ -100,11 +107,11 @@ auto operator|(carried<V>&& c, const slot<I, M>& s) {
 }
 
 template <class Index, class... M>
-struct slots;
+struct slot_pack;
 template <std::size_t... I, class... M>
-struct slots<std::index_sequence<I...>, M...> : slot<I, M>... {
-  slots() = default;
-  explicit slots(M... m) : slot<I, M>{std::move(m)}... {}
+struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
+  slot_pack() = default;
+  explicit slot_pack(M... m) : slot<I, M>{std::move(m)}... {}
 
   template <class X>
   auto run(const X& x) const {
@@ -145,13 +152,10 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
   using as = sequential<typename detail::kind_changed<M, K>::type...>;
 
   sequential() = default;
-  explicit sequential(M... m)
-    requires(sizeof...(M) > 0 && detail::fitting_chain<M...>)
-      : slots_(std::move(m)...) {}
+  explicit sequential(M... m) requires(sizeof...(M) > 0 && detail::fitting_chain<M...>) : slots_(std::move(m)...) {}
   template <class Problem = adjacent_modules_on_different_devices<typename devices::gives, typename devices::takes>,
             class Fix = put_a_transfer_between_them_or_move_one_with_dot_to>
-    requires(!detail::fitting_chain<M...>)
-  explicit sequential(M...) = delete;
+  requires(!detail::fitting_chain<M...>) explicit sequential(M...) = delete;
 
   template <class X>
   auto forward(const X& x) const {
@@ -171,11 +175,11 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
 
   template <class F, class... S>
   static void visit(F&& f, S&... s) {
-    slots::visit_all(f, s...);
+    slot_pack::visit_all(f, s...);
   }
 
  private:
-  using slots = detail::slots<std::make_index_sequence<sizeof...(M)>, M...>;
+  using slot_pack = detail::slot_pack<std::make_index_sequence<sizeof...(M)>, M...>;
   template <std::size_t N, class X>
   static X& module_in(detail::slot<N, X>& s) {
     return s.module;
@@ -190,7 +194,7 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
     return module_in<N>(s);
   }
 
-  slots slots_;
+  slot_pack slots_;
 };
 template <class... M>
 sequential(M...) -> sequential<M...>;

@@ -13,7 +13,8 @@ namespace sinter::optim {
 /// returns the norm before. As torch.nn.utils.clip_grad_norm_, the factor is max_norm / (norm + 1e-6).
 template <class Source>
 double clip_grad_norm(const Source& source, double max_norm) {
-  if (!(max_norm >= 0)) throw value_error("clip_grad_norm: max_norm must not be negative, but is " + std::to_string(max_norm));
+  if (!(max_norm >= 0))
+    throw value_error("clip_grad_norm: max_norm must not be negative, but is " + std::to_string(max_norm));
   double squares = 0;
   detail::for_each_variable(source, [&squares](const std::string&, const auto& v) {
     if (v.has_grad()) squares += static_cast<double>(eval(sum(square(v.grad().flatten()))).item());
@@ -32,7 +33,8 @@ double clip_grad_norm(const Source& source, double max_norm) {
 /// Clamps every element of the gradients to [-limit, limit].
 template <class Source>
 void clip_grad_value(const Source& source, double limit) {
-  if (!(limit >= 0)) throw value_error("clip_grad_value: the limit must not be negative, but is " + std::to_string(limit));
+  if (!(limit >= 0))
+    throw value_error("clip_grad_value: the limit must not be negative, but is " + std::to_string(limit));
   detail::for_each_variable(source, [limit](const std::string&, const auto& v) {
     if (!v.has_grad()) return;
     auto g = v.grad().flatten();

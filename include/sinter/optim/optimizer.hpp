@@ -33,9 +33,10 @@ void for_each_variable(const Source& source, const F& f) {
 
 inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
   if (!std::isfinite(value) || value < 0 || value >= below)
-    throw value_error(std::string(optimizer) + ": " + name + " must be " +
-                      (std::isfinite(below) ? "in [0, " + std::to_string(below).substr(0, 3) + ")" : "finite and not negative") +
-                      ", but is " + std::to_string(value));
+    throw value_error(
+        std::string(optimizer) + ": " + name + " must be " +
+        (std::isfinite(below) ? "in [0, " + std::to_string(below).substr(0, 3) + ")" : "finite and not negative") +
+        ", but is " + std::to_string(value));
 }
 
 }  // namespace detail
@@ -67,7 +68,8 @@ class rule_optimizer : public optimizer {
   /// The parameters of a module, a variable, or a range of either; see add for more. Errors: value_error for a setting
   /// that makes no sense and for a source without tracked parameters.
   template <class Source>
-  explicit rule_optimizer(const Source& source, const options_type& options = {}) : optimizer(options.lr), options_(options) {
+  explicit rule_optimizer(const Source& source, const options_type& options = {})
+      : optimizer(options.lr), options_(options) {
     Rule::validate(options);
     add(source);
   }

@@ -60,20 +60,25 @@ struct rmsprop_rule {
     void update(const flat_parameter<T, D>& p, const options& o, double lr) {
       const auto run = [&]<bool Centered, bool Momentum>() {
         using K = kernel<T, Centered, Momentum>;
-        T* const memory[] = {p.data(), squares.of(p.numel()), Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
+        T* const memory[] = {p.data(), squares.of(p.numel()),
+                             Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
                              Centered && Momentum ? momentum.of(p.numel()) : nullptr};
         T* in[K::leaves];
         T* out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
         in[1] = p.grad();
-        run_update<D>(K{static_cast<T>(lr), static_cast<T>(o.weight_decay), static_cast<T>(o.alpha), static_cast<T>(1 - o.alpha),
-                        static_cast<T>(o.eps), static_cast<T>(o.momentum)},
+        run_update<D>(K{static_cast<T>(lr), static_cast<T>(o.weight_decay), static_cast<T>(o.alpha),
+                        static_cast<T>(1 - o.alpha), static_cast<T>(o.eps), static_cast<T>(o.momentum)},
                       p.numel(), in, out);
       };
-      if (o.centered && o.momentum != 0) run.template operator()<true, true>();
-      else if (o.centered) run.template operator()<true, false>();
-      else if (o.momentum != 0) run.template operator()<false, true>();
-      else run.template operator()<false, false>();
+      if (o.centered && o.momentum != 0)
+        run.template operator()<true, true>();
+      else if (o.centered)
+        run.template operator()<true, false>();
+      else if (o.momentum != 0)
+        run.template operator()<false, true>();
+      else
+        run.template operator()<false, false>();
     }
   };
 };

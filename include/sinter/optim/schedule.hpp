@@ -41,13 +41,16 @@ struct exponential_lr {
   double operator()(double base, index_t epoch) const { return base * std::pow(gamma, static_cast<double>(epoch)); }
 };
 
-/// From base to `least` in `period` epochs along half a cosine. I. Loshchilov and F. Hutter, ICLR 2017, without restarts.
+/// From base to `least` in `period` epochs along half a cosine. I. Loshchilov and F. Hutter, ICLR 2017, without
+/// restarts.
 struct cosine_lr {
   index_t period;
   double least = 0;
   double operator()(double base, index_t epoch) const {
     if (period < 1) throw value_error("cosine_lr: `period` must be at least 1");
-    return least + (base - least) * (1 + std::cos(3.14159265358979323846 * static_cast<double>(epoch) / static_cast<double>(period))) / 2;
+    return least +
+           (base - least) *
+               (1 + std::cos(3.14159265358979323846 * static_cast<double>(epoch) / static_cast<double>(period))) / 2;
   }
 };
 
@@ -93,7 +96,9 @@ then_lr(index_t, A, B) -> then_lr<A, B>;
 template <schedule S>
 class lr_scheduler {
  public:
-  lr_scheduler(optimizer& target, S rule) : target_(target), rule_(std::move(rule)), base_(target.lr()) { set_epoch(0); }
+  lr_scheduler(optimizer& target, S rule) : target_(target), rule_(std::move(rule)), base_(target.lr()) {
+    set_epoch(0);
+  }
 
   void step() { set_epoch(epoch_ + 1); }
   index_t epoch() const { return epoch_; }

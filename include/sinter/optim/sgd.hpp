@@ -57,11 +57,12 @@ struct sgd_rule {
 
     void update(const flat_parameter<T, D>& p, const options& o, double lr) {
       const T rate = static_cast<T>(lr), decay = static_cast<T>(o.weight_decay), mu = static_cast<T>(o.momentum);
-      if (o.momentum == 0) return run_update<D>(plain_kernel<T>{rate, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
+      if (o.momentum == 0)
+        return run_update<D>(plain_kernel<T>{rate, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
       const T fresh = momentum.defined() ? static_cast<T>(1 - o.dampening) : T(1);
       T* const v = momentum.of(p.numel());
-      run_update<D>(momentum_kernel<T>{rate, decay, mu, fresh, T(o.nesterov ? 1 : 0), o.nesterov ? mu : T(1)}, p.numel(),
-                    {p.data(), p.grad(), v}, {p.data(), v});
+      run_update<D>(momentum_kernel<T>{rate, decay, mu, fresh, T(o.nesterov ? 1 : 0), o.nesterov ? mu : T(1)},
+                    p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }
   };
 };

@@ -13,9 +13,11 @@ namespace sinter::optim::detail {
 
 using sinter::detail::access;
 
-[[gnu::cold]] inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf, bool is_dense) {
+[[gnu::cold]] inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
+                                          bool is_dense) {
   if (is_leaf && is_dense) return;
-  const std::string label = (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
+  const std::string label =
+      (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
   if (!is_leaf) throw value_error("optimizer: " + label + " is not a parameter but the result of a statement");
   throw value_error("optimizer: " + label + " is a strided view; use a variable of its contiguous()");
 }
@@ -26,7 +28,10 @@ class flat_parameter {
  public:
   template <int R>
   flat_parameter(const std::string& name, const variable<T, R, D>& v)
-      : storage_(access::storage_of(access::value_of(v))), state_(access::state_of(v)), data_(access::data(access::value_of(v))), numel_(v.numel()) {
+      : storage_(access::storage_of(access::value_of(v))),
+        state_(access::state_of(v)),
+        data_(access::data(access::value_of(v))),
+        numel_(v.numel()) {
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
   }
 

@@ -12,20 +12,23 @@ namespace detail {
 
 inline void check_finite(const char* op, double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b))
-    throw value_error(std::string(op) + ": the parameters must be finite, not " + std::to_string(a) + " and " + std::to_string(b));
+    throw value_error(std::string(op) + ": the parameters must be finite, not " + std::to_string(a) + " and " +
+                      std::to_string(b));
 }
 
 }  // namespace detail
 
 /// Uniform in [low, high) (high may be met by rounding). Shape is a list or extents.
 template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const extents<R>& shape) {
+tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
   if (!(low <= high)) throw value_error("uniform: low is above high");
   return detail::draw<D>(gen, detail::uniform_numbers<T>{low, high - low}, shape);
 }
 template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const index_t (&shape)[R]) {
+tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const index_t (&shape)[R]) {
   return uniform<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
@@ -44,13 +47,15 @@ tensor<T, R, D> rand(generator& gen, const index_t (&shape)[R]) {
 /// Normal with the given mean and standard deviation. The random bits are the same on every device, the numbers equal
 /// to the rounding of its log and cos.
 template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation, const extents<R>& shape) {
+tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
+                       const extents<R>& shape) {
   detail::check_finite("normal", static_cast<double>(mean), static_cast<double>(deviation));
   if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
   return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
 }
 template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation, const index_t (&shape)[R]) {
+tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
+                       const index_t (&shape)[R]) {
   return normal<T, D>(gen, mean, deviation, detail::to_extents(shape));
 }
 
@@ -66,14 +71,16 @@ tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
 
 /// Integers in [low, high).
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const extents<R>& shape) {
+tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const extents<R>& shape) {
   if (low >= high)
     throw value_error("randint: no integer is in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
   const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   return detail::draw<D>(gen, detail::integer_numbers<T>{low, width}, shape);
 }
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high, const index_t (&shape)[R]) {
+tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+                        const index_t (&shape)[R]) {
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 

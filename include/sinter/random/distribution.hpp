@@ -11,8 +11,10 @@ namespace detail {
 /// One value per lane -> V, a vector or (one lane) a plain number.
 template <class V, class T, int N>
 SINTER_WORD V from_lanes(const T (&lane)[N]) {
-  if constexpr (N == 1) return lane[0];
-  else return V::load(lane);
+  if constexpr (N == 1)
+    return lane[0];
+  else
+    return V::load(lane);
 }
 
 /// [0, 1): the top 24 bits of a word over 2^24, 53 bits of two over 2^53; both exact.
@@ -23,8 +25,10 @@ struct uniform_numbers {
   T low = 0, width = 1;
 
   SINTER_WORD static T unit(const std::uint32_t* w) {
-    if constexpr (words == 1) return static_cast<T>(static_cast<std::int32_t>(w[0] >> 8)) * T(0x1p-24);
-    else return static_cast<T>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * T(0x1p-53);
+    if constexpr (words == 1)
+      return static_cast<T>(static_cast<std::int32_t>(w[0] >> 8)) * T(0x1p-24);
+    else
+      return static_cast<T>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * T(0x1p-53);
   }
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
@@ -56,7 +60,8 @@ struct normal_numbers {
       }
     }
     const V radius = math::sqrt(math::constant<V>(-2) * math::log(from_lanes<V>(u)));
-    return radius * math::cos(from_lanes<V>(v) * math::constant<V>(3.14159265358979323846)) * math::constant<V>(deviation) +
+    return radius * math::cos(from_lanes<V>(v) * math::constant<V>(3.14159265358979323846)) *
+               math::constant<V>(deviation) +
            math::constant<V>(mean);
   }
 };
@@ -99,7 +104,8 @@ struct bernoulli_numbers {
 };
 
 inline std::uint64_t bernoulli_limit(const char* op, double p) {
-  if (!(p >= 0 && p <= 1)) throw value_error(std::string(op) + ": the probability must be in [0, 1], not " + std::to_string(p));
+  if (!(p >= 0 && p <= 1))
+    throw value_error(std::string(op) + ": the probability must be in [0, 1], not " + std::to_string(p));
   return static_cast<std::uint64_t>(p * 0x1p32);
 }
 

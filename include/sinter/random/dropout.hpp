@@ -112,19 +112,19 @@ struct dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank
 
 /// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
 /// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
-/// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15 (2014).
-/// Errors: value_error unless p is in [0, 1].
+/// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15
+/// (2014). Errors: value_error unless p is in [0, 1].
 ///
 ///     tensor y = dropout(relu(x), 0.5, gen);
 template <expression X>
-  requires floating_element<element_of<X>>
+requires floating_element<element_of<X>>
 auto dropout(X&& x, double p, generator& gen) {
   using T = element_of<X>;
   detail::check_defined("dropout", x);
   const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
   const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
   const detail::bernoulli_numbers<T> keep{limit, scale, T(0)};
-  if constexpr (detail::points_in<detail::bare<X>> > 0) {
+  if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
     return dropout_node<decltype(value)>(keep, gen.next(), std::move(value));
   } else {
