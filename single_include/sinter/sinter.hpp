@@ -1865,8 +1865,8 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 #define SINTER_IN_PLACE_OPERATOR(name, op)                                                             \
   template <class Y, class E>                                                                          \
     requires(::sinter::detail::update_mistake<op, Y, E>::fits)                                         \
-  auto name(Y&& y, E&& e) {                                                                            \
-    return ::sinter::detail::update(op{}, y, std::forward<E>(e));                                      \
+  ::sinter::detail::updating<op, Y, E> name(Y&& y, E&& e) {                                            \
+    return ::sinter::detail::update<::sinter::detail::updating<op, Y, E>>(op{}, y, std::forward<E>(e)); \
   }                                                                                                    \
   template <class Y, class E, class Problem = typename ::sinter::detail::update_mistake<op, Y, E>::problem, \
             class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                      \
@@ -8836,12 +8836,14 @@ using update_check = decltype(find_update_mistake<Y, E>());
 template <class Op, class Y, class E>
 using update_mistake = op_check<Op, update_check<Y, E>>;
 
+/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
 template <class Op, class Y, class E>
-auto update(Op op, Y& y, E&& e) {
-  using T = element_of<Y>;
+using updating = assignment<bare<Y>, map_node<Op, bare<Y>, decltype(as_node<element_of<Y>>(std::declval<E>()))>>;
+
+template <class Assignment, class Op, class Y, class E>
+Assignment update(Op op, Y& y, E&& e) {
   check_defined("in-place update", y);
-  auto node = make_map(op, y, as_node<T>(std::forward<E>(e)));
-  return assignment<Y, decltype(node)>(y, std::move(node));
+  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
 }
 
 }  // namespace detail

@@ -63,8 +63,8 @@
 #define SINTER_IN_PLACE_OPERATOR(name, op)                                                             \
   template <class Y, class E>                                                                          \
     requires(::sinter::detail::update_mistake<op, Y, E>::fits)                                         \
-  auto name(Y&& y, E&& e) {                                                                            \
-    return ::sinter::detail::update(op{}, y, std::forward<E>(e));                                      \
+  ::sinter::detail::updating<op, Y, E> name(Y&& y, E&& e) {                                            \
+    return ::sinter::detail::update<::sinter::detail::updating<op, Y, E>>(op{}, y, std::forward<E>(e)); \
   }                                                                                                    \
   template <class Y, class E, class Problem = typename ::sinter::detail::update_mistake<op, Y, E>::problem, \
             class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                      \
