@@ -1,6 +1,9 @@
 // sinter/expr/declare.hpp: macros that declare the functions of an op together with the rejection of every mistake.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "sinter/expr/node.hpp"
 
 // As a system header, so that g++ does not follow a message with lines about the macro.
@@ -8,16 +11,17 @@
 
 // Next to each function stands one deleted for what does not fit, with two defaulted parameters that are the message:
 // `Problem = operands_on_different_devices<cpu, cuda<0>>; Fix = copy_one_operand_with_dot_to`. A deleted function is
-// chosen and then rejected, so `requires { a + b; }` is simply false.
+// chosen and then rejected, so `requires { a + b; }` is simply false. enable_if rather than `requires`, because clang
+// spends one note on it and three on a constraint.
 
 // The rejections of a function (or operator) of one, two or three operands, for elements that `op` accepts.
-#define SINTER_UNARY_REJECTIONS(name, op)                                               \
+#define SINTER_UNARY_REJECTIONS(name, op)                                                   \
   template <class A, class Problem = typename ::sinter::detail::mistake_of<op, A>::problem, \
-            class Fix = typename ::sinter::detail::mistake_of<op, A>::fix>              \
+            class Fix = typename ::sinter::detail::mistake_of<op, A>::fix>                  \
   void name(A&&) = delete;
-#define SINTER_BINARY_REJECTIONS(name, op)                                                                \
-  template <class A, class B, class Problem = typename ::sinter::detail::mistake_of<op, A, B>::problem,   \
-            class Fix = typename ::sinter::detail::mistake_of<op, A, B>::fix>                             \
+#define SINTER_BINARY_REJECTIONS(name, op)                                                              \
+  template <class A, class B, class Problem = typename ::sinter::detail::mistake_of<op, A, B>::problem, \
+            class Fix = typename ::sinter::detail::mistake_of<op, A, B>::fix>                           \
   void name(A&&, B&&) = delete;
 #define SINTER_TERNARY_REJECTIONS(name, op)                                                                         \
   template <class A, class B, class C, class Problem = typename ::sinter::detail::mistake_of<op, A, B, C>::problem, \
@@ -25,47 +29,42 @@
   void name(A&&, B&&, C&&) = delete;
 
 // Declares `name(a)` for an op of one operand, with its rejections.
-#define SINTER_UNARY_FUNCTION(name, op)                                  \
-  template <class A>                                                     \
-    requires(::sinter::detail::fits<op, A>)                              \
-  auto name(A&& a) {                                                     \
-    return ::sinter::detail::make_map(op{}, std::forward<A>(a));         \
-  }                                                                      \
+#define SINTER_UNARY_FUNCTION(name, op)                                       \
+  template <class A, class = std::enable_if_t<::sinter::detail::fits<op, A>>> \
+  auto name(A&& a) {                                                          \
+    return ::sinter::detail::make_map(op{}, std::forward<A>(a));              \
+  }                                                                           \
   SINTER_UNARY_REJECTIONS(name, op)
 
 // Declares `name(a, b)` (or `operator+(a, b)`), with its rejections. At least one operand is an expression.
-#define SINTER_BINARY_FUNCTION(name, op)                                                   \
-  template <class A, class B>                                                              \
-    requires(::sinter::detail::fits<op, A, B>)                                             \
-  auto name(A&& a, B&& b) {                                                                \
-    return ::sinter::detail::make_binary(op{}, std::forward<A>(a), std::forward<B>(b));    \
-  }                                                                                        \
+#define SINTER_BINARY_FUNCTION(name, op)                                                  \
+  template <class A, class B, class = std::enable_if_t<::sinter::detail::fits<op, A, B>>> \
+  auto name(A&& a, B&& b) {                                                               \
+    return ::sinter::detail::make_binary(op{}, std::forward<A>(a), std::forward<B>(b));   \
+  }                                                                                       \
   SINTER_BINARY_REJECTIONS(name, op)
 
 // Declares `name(a, b, c)`, with its rejections. At least one operand is an expression.
 #define SINTER_TERNARY_FUNCTION(name, op)                                                                    \
-  template <class A, class B, class C>                                                                       \
-    requires(::sinter::detail::fits<op, A, B, C>)                                                            \
+  template <class A, class B, class C, class = std::enable_if_t<::sinter::detail::fits<op, A, B, C>>>        \
   auto name(A&& a, B&& b, C&& c) {                                                                           \
     return ::sinter::detail::make_ternary(op{}, std::forward<A>(a), std::forward<B>(b), std::forward<C>(c)); \
   }                                                                                                          \
   SINTER_TERNARY_REJECTIONS(name, op)
 
 // The rejection of element types for a function of one real operand and numbers.
-#define SINTER_REAL_ONLY(name)                                                                           \
-  template <::sinter::expression A, class... Number,                                                     \
-            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<A>>,             \
-            class Fix = ::sinter::use_another_element_type_or_cast>                                      \
-    requires(!::sinter::floating_element<::sinter::element_of<A>>)                                       \
-  void name(A&&, Number...) = delete;
+#define SINTER_REAL_ONLY(name)                                                               \
+  template <::sinter::expression A, class... Number,                                         \
+            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<A>>, \
+            class Fix = ::sinter::use_another_element_type_or_cast>                          \
+  requires(!::sinter::floating_element<::sinter::element_of<A>>) void name(A&&, Number...) = delete;
 
 // Declares an operator that updates its left side, with its rejections.
-#define SINTER_IN_PLACE_OPERATOR(name, op)                                                             \
-  template <class Y, class E>                                                                          \
-    requires(::sinter::detail::update_mistake<op, Y, E>::fits)                                         \
-  ::sinter::detail::updating<op, Y, E> name(Y&& y, E&& e) {                                            \
-    return ::sinter::detail::update<::sinter::detail::updating<op, Y, E>>(op{}, y, std::forward<E>(e)); \
-  }                                                                                                    \
+#define SINTER_IN_PLACE_OPERATOR(name, op)                                                                  \
+  template <class Y, class E, class = std::enable_if_t<::sinter::detail::update_mistake<op, Y, E>::fits>>   \
+  ::sinter::detail::updating<op, Y, E> name(Y&& y, E&& e) {                                                 \
+    return ::sinter::detail::update<::sinter::detail::updating<op, Y, E>>(op{}, y, std::forward<E>(e));     \
+  }                                                                                                         \
   template <class Y, class E, class Problem = typename ::sinter::detail::update_mistake<op, Y, E>::problem, \
-            class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                      \
+            class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                           \
   void name(Y&&, E&&) = delete;

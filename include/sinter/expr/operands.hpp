@@ -29,7 +29,7 @@ struct literal_target {
 template <class A, class... Rest>
 struct literal_target<A, Rest...> : literal_target<Rest...> {};
 template <class A, class... Rest>
-  requires expression<A>
+requires expression<A>
 struct literal_target<A, Rest...> {
   using type = element_of<A>;
 };
@@ -42,7 +42,7 @@ struct operand_traits {
   using element = bare<A>;
 };
 template <class A>
-  requires expression<A>
+requires expression<A>
 struct operand_traits<A> {
   using device = device_of<A>;
   using element = element_of<A>;
@@ -56,8 +56,7 @@ using operand_element = typename operand_traits<A>::element;
 
 /// A literal fits elements of type T unless that would drop its fraction.
 template <class A, class T>
-inline constexpr bool literal_fits =
-    !literal<A> || !std::is_floating_point_v<bare<A>> || std::is_floating_point_v<T>;
+inline constexpr bool literal_fits = !literal<A> || !std::is_floating_point_v<bare<A>> || std::is_floating_point_v<T>;
 
 template <class D, class... Device>
 inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>)&&...);
@@ -102,8 +101,8 @@ struct op_check<Op, fitting<T>> {
   static constexpr bool fits = true;
 };
 template <class Op, class T>
-  requires(!accepts<Op, T>)
-struct op_check<Op, fitting<T>> : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
+requires(!accepts<Op, T>) struct op_check<Op, fitting<T>>
+    : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
   static constexpr bool fits = false;
 };
 

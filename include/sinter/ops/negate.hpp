@@ -24,6 +24,13 @@ struct negate_op : number_op {
 /// -x, elementwise. Derivative: -g. Integers wrap around.
 ///
 ///     tensor y = -x;
-SINTER_UNARY_FUNCTION(operator-, ops::negate_op)
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
 
 }  // namespace sinter
