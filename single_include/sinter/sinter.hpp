@@ -1544,7 +1544,7 @@ struct literal_target {
 template <class A, class... Rest>
 struct literal_target<A, Rest...> : literal_target<Rest...> {};
 template <class A, class... Rest>
-  requires expression<A>
+requires expression<A>
 struct literal_target<A, Rest...> {
   using type = element_of<A>;
 };
@@ -1557,7 +1557,7 @@ struct operand_traits {
   using element = bare<A>;
 };
 template <class A>
-  requires expression<A>
+requires expression<A>
 struct operand_traits<A> {
   using device = device_of<A>;
   using element = element_of<A>;
@@ -1571,8 +1571,7 @@ using operand_element = typename operand_traits<A>::element;
 
 /// A literal fits elements of type T unless that would drop its fraction.
 template <class A, class T>
-inline constexpr bool literal_fits =
-    !literal<A> || !std::is_floating_point_v<bare<A>> || std::is_floating_point_v<T>;
+inline constexpr bool literal_fits = !literal<A> || !std::is_floating_point_v<bare<A>> || std::is_floating_point_v<T>;
 
 template <class D, class... Device>
 inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>)&&...);
@@ -1617,8 +1616,8 @@ struct op_check<Op, fitting<T>> {
   static constexpr bool fits = true;
 };
 template <class Op, class T>
-  requires(!accepts<Op, T>)
-struct op_check<Op, fitting<T>> : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
+requires(!accepts<Op, T>) struct op_check<Op, fitting<T>>
+    : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
   static constexpr bool fits = false;
 };
 
@@ -1810,16 +1809,17 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 
 // Next to each function stands one deleted for what does not fit, with two defaulted parameters that are the message:
 // `Problem = operands_on_different_devices<cpu, cuda<0>>; Fix = copy_one_operand_with_dot_to`. A deleted function is
-// chosen and then rejected, so `requires { a + b; }` is simply false.
+// chosen and then rejected, so `requires { a + b; }` is simply false. enable_if rather than `requires`, because clang
+// spends one note on it and three on a constraint.
 
 // The rejections of a function (or operator) of one, two or three operands, for elements that `op` accepts.
-#define SINTER_UNARY_REJECTIONS(name, op)                                               \
+#define SINTER_UNARY_REJECTIONS(name, op)                                                   \
   template <class A, class Problem = typename ::sinter::detail::mistake_of<op, A>::problem, \
-            class Fix = typename ::sinter::detail::mistake_of<op, A>::fix>              \
+            class Fix = typename ::sinter::detail::mistake_of<op, A>::fix>                  \
   void name(A&&) = delete;
-#define SINTER_BINARY_REJECTIONS(name, op)                                                                \
-  template <class A, class B, class Problem = typename ::sinter::detail::mistake_of<op, A, B>::problem,   \
-            class Fix = typename ::sinter::detail::mistake_of<op, A, B>::fix>                             \
+#define SINTER_BINARY_REJECTIONS(name, op)                                                              \
+  template <class A, class B, class Problem = typename ::sinter::detail::mistake_of<op, A, B>::problem, \
+            class Fix = typename ::sinter::detail::mistake_of<op, A, B>::fix>                           \
   void name(A&&, B&&) = delete;
 #define SINTER_TERNARY_REJECTIONS(name, op)                                                                         \
   template <class A, class B, class C, class Problem = typename ::sinter::detail::mistake_of<op, A, B, C>::problem, \
@@ -1827,49 +1827,44 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
   void name(A&&, B&&, C&&) = delete;
 
 // Declares `name(a)` for an op of one operand, with its rejections.
-#define SINTER_UNARY_FUNCTION(name, op)                                  \
-  template <class A>                                                     \
-    requires(::sinter::detail::fits<op, A>)                              \
-  auto name(A&& a) {                                                     \
-    return ::sinter::detail::make_map(op{}, std::forward<A>(a));         \
-  }                                                                      \
+#define SINTER_UNARY_FUNCTION(name, op)                                       \
+  template <class A, class = std::enable_if_t<::sinter::detail::fits<op, A>>> \
+  auto name(A&& a) {                                                          \
+    return ::sinter::detail::make_map(op{}, std::forward<A>(a));              \
+  }                                                                           \
   SINTER_UNARY_REJECTIONS(name, op)
 
 // Declares `name(a, b)` (or `operator+(a, b)`), with its rejections. At least one operand is an expression.
-#define SINTER_BINARY_FUNCTION(name, op)                                                   \
-  template <class A, class B>                                                              \
-    requires(::sinter::detail::fits<op, A, B>)                                             \
-  auto name(A&& a, B&& b) {                                                                \
-    return ::sinter::detail::make_binary(op{}, std::forward<A>(a), std::forward<B>(b));    \
-  }                                                                                        \
+#define SINTER_BINARY_FUNCTION(name, op)                                                  \
+  template <class A, class B, class = std::enable_if_t<::sinter::detail::fits<op, A, B>>> \
+  auto name(A&& a, B&& b) {                                                               \
+    return ::sinter::detail::make_binary(op{}, std::forward<A>(a), std::forward<B>(b));   \
+  }                                                                                       \
   SINTER_BINARY_REJECTIONS(name, op)
 
 // Declares `name(a, b, c)`, with its rejections. At least one operand is an expression.
 #define SINTER_TERNARY_FUNCTION(name, op)                                                                    \
-  template <class A, class B, class C>                                                                       \
-    requires(::sinter::detail::fits<op, A, B, C>)                                                            \
+  template <class A, class B, class C, class = std::enable_if_t<::sinter::detail::fits<op, A, B, C>>>        \
   auto name(A&& a, B&& b, C&& c) {                                                                           \
     return ::sinter::detail::make_ternary(op{}, std::forward<A>(a), std::forward<B>(b), std::forward<C>(c)); \
   }                                                                                                          \
   SINTER_TERNARY_REJECTIONS(name, op)
 
 // The rejection of element types for a function of one real operand and numbers.
-#define SINTER_REAL_ONLY(name)                                                                           \
-  template <::sinter::expression A, class... Number,                                                     \
-            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<A>>,             \
-            class Fix = ::sinter::use_another_element_type_or_cast>                                      \
-    requires(!::sinter::floating_element<::sinter::element_of<A>>)                                       \
-  void name(A&&, Number...) = delete;
+#define SINTER_REAL_ONLY(name)                                                               \
+  template <::sinter::expression A, class... Number,                                         \
+            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<A>>, \
+            class Fix = ::sinter::use_another_element_type_or_cast>                          \
+  requires(!::sinter::floating_element<::sinter::element_of<A>>) void name(A&&, Number...) = delete;
 
 // Declares an operator that updates its left side, with its rejections.
-#define SINTER_IN_PLACE_OPERATOR(name, op)                                                             \
-  template <class Y, class E>                                                                          \
-    requires(::sinter::detail::update_mistake<op, Y, E>::fits)                                         \
-  ::sinter::detail::updating<op, Y, E> name(Y&& y, E&& e) {                                            \
-    return ::sinter::detail::update<::sinter::detail::updating<op, Y, E>>(op{}, y, std::forward<E>(e)); \
-  }                                                                                                    \
+#define SINTER_IN_PLACE_OPERATOR(name, op)                                                                  \
+  template <class Y, class E, class = std::enable_if_t<::sinter::detail::update_mistake<op, Y, E>::fits>>   \
+  ::sinter::detail::updating<op, Y, E> name(Y&& y, E&& e) {                                                 \
+    return ::sinter::detail::update<::sinter::detail::updating<op, Y, E>>(op{}, y, std::forward<E>(e));     \
+  }                                                                                                         \
   template <class Y, class E, class Problem = typename ::sinter::detail::update_mistake<op, Y, E>::problem, \
-            class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                      \
+            class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                           \
   void name(Y&&, E&&) = delete;
 // sinter/expr/point.hpp: what the nodes share that run as a kernel of their own: reductions, products, row-wise ops.
 
@@ -10184,7 +10179,14 @@ struct negate_op : number_op {
 /// -x, elementwise. Derivative: -g. Integers wrap around.
 ///
 ///     tensor y = -x;
-SINTER_UNARY_FUNCTION(operator-, ops::negate_op)
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
 
 }  // namespace sinter
 // sinter/ops/norm.hpp: the Euclidean norm along axes.
