@@ -1,4 +1,7 @@
-// tests/devices/traits_test.cpp: devices as docs/devices.md shows them: traits, copies, gradients, run-time choice.
+// tests/devices/traits_test.cpp: the traits and concepts with which users check devices in code of their own.
+#include <type_traits>
+#include <utility>
+
 #include "../catch.hpp"
 #include <sinter/sinter.hpp>
 
@@ -6,88 +9,177 @@ using namespace sinter;
 
 namespace {
 
-// [docs:traits]
-// Takes two expressions on one device; anything else is not a candidate.
-template <expression A, expression B>
-  requires same_device<A, B>
-auto squared_distance(const A& a, const B& b) {
-  return sum(square(a - b));
-}
-
-// A scratch tensor on the device of whatever is passed.
-template <expression E>
-auto scratch_like(const E& e) {
-  return zeros<float, device_of<E>>({e.shape()[0]});
+// [docs:generic]
+template <device D>
+tensor<float, 2, D> standardised(const tensor<float, 2, D>& x) {
+  return (x - mean(x, 1, keepdim)) * rsqrt(mean(square(x), 1, keepdim) + 1e-5f);
 }
 // [docs:end]
 
-template <class A, class B>
-concept has_distance = requires(A a, B b) { squared_distance(a, b); };
-static_assert(has_distance<tensor<float, 1>, tensor<float, 1>>);
-static_assert(!has_distance<tensor<float, 1>, tensor<float, 1, numa<0>>>);
-static_assert(!has_distance<tensor<float, 1, cuda<0>>, tensor<float, 1, cuda<1>>>);
-static_assert(on_device<tensor<float, 1, cuda<1>>, cuda<1>> && !on_device<tensor<float, 1, cuda<1>>, cuda<0>>);
-static_assert(addable<tensor<float, 2, cuda<0>>, tensor<float, 2, cuda<0>>>);
-static_assert(!addable<tensor<float, 2, cuda<0>>, tensor<float, 2>>);
-static_assert(is_cpu_v<numa<3>> && !is_cuda_v<numa<3>> && is_cuda_v<cuda<0>>);
+// [docs:same_device]
+// Any two operands, of any kind, as long as they share a device.
+template <expression A, expression B>
+  requires same_device<A, B>
+auto distance(const A& a, const B& b) {
+  return sqrt(sum(square(a - b)));
+}
+// [docs:end]
 
-// Host-only code names, stores and passes GPU tensors.
-struct layers {
-  tensor<float, 2, cuda<0>> on_gpu;
-  tensor<float, 2> on_host;
+// [docs:on_device]
+// Only what lives on the CPU as a whole.
+template <class E>
+  requires on_device<E, cpu>
+double first_element(const E& e) {
+  return static_cast<double>(eval(e.flatten())(0));
+}
+// [docs:end]
+
+// [docs:device_of]
+// Puts b where a is. On a's device already, `to` hands back the same handle.
+template <expression A, expression B>
+auto beside(const A&, const B& b) {
+  return b.template to<device_of<A>>();
+}
+// [docs:end]
+
+// [docs:addable]
+template <class A, class B>
+auto sum_or_first(const A& a, const B& b) {
+  if constexpr (addable<A, B>) return eval(a + b);
+  else return a;
+}
+// [docs:end]
+
+// [docs:message]
+template <class A, class B>
+auto blend(const A& a, const B& b) {
+  static_assert(same_device<A, B>, "blend: move one of the images with .to<D>()");
+  if constexpr (same_device<A, B>) return eval((a + b) / 2);
+}
+// [docs:end]
+
+// [docs:user_class]
+// A class of your own takes part by naming its device.
+template <device D>
+struct camera {
+  using device_type = D;
+  tensor<float, 2, D> frame;
 };
+static_assert(on_device<camera<numa<0>>, numa<0>>);
+static_assert(!same_device<camera<numa<0>>, tensor<float, 2>>);
+// [docs:end]
+
+// Concepts as a user would write them, over operators that are deleted for the wrong operands.
+template <class A, class B>
+concept has_plus = requires(const A& a, const B& b) { a + b; };
+template <class A, class B>
+concept has_update = requires(A& a, const B& b) { a += b; };
+template <class X, class W>
+concept multiplies = requires(const X& x, const W& w) { matmul(x, w); };
 
 }  // namespace
 
-TEST_CASE("copies: the same handle on the same device, new memory on another") {
-  // [docs:copies]
-  tensor<float, 1> x = {1, 2, 3};
-  tensor same = x.to<cpu>();           // the same handle: no copy
-  tensor moved = x.to<numa<1>>();      // a copy, of type tensor<float, 1, numa<1>>
-  auto coming = x.to_async<numa<0>>(); // started in the background
-  tensor arrived = coming.get();       // waited for; before that there is nothing to read
-  copy(moved, x);                      // into existing memory
-  float total = eval(sum(arrived)).item();
-  // [docs:end]
-  CHECK(same.data() == x.data());
-  CHECK(total == 6);
-  CHECK(eval(1 - moved / 2)(2) == Approx(-0.5));
-}
-
-TEST_CASE("gradients flow back through a copy and add up where the variable lives") {
-  // [docs:gradients]
-  variable w = tensor<float, 1>{1, 2};
-  variable there = w.to<numa<0>>();
-  variable squares = sum(there * there);
-  variable loss = squares.to<cpu>() + sum(w);
-  loss.backward();  // w.grad() lives on the cpu: 2 w from the other device, and 1
-  // [docs:end]
-  CHECK(w.grad()(0) == Approx(3));
-  CHECK(w.grad()(1) == Approx(5));
-}
-
-TEST_CASE("the three kinds of host device have memory of their own") {
-  const auto before = memory<numa<1>>().bytes_in_use;
-  const auto a = zeros<float, numa<1>>({1024});
-  CHECK(memory<numa<1>>().bytes_in_use >= before + 4096);
-  CHECK(scratch_like(a).shape()[0] == 1024);
-}
-
-TEST_CASE("a run-time choice enters once") {
-  // [docs:choice]
-  const auto run = [](const std::string& choice) {
-    return with_device<cuda<0>, cpu>(choice, [](auto d) { return device_name<decltype(d)>(); });
-  };
-  // [docs:end]
+TEST_CASE("devices are told apart by type", "[devices]") {
+  static_assert(device<cpu>);
+  static_assert(device<numa<3>>);
+  static_assert(device<cuda<1>>);
+  static_assert(!device<int>);
+  static_assert(!device<any_device>);
+  static_assert(!device<tensor<float, 2>>);
+  static_assert(is_cpu_v<cpu>);
+  static_assert(is_cpu_v<numa<1>>);
+  static_assert(!is_cpu_v<cuda<0>>);
+  static_assert(is_cuda_v<cuda<2>>);
+  static_assert(!is_cuda_v<numa<2>>);
+  static_assert(!is_cuda_v<int>);
+  static_assert(device_ordinal_v<cuda<2>> == 2);
+  static_assert(device_ordinal_v<numa<1>> == 1);
+  CHECK(device_name<cpu>() == "cpu");
   CHECK(device_name<numa<1>>() == "numa:1");
-  CHECK_FALSE(available<cuda<0>>());
-  CHECK(run("") == "cpu");
-  CHECK(run("cpu") == "cpu");
-  CHECK_THROWS_AS(run("cuda:0"), device_error);
-  CHECK_THROWS_AS(run("tpu"), device_error);
+  CHECK(device_name<cuda<0>>() == "cuda:0");
 }
 
-TEST_CASE("host-only code stores GPU tensors and asks about them") {
-  const layers l{};
-  CHECK_FALSE(l.on_gpu.defined());
+TEST_CASE("device_of names the device of whatever has one", "[devices]") {
+  using x = tensor<float, 2, cuda<1>>;
+  static_assert(std::is_same_v<device_of<x>, cuda<1>>);
+  static_assert(std::is_same_v<device_of<const x&>, cuda<1>>);
+  static_assert(std::is_same_v<device_of<variable<float, 1, numa<0>>>, numa<0>>);
+  static_assert(std::is_same_v<device_of<decltype(1 - relu(std::declval<x>()) / 2)>, cuda<1>>);
+  static_assert(std::is_same_v<device_of<decltype(sum(std::declval<x>()))>, cuda<1>>);
+  static_assert(std::is_same_v<device_of<decltype(std::declval<x>() > 0)>, cuda<1>>);
+  static_assert(std::is_same_v<device_of<nn::linear<float, numa<1>>>, numa<1>>);
+}
+
+TEST_CASE("same_device and on_device judge every kind of expression", "[devices]") {
+  using here = tensor<float, 2>;
+  using there = tensor<float, 2, cuda<0>>;
+  static_assert(same_device<here, variable<float, 1>>);
+  static_assert(same_device<here&, const decltype(std::declval<here>() * 2)&>);
+  static_assert(!same_device<here, there>);
+  static_assert(!same_device<tensor<float, 2, cuda<1>>, there>);
+  static_assert(!same_device<tensor<float, 2, numa<0>>, here>);
+  static_assert(!same_device<int, here>);
+  static_assert(on_device<there, cuda<0>>);
+  static_assert(!on_device<there, cuda<1>>);
+  static_assert(!on_device<int, cpu>);
+  static_assert(!on_device<here, int>);
+}
+
+TEST_CASE("expression and its properties are there for user code", "[devices]") {
+  using x = tensor<double, 3, numa<0>>;
+  static_assert(expression<x>);
+  static_assert(expression<const variable<float, 1>&>);
+  static_assert(expression<decltype(exp(std::declval<x>()))>);
+  static_assert(!expression<double>);
+  static_assert(!expression<nn::linear<>>);
+  static_assert(operand<double>);
+  static_assert(literal<const int&>);
+  static_assert(std::is_same_v<element_of<x>, double>);
+  static_assert(rank_of<decltype(sum(std::declval<x>(), 0))> == 2);
+  static_assert(!is_tracked_v<x>);
+  static_assert(is_tracked_v<decltype(std::declval<variable<float, 1>>() * 2)>);
+}
+
+TEST_CASE("a user's own concept over an operator is simply false across devices", "[devices]") {
+  static_assert(has_plus<tensor<float, 2>, tensor<float, 1>>);
+  static_assert(has_plus<tensor<float, 2, cuda<0>>, tensor<float, 1, cuda<0>>>);
+  static_assert(has_plus<tensor<float, 2, cuda<0>>, int>);
+  static_assert(!has_plus<tensor<float, 2>, tensor<float, 2, cuda<0>>>);
+  static_assert(!has_plus<tensor<float, 2>, tensor<int, 2>>);
+  static_assert(!has_plus<tensor<int, 2>, double>);
+  static_assert(!has_plus<tensor<bool, 2>, tensor<bool, 2>>);
+  static_assert(!has_plus<tensor<float, 2>, const char*>);
+  static_assert(has_update<tensor<float, 2>, tensor<float, 1>>);
+  static_assert(!has_update<tensor<float, 1>, tensor<float, 2>>);
+  static_assert(!has_update<tensor<float, 1>, variable<float, 1>>);
+  static_assert(!has_update<variable<float, 1>, tensor<float, 1>>);
+  static_assert(!has_update<tensor<float, 1, numa<0>>, tensor<float, 1, numa<1>>>);
+  static_assert(!has_update<const tensor<float, 1>, tensor<float, 1>>);
+  static_assert(multiplies<tensor<float, 2>, variable<float, 2>>);
+  static_assert(!multiplies<tensor<float, 2>, tensor<float, 2, numa<0>>>);
+  static_assert(!multiplies<tensor<float, 2>, tensor<float, 1>>);
+  static_assert(addable<tensor<float, 2>, float>);
+  static_assert(!addable<tensor<float, 2>, tensor<float, 2, numa<0>>>);
+  static_assert(multipliable<variable<float, 1>, tensor<float, 1>>);
+  static_assert(!comparable<tensor<float, 1>, tensor<float, 1, cuda<0>>>);
+  static_assert(applicable<ops::hypot_op, tensor<float, 1>, tensor<float, 2>>);
+  static_assert(!applicable<ops::hypot_op, tensor<float, 1>, tensor<float, 2, cuda<0>>>);
+  static_assert(applicable<ops::where_op, tensor<bool, 1>, tensor<float, 1>, int>);
+  static_assert(!applicable<ops::where_op, tensor<bool, 1, cuda<0>>, tensor<float, 1>, int>);
+}
+
+TEST_CASE("user templates constrained by devices run on the devices they allow", "[devices]") {
+  const tensor<float, 2> a = {{1, 2}, {3, 4}};
+  const auto b = a.to<numa<1>>();
+  CHECK(standardised(a)(0, 1) == Approx(0.5 / std::sqrt(2.5)).epsilon(1e-4));
+  CHECK(standardised(b)(0, 1) == standardised(a)(0, 1));
+  CHECK(eval(distance(a, a * 2)).item() == Approx(std::sqrt(30.0)));
+  CHECK(first_element(a) == 1);
+  CHECK(beside(b, a)(1, 1) == 4);
+  CHECK(beside(a, a).data() == a.data());
+  CHECK(sum_or_first(a, a)(1, 1) == 8);
+  CHECK(sum_or_first(a, b)(1, 1) == 4);
+  CHECK(blend(a, a * 3)(1, 1) == 8);
+  const camera<numa<1>> eye{b};
+  CHECK(eye.frame(0, 0) == 1);
 }

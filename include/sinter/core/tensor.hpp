@@ -291,9 +291,11 @@ class tensor {
   {
     const int a = detail::checked_axis("unsqueeze", axis, rank + 1);
     extents<rank + 1> shape, strides;
-    for (int i = 0; i <= rank; ++i) {
-      shape[i] = i == a ? 1 : shape_[i < a ? i : i - 1];
-      strides[i] = i == a ? 1 : strides_[i < a ? i : i - 1];
+    shape[a] = strides[a] = 1;
+    for (int i = 0; i < rank; ++i) {
+      const int to = i < a ? i : i + 1;
+      shape[to] = shape_[i];
+      strides[to] = strides_[i];
     }
     return view<rank + 1>(data_, shape, strides);
   }

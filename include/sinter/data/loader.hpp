@@ -151,7 +151,7 @@ class data_loader {
     batch_type& operator*() const { return *current_; }
     iterator& operator++() {
       current_.reset();
-      current_ = pass_->next();
+      if (auto next = pass_->next()) current_.emplace(std::move(*next));
       return *this;
     }
     void operator++(int) { ++*this; }

@@ -57,10 +57,8 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     else total += p.shape()[a];
   }
   begins.push_back(total);
-  for (int d = 0; d < R; ++d) {
-    if (d == a) shape[d] = total;
-    else shape[d] = parts[0].shape()[Stack && d > a ? d - 1 : d];
-  }
+  for (int d = 0; d < Part::rank; ++d) shape[Stack && d >= a ? d + 1 : d] = parts[0].shape()[d];
+  shape[a] = total;
   const auto y = tensor<T, R, D>::uninitialized(shape);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto& part = [&]() -> const auto& {
