@@ -33,6 +33,13 @@
 #define SINTER_WORD SINTER_INLINE
 #endif
 
+// Before a loop that is to be unrolled.
+#ifdef __CUDACC__
+#define SINTER_UNROLL _Pragma("unroll")
+#else
+#define SINTER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 // nvcc's host pass is to see the Eigen that the host compiler sees, with its packets.
 #if defined(__CUDACC__) && !defined(EIGEN_NO_CUDA)
 #define EIGEN_NO_CUDA

@@ -137,6 +137,13 @@ class out_of_memory : public error {
 #define SINTER_WORD SINTER_INLINE
 #endif
 
+// Before a loop that is to be unrolled.
+#ifdef __CUDACC__
+#define SINTER_UNROLL _Pragma("unroll")
+#else
+#define SINTER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 // nvcc's host pass is to see the Eigen that the host compiler sees, with its packets.
 #if defined(__CUDACC__) && !defined(EIGEN_NO_CUDA)
 #define EIGEN_NO_CUDA
@@ -1387,9 +1394,11 @@ class tensor {
   {
     const int a = detail::checked_axis("unsqueeze", axis, rank + 1);
     extents<rank + 1> shape, strides;
-    for (int i = 0; i <= rank; ++i) {
-      shape[i] = i == a ? 1 : shape_[i < a ? i : i - 1];
-      strides[i] = i == a ? 1 : strides_[i < a ? i : i - 1];
+    shape[a] = strides[a] = 1;
+    for (int i = 0; i < rank; ++i) {
+      const int to = i < a ? i : i + 1;
+      shape[to] = shape_[i];
+      strides[to] = strides_[i];
     }
     return view<rank + 1>(data_, shape, strides);
   }
@@ -1741,7 +1750,33 @@ struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   auto rebuild(const F& f) const;
 };
 
+template <class Tag, class T, int R, class D, int Order>
+struct bound_node;  // expr/let.hpp
+template <class Tag, class X, class Body>
+struct let_node;
+
 namespace detail {
+
+/// Does E read a name that a let() outside of E binds? Own: the tags of the lets that are looked into.
+template <class E, class... Own>
+struct reads_name : std::false_type {};
+template <class Tag, class T, int R, class D, int Order, class... Own>
+struct reads_name<bound_node<Tag, T, R, D, Order>, Own...> : std::bool_constant<!(std::is_same_v<Tag, Own> || ...)> {};
+template <class Op, class... A, class... Own>
+struct reads_name<map_node<Op, A...>, Own...> : std::disjunction<reads_name<A, Own...>...> {};
+template <class Tag, class X, class Body, class... Own>
+struct reads_name<let_node<Tag, X, Body>, Own...> : std::disjunction<reads_name<X, Own...>, reads_name<Body, Own..., Tag>> {};
+
+/// The same for what stands under a point of E, which runs apart and knows no names.
+template <class E>
+struct point_reads_name : std::false_type {};
+template <class E>
+  requires(point_test<E>() && requires(const E& e) { e.e; })
+struct point_reads_name<E> : reads_name<decltype(E::e)> {};
+template <class Op, class... A>
+struct point_reads_name<map_node<Op, A...>> : std::disjunction<point_reads_name<A>...> {};
+template <class Tag, class X, class Body>
+struct point_reads_name<let_node<Tag, X, Body>> : std::disjunction<point_reads_name<X>, point_reads_name<Body>> {};
 
 template <class E>
 inline constexpr bool is_map = false;
@@ -2556,10 +2591,23 @@ auto run_fused(const E& e) {
   else return value;
 }
 
+/// What an expression evaluates to: a tensor, or a variable when it is tracked. Known without evaluating anything.
+template <class E>
+struct evaluated_type {
+  using type = typename result_of_point<element_of<E>, rank_of<E>, device_of<E>, E::order>::type;
+};
+template <class E>
+  requires(is_tensor<E> || is_variable<E>)
+struct evaluated_type<E> {
+  using type = E;
+};
+template <class E>
+using evaluated = typename evaluated_type<bare<E>>::type;
+
 template <class E>
 struct evaluation {
-  /// A tensor, or a variable when e is tracked. `last_use`: nobody else refers to e's points.
-  static auto run(const E& e, bool last_use = true) {
+  /// `last_use`: nobody else refers to e's points.
+  static evaluated<E> run(const E& e, bool last_use = true) {
     static_cast<void>(sizeof(runs_in_this_file<device_of<E>>));
     if constexpr (is_point<E>) {
       // What others will read again from the slot must not change with the value that is handed out.
@@ -2584,7 +2632,7 @@ struct evaluation {
 
 /// Runs the expression and returns its value: a tensor, or a variable when a variable is among its leaves.
 template <expression E>
-auto eval(E&& e) {
+detail::evaluated<E> eval(E&& e) {
   using X = detail::bare<E>;
   if constexpr (detail::is_tensor<X> || detail::is_variable<X>) return X(std::forward<E>(e));
   else return detail::evaluation<X>::run(e, !std::is_lvalue_reference_v<E>);
@@ -2594,7 +2642,7 @@ namespace detail {
 
 /// The value of e for reading: a point's is shared with its slot.
 template <class E>
-auto eval_to_read(E&& e) {
+evaluated<E> eval_to_read(E&& e) {
   using X = bare<E>;
   if constexpr (is_point<X>) return typename X::result_type(e.result());
   else return eval(std::forward<E>(e));
@@ -4035,7 +4083,7 @@ class module {
   void eval() { train(false); }
 
  protected:
-  module() {
+  constexpr module() {
     if constexpr (detail::on_one_device<Self>)
       static_cast<void>([](Self& m) { Self::visit(detail::members_on<device_of<Self>>{}, m); });
   }
@@ -5971,12 +6019,16 @@ inline constexpr bool is_assignment<assignment<Target, E>> = true;
 template <class...>
 struct assignments_on_different_devices;
 struct fuse_the_assignments_of_each_device_apart;
+struct assignment_of_a_tensor_which_only_shares_its_handle;
+struct write_plus_0_or_clone_it_outside_of_fuse;
 
 namespace detail {
 
 template <class... A>
 constexpr auto find_fuse_mistake() {
-  if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
+  if constexpr (sizeof...(A) > 0 && ((is_tensor<bare<A>> || is_variable<bare<A>>) || ...)) {
+    return mistake<assignment_of_a_tensor_which_only_shares_its_handle, write_plus_0_or_clone_it_outside_of_fuse>{};
+  } else if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
     return not_operands{};
   } else if constexpr (!devices_agree<typename A::tensor_type...>) {
     return mistake<assignments_on_different_devices<device_of<typename A::tensor_type>...>,
@@ -6321,7 +6373,12 @@ auto let(X&& x, const F& f) {
   detail::check_defined("let", x);
   const bound_node<Tag, element_of<E>, rank_of<E>, device_of<E>, E::order> name{x.shape()};
   auto body = f(name);
-  return let_node<Tag, E, decltype(body)>(std::forward<X>(x), std::move(body));
+  constexpr bool reads_in_point = detail::point_reads_name<decltype(body)>::value;
+  static_assert(!reads_in_point,
+                "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
+                "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
+  if constexpr (reads_in_point) return E(std::forward<X>(x));  // one message is enough
+  else return let_node<Tag, E, decltype(body)>(std::forward<X>(x), std::move(body));
 }
 
 }  // namespace sinter
@@ -6777,13 +6834,14 @@ inline constexpr bool passes_gradient_on = [] {
 
 /// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
 template <class E>
-auto prologue(E&& e) {
-  using X = bare<E>;
-  if constexpr (points_in<X> == 0 && passes_gradient_on<X>) return X(std::forward<E>(e));
+inline constexpr bool fuses_as_prologue = points_in<E> == 0 && passes_gradient_on<E>;
+template <class E>
+using prologue_of = std::conditional_t<fuses_as_prologue<bare<E>>, bare<E>, evaluated<E>>;
+template <class E>
+prologue_of<E> prologue(E&& e) {
+  if constexpr (fuses_as_prologue<bare<E>>) return bare<E>(std::forward<E>(e));
   else return eval_to_read(std::forward<E>(e));
 }
-template <class E>
-using prologue_of = decltype(prologue(std::declval<E>()));
 
 /// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
 /// statement e, the value of which is nowhere in memory. Null where nothing is tracked.
@@ -7879,10 +7937,8 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     else total += p.shape()[a];
   }
   begins.push_back(total);
-  for (int d = 0; d < R; ++d) {
-    if (d == a) shape[d] = total;
-    else shape[d] = parts[0].shape()[Stack && d > a ? d - 1 : d];
-  }
+  for (int d = 0; d < Part::rank; ++d) shape[Stack && d >= a ? d + 1 : d] = parts[0].shape()[d];
+  shape[a] = total;
   const auto y = tensor<T, R, D>::uninitialized(shape);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto& part = [&]() -> const auto& {
@@ -7953,6 +8009,11 @@ template <class Part>
 auto concat(index_t axis, const std::vector<Part>& parts) {
   return detail::join<false>("concat", axis, parts);
 }
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto concat(std::initializer_list<Part> parts, index_t axis = 0) {
+  return detail::join<false>("concat", axis, std::vector<Part>(parts));
+}
 
 /// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once.
 /// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
@@ -7968,6 +8029,11 @@ template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
 auto stack(index_t axis, const std::vector<Part>& parts) {
   return detail::join<true>("stack", axis, parts);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto stack(std::initializer_list<Part> parts, index_t axis = 0) {
+  return detail::join<true>("stack", axis, std::vector<Part>(parts));
 }
 
 template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
@@ -8169,7 +8235,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
 namespace detail {
 
 template <class E, class L>
-auto make_cross_entropy(E&& logits, const L& labels) {
+cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
   check_defined("cross_entropy", logits);
   check_defined("cross_entropy", labels);
   if (labels.shape()[0] != logits.shape()[0])
@@ -8231,17 +8297,17 @@ inline constexpr mean_t mean{};
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) {
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) -> decltype(mean(std::declval<cross_entropy_node<detail::prologue_of<E>>>())) {
   return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) {
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) -> decltype(sum(std::declval<cross_entropy_node<detail::prologue_of<E>>>())) {
   return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::none_t) {
+cross_entropy_node<detail::prologue_of<E>> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
   return detail::make_cross_entropy(std::forward<E>(logits), labels);
 }
 template <class E, class L, class Reduction = reduction::mean_t,
@@ -8556,7 +8622,7 @@ struct gather_tape final : tape_node {
 
 /// Indices as int64 on their device; each must lie in [0, extent).
 template <class I>
-auto checked_indices(const char* op, const I& index, index_t extent) {
+tensor<std::int64_t, rank_of<I>, device_of<I>> checked_indices(const char* op, const I& index, index_t extent) {
   check_defined(op, index);
   const auto i = [&] {
     if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
@@ -8569,7 +8635,7 @@ auto checked_indices(const char* op, const I& index, index_t extent) {
 
 /// y[c] = x[c with coordinate `axis` = index[c]]; index has the shape of y, possibly as a broadcast view.
 template <class X, int R, device D>
-auto gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
+evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
   using T = element_of<X>;
   const auto y = tensor<T, R, D>::uninitialized(index.shape());
   if constexpr (is_variable<X>) {
@@ -8630,7 +8696,7 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 ///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
 template <expression X, expression I>
   requires(detail::is_fitting<detail::gather_mistake<X, I>>)
-auto gather(const X& x, index_t axis, const I& index) {
+detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
   const auto source = eval(x);
@@ -8647,7 +8713,7 @@ auto gather(const X& x, index_t axis, const I& index) {
 ///     tensor batch = index_select(images, 0, permutation);
 template <expression X, expression I>
   requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
-auto index_select(const X& x, index_t axis, const I& index) {
+detail::evaluated<X> index_select(const X& x, index_t axis, const I& index) {
   detail::check_defined("index_select", x);
   constexpr int R = rank_of<X>;
   const int a = detail::checked_axis("index_select", axis, R);
@@ -9538,7 +9604,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
 namespace detail {
 
 template <class Op, class E>
-auto make_row_op(E&& e, index_t axis) {
+row_node<Op, prologue_of<E>> make_row_op(E&& e, index_t axis) {
   check_defined(Op::name, e);
   const int a = checked_axis(Op::name, axis, rank_of<E>);
   return row_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
@@ -9562,7 +9628,7 @@ struct log_softmax_op {
 ///     tensor lp = log_softmax(logits, 1);
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-auto log_softmax(E&& x, index_t axis) {
+row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, index_t axis) {
   return detail::make_row_op<ops::log_softmax_op>(std::forward<E>(x), axis);
 }
 
@@ -9753,7 +9819,13 @@ SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
 
 namespace sinter {
 
+template <class A, class B, bool BT>
+struct matmul_node;
+
 namespace detail {
+
+template <class A, class B, bool BT>
+using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
 
 template <class T, auto S, device D>
 matrix_ref matrix_of(const tensor<T, S, D>& t, index_t batch = 0) {
@@ -9778,9 +9850,6 @@ const auto& plain(const E& e) {
   if constexpr (is_variable<E>) return access::value_of(e);
   else return e;
 }
-
-template <class E>
-using evaluated = bare<decltype(eval(std::declval<const E&>()))>;
 
 template <class E>
 state_ptr state_if_tracked(const E& e) {
@@ -9830,7 +9899,7 @@ struct matmul_node_tape : tape_node {
 };
 
 template <bool BT, class A, class B>
-auto make_matmul(const char* op, A&& a, B&& b);
+matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
 
 /// The same, when the gradient itself is to be differentiated.
 template <class A, class B, bool BT>
@@ -9918,12 +9987,10 @@ struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A:
 namespace detail {
 
 template <bool BT, class A, class B>
-auto make_matmul(const char* op, A&& a, B&& b) {
+matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
   check_defined(op, a);
   check_defined(op, b);
-  auto x = eval_to_read(std::forward<A>(a));
-  auto y = eval_to_read(std::forward<B>(b));
-  return matmul_node<decltype(x), decltype(y), BT>(op, std::move(x), std::move(y));
+  return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
 }
 
 }  // namespace detail
@@ -9934,6 +10001,8 @@ template <int, int>
 struct linear_of_ranks;
 struct both_of_rank_2_or_both_of_rank_3;
 struct both_of_rank_2;
+struct product_of_a_value_that_let_names;
+struct evaluate_it_before_let;
 
 namespace detail {
 
@@ -9951,6 +10020,8 @@ constexpr auto find_matmul_mistake() {
     return mistake_of<product_op, A, B>{};
   else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
     return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
+  else if constexpr (reads_name<A>::value || reads_name<B>::value)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else
     return fitting<element_of<A>>{};
 }
@@ -9968,6 +10039,8 @@ constexpr auto find_linear_mistake() {
     return mistake_of<product_op, X, W, B...>{};
   else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
     return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
+  else if constexpr (reads_name<X>::value || reads_name<W>::value)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else
     return fitting<element_of<X>>{};
 }
@@ -9985,7 +10058,7 @@ inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
 ///     tensor y = relu(matmul(x, w) + bias);
 template <expression A, expression B>
   requires(detail::multipliable_matrices<A, B>)
-auto matmul(A&& a, B&& b) {
+detail::matmul_of<A, B, false> matmul(A&& a, B&& b) {
   return detail::make_matmul<false>("matmul", std::forward<A>(a), std::forward<B>(b));
 }
 template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
@@ -9997,12 +10070,12 @@ void matmul(A&&, B&&) = delete;
 ///     auto h = relu(linear(x, w, b));
 template <expression X, expression W, class B>
   requires(detail::linear_fits<X, W, B>)
-auto linear(X&& x, W&& w, B&& b) {
+auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
   return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w)) + std::forward<B>(b);
 }
 template <expression X, expression W>
   requires(detail::linear_fits<X, W>)
-auto linear(X&& x, W&& w) {
+detail::matmul_of<X, W, true> linear(X&& x, W&& w) {
   return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
 }
 template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
@@ -10783,7 +10856,7 @@ struct softmax_op {
 ///     tensor p = softmax(logits, 1);
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-auto softmax(E&& x, index_t axis) {
+row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, index_t axis) {
   return detail::make_row_op<ops::softmax_op>(std::forward<E>(x), axis);
 }
 
@@ -12675,6 +12748,10 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
     return;
   }
 
+  // Rounding errors grow with the number of terms that are added one by one, so a task sums in pieces, and then these.
+  index_t piece = 16 * partial_elements < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * partial_elements;
+  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
+  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
   index_t offset[max_operands] = {};
   index_t bytes = 0;
   for (int s = 0; s < l.outputs; ++s) {
@@ -12685,18 +12762,33 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   detail::temporary memory(static_cast<std::size_t>(bytes));
   pool.parallel_for(tasks, [&](index_t t) {
     char* base[max_operands];
+    char* total_of[max_operands];
     bool add[max_operands];
+    char* of_piece = detail::scratch<2>(static_cast<std::size_t>(partial_elements) * 8);
     for (int s = 0; s < l.outputs; ++s) {
       base[s] = l.out[s].data;
       add[s] = l.out[s].add;
       if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
       const index_t size = detail::span_of(l, l.out[s]) * l.out[s].size;
-      base[s] = memory.data() + offset[s] + t * size;
-      std::memset(base[s], 0, static_cast<std::size_t>(size));
+      total_of[s] = memory.data() + offset[s] + t * size;
+      base[s] = of_piece;
+      of_piece += (size + 7) / 8 * 8;
       add[s] = true;
     }
     const index_t end = (t + 1) * grain < total ? (t + 1) * grain : total;
-    p.run(t * grain, end, base, add);
+    for (index_t at = t * grain; at < end; at += piece) {
+      const bool is_first = at == t * grain;
+      for (int s = 0; s < l.outputs; ++s)
+        if (p.reducing(s) && !p.reduces_only_rows(s))
+          std::memset(base[s], 0, static_cast<std::size_t>(detail::span_of(l, l.out[s]) * l.out[s].size));
+      p.run(at, at + piece < end ? at + piece : end, base, add);
+      for (int s = 0; s < l.outputs; ++s) {
+        if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
+        const index_t n = detail::span_of(l, l.out[s]);
+        if (l.out[s].size == 4) detail::add_partials<float>(total_of[s], base[s], n, 1, !is_first);
+        else detail::add_partials<double>(total_of[s], base[s], n, 1, !is_first);
+      }
+    }
   });
   for (int s = 0; s < l.outputs; ++s) {
     if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
@@ -13406,6 +13498,8 @@ class epilogue {
 
 template <class T, class K>
 class fused_epilogue : public epilogue {
+  static_assert(K::leaves + 1 <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
+
  public:
   fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
     l_.rank = rank;
@@ -13481,6 +13575,7 @@ struct row_kernel<ops::log_softmax_op> : log_softmax_row {};
 template <class E, class F>
 void with_producer(const E& e, const F& f) {
   using K = sinter::detail::lowered<false, E>;
+  static_assert(K::leaves + 1 <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
   leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
   sinter::detail::bind_leaves(e, leaves);
   operand in[K::leaves > 0 ? K::leaves : 1];
@@ -13529,6 +13624,7 @@ struct backend<D> {
   template <class R, class T, class K>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
+    static_assert(K::leaves + 1 <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
     cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
     cpu_impl::operand to[1];
     cpu_impl::loop l = cpu_impl::make_loop(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);
@@ -13692,7 +13788,7 @@ struct random_key {
 SINTER_WORD constexpr philox_block philox4x32(philox_block counter, std::uint64_t key) {
   std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
-#pragma GCC unroll 10
+  SINTER_UNROLL
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p = std::uint64_t{0xD2511F53u} * a;
     const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c;
@@ -15139,19 +15235,19 @@ class data_loader {
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
 
-    explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)), current_(pass_->next()) {}
+    explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)) { ++*this; }
     batch_type& operator*() const { return *current_; }
     iterator& operator++() {
       current_.reset();
-      current_ = pass_->next();
+      if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
       return *this;
     }
     void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const { return !current_.has_value(); }
+    bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
    private:
     std::unique_ptr<pass> pass_;
-    mutable std::optional<batch_type> current_;
+    std::unique_ptr<batch_type> current_;
   };
 
   iterator begin() { return iterator(std::make_unique<pass>(set_, order_of(epoch_++), size(), options_)); }

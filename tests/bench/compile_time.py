@@ -25,7 +25,7 @@ def statements(n):
 
 def compile_once(compiler, source, folder):
     """Seconds of processor time and peak MiB of one compilation."""
-    command = [compiler, "-std=c++20", "-O2", "-march=native", "-I", str(ROOT / "include"), "-I", "/usr/include/eigen3",
+    command = [compiler, "-std=c++20", "-O2", "-march=native", "-I", str(ROOT / "include"), "-isystem", "/usr/include/eigen3",
                "-c", str(source), "-o", str(Path(folder) / "out.o")]
     child = subprocess.Popen(command)
     _, status, usage = os.wait4(child.pid, 0)

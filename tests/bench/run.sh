@@ -31,7 +31,7 @@ done
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 out=$here/build/bench
 mkdir -p "$out"
-eigen="-I /usr/include/eigen3"
+eigen="-isystem /usr/include/eigen3"
 for program in elementwise mlp; do
   # shellcheck disable=SC2086
   ${CXX:-g++} -std=c++20 -O2 -march=native -I "$here/include" $eigen "$here/tests/bench/$program.cpp" -o "$out/$program" -pthread

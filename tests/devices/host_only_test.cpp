@@ -78,6 +78,14 @@ TEST_CASE("GPU expressions type-check in a host-only file", "[devices]") {
   static_assert(on_device<decltype(relu(linear(std::declval<x>(), std::declval<w>()))), cuda<0>>);
   static_assert(on_device<decltype(where(std::declval<x>() > 0, std::declval<w>(), 0)), cuda<0>>);
   static_assert(is_tracked_v<decltype(matmul(std::declval<x>(), std::declval<w>()))>);
+  using labels = tensor<std::int64_t, 1, cuda<0>>;
+  using hidden = decltype(relu(matmul(std::declval<x>(), std::declval<w>())) + 1);
+  static_assert(on_device<decltype(matmul(std::declval<hidden>(), std::declval<x>())), cuda<0>>);
+  static_assert(on_device<decltype(softmax(std::declval<hidden>(), 1)), cuda<0>>);
+  static_assert(is_tracked_v<decltype(cross_entropy(std::declval<hidden>(), std::declval<labels>()))>);
+  static_assert(std::is_same_v<decltype(index_select(std::declval<hidden>(), 0, std::declval<labels>())), w>);
+  static_assert(std::is_same_v<decltype(gather(std::declval<x>(), 1, std::declval<tensor<int, 2, cuda<0>>>())), x>);
+  static_assert(std::is_same_v<decltype(eval(std::declval<hidden>())), w>);
   static_assert(std::is_constructible_v<x, decltype(std::declval<x>() * 2)>);
   static_assert(std::is_constructible_v<w, decltype(std::declval<w>() * std::declval<x>())>);
   static_assert(!std::is_constructible_v<x, decltype(std::declval<w>() * 2)>);

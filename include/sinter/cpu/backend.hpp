@@ -107,6 +107,8 @@ class epilogue {
 
 template <class T, class K>
 class fused_epilogue : public epilogue {
+  static_assert(K::leaves + 1 <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
+
  public:
   fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
     l_.rank = rank;
@@ -182,6 +184,7 @@ struct row_kernel<ops::log_softmax_op> : log_softmax_row {};
 template <class E, class F>
 void with_producer(const E& e, const F& f) {
   using K = sinter::detail::lowered<false, E>;
+  static_assert(K::leaves + 1 <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
   leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
   sinter::detail::bind_leaves(e, leaves);
   operand in[K::leaves > 0 ? K::leaves : 1];
@@ -230,6 +233,7 @@ struct backend<D> {
   template <class R, class T, class K>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
+    static_assert(K::leaves + 1 <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
     cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
     cpu_impl::operand to[1];
     cpu_impl::loop l = cpu_impl::make_loop(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);

@@ -508,6 +508,10 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
     return;
   }
 
+  // Rounding errors grow with the number of terms that are added one by one, so a task sums in pieces, and then these.
+  index_t piece = 16 * partial_elements < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * partial_elements;
+  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
+  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
   index_t offset[max_operands] = {};
   index_t bytes = 0;
   for (int s = 0; s < l.outputs; ++s) {
@@ -518,18 +522,33 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   detail::temporary memory(static_cast<std::size_t>(bytes));
   pool.parallel_for(tasks, [&](index_t t) {
     char* base[max_operands];
+    char* total_of[max_operands];
     bool add[max_operands];
+    char* of_piece = detail::scratch<2>(static_cast<std::size_t>(partial_elements) * 8);
     for (int s = 0; s < l.outputs; ++s) {
       base[s] = l.out[s].data;
       add[s] = l.out[s].add;
       if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
       const index_t size = detail::span_of(l, l.out[s]) * l.out[s].size;
-      base[s] = memory.data() + offset[s] + t * size;
-      std::memset(base[s], 0, static_cast<std::size_t>(size));
+      total_of[s] = memory.data() + offset[s] + t * size;
+      base[s] = of_piece;
+      of_piece += (size + 7) / 8 * 8;
       add[s] = true;
     }
     const index_t end = (t + 1) * grain < total ? (t + 1) * grain : total;
-    p.run(t * grain, end, base, add);
+    for (index_t at = t * grain; at < end; at += piece) {
+      const bool is_first = at == t * grain;
+      for (int s = 0; s < l.outputs; ++s)
+        if (p.reducing(s) && !p.reduces_only_rows(s))
+          std::memset(base[s], 0, static_cast<std::size_t>(detail::span_of(l, l.out[s]) * l.out[s].size));
+      p.run(at, at + piece < end ? at + piece : end, base, add);
+      for (int s = 0; s < l.outputs; ++s) {
+        if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
+        const index_t n = detail::span_of(l, l.out[s]);
+        if (l.out[s].size == 4) detail::add_partials<float>(total_of[s], base[s], n, 1, !is_first);
+        else detail::add_partials<double>(total_of[s], base[s], n, 1, !is_first);
+      }
+    }
   });
   for (int s = 0; s < l.outputs; ++s) {
     if (!p.reducing(s) || p.reduces_only_rows(s)) continue;

@@ -147,19 +147,19 @@ class data_loader {
     using value_type = batch_type;
     using difference_type = std::ptrdiff_t;
 
-    explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)), current_(pass_->next()) {}
+    explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)) { ++*this; }
     batch_type& operator*() const { return *current_; }
     iterator& operator++() {
       current_.reset();
-      if (auto next = pass_->next()) current_.emplace(std::move(*next));
+      if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
       return *this;
     }
     void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const { return !current_.has_value(); }
+    bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
 
    private:
     std::unique_ptr<pass> pass_;
-    mutable std::optional<batch_type> current_;
+    std::unique_ptr<batch_type> current_;
   };
 
   iterator begin() { return iterator(std::make_unique<pass>(set_, order_of(epoch_++), size(), options_)); }

@@ -123,10 +123,23 @@ auto run_fused(const E& e) {
   else return value;
 }
 
+/// What an expression evaluates to: a tensor, or a variable when it is tracked. Known without evaluating anything.
+template <class E>
+struct evaluated_type {
+  using type = typename result_of_point<element_of<E>, rank_of<E>, device_of<E>, E::order>::type;
+};
+template <class E>
+  requires(is_tensor<E> || is_variable<E>)
+struct evaluated_type<E> {
+  using type = E;
+};
+template <class E>
+using evaluated = typename evaluated_type<bare<E>>::type;
+
 template <class E>
 struct evaluation {
-  /// A tensor, or a variable when e is tracked. `last_use`: nobody else refers to e's points.
-  static auto run(const E& e, bool last_use = true) {
+  /// `last_use`: nobody else refers to e's points.
+  static evaluated<E> run(const E& e, bool last_use = true) {
     static_cast<void>(sizeof(runs_in_this_file<device_of<E>>));
     if constexpr (is_point<E>) {
       // What others will read again from the slot must not change with the value that is handed out.
@@ -151,7 +164,7 @@ struct evaluation {
 
 /// Runs the expression and returns its value: a tensor, or a variable when a variable is among its leaves.
 template <expression E>
-auto eval(E&& e) {
+detail::evaluated<E> eval(E&& e) {
   using X = detail::bare<E>;
   if constexpr (detail::is_tensor<X> || detail::is_variable<X>) return X(std::forward<E>(e));
   else return detail::evaluation<X>::run(e, !std::is_lvalue_reference_v<E>);
@@ -161,7 +174,7 @@ namespace detail {
 
 /// The value of e for reading: a point's is shared with its slot.
 template <class E>
-auto eval_to_read(E&& e) {
+evaluated<E> eval_to_read(E&& e) {
   using X = bare<E>;
   if constexpr (is_point<X>) return typename X::result_type(e.result());
   else return eval(std::forward<E>(e));

@@ -54,12 +54,16 @@ inline constexpr bool is_assignment<assignment<Target, E>> = true;
 template <class...>
 struct assignments_on_different_devices;
 struct fuse_the_assignments_of_each_device_apart;
+struct assignment_of_a_tensor_which_only_shares_its_handle;
+struct write_plus_0_or_clone_it_outside_of_fuse;
 
 namespace detail {
 
 template <class... A>
 constexpr auto find_fuse_mistake() {
-  if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
+  if constexpr (sizeof...(A) > 0 && ((is_tensor<bare<A>> || is_variable<bare<A>>) || ...)) {
+    return mistake<assignment_of_a_tensor_which_only_shares_its_handle, write_plus_0_or_clone_it_outside_of_fuse>{};
+  } else if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
     return not_operands{};
   } else if constexpr (!devices_agree<typename A::tensor_type...>) {
     return mistake<assignments_on_different_devices<device_of<typename A::tensor_type>...>,

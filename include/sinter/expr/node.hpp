@@ -116,7 +116,33 @@ struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   auto rebuild(const F& f) const;
 };
 
+template <class Tag, class T, int R, class D, int Order>
+struct bound_node;  // expr/let.hpp
+template <class Tag, class X, class Body>
+struct let_node;
+
 namespace detail {
+
+/// Does E read a name that a let() outside of E binds? Own: the tags of the lets that are looked into.
+template <class E, class... Own>
+struct reads_name : std::false_type {};
+template <class Tag, class T, int R, class D, int Order, class... Own>
+struct reads_name<bound_node<Tag, T, R, D, Order>, Own...> : std::bool_constant<!(std::is_same_v<Tag, Own> || ...)> {};
+template <class Op, class... A, class... Own>
+struct reads_name<map_node<Op, A...>, Own...> : std::disjunction<reads_name<A, Own...>...> {};
+template <class Tag, class X, class Body, class... Own>
+struct reads_name<let_node<Tag, X, Body>, Own...> : std::disjunction<reads_name<X, Own...>, reads_name<Body, Own..., Tag>> {};
+
+/// The same for what stands under a point of E, which runs apart and knows no names.
+template <class E>
+struct point_reads_name : std::false_type {};
+template <class E>
+  requires(point_test<E>() && requires(const E& e) { e.e; })
+struct point_reads_name<E> : reads_name<decltype(E::e)> {};
+template <class Op, class... A>
+struct point_reads_name<map_node<Op, A...>> : std::disjunction<point_reads_name<A>...> {};
+template <class Tag, class X, class Body>
+struct point_reads_name<let_node<Tag, X, Body>> : std::disjunction<point_reads_name<X>, point_reads_name<Body>> {};
 
 template <class E>
 inline constexpr bool is_map = false;

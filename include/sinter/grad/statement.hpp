@@ -264,13 +264,14 @@ inline constexpr bool passes_gradient_on = [] {
 
 /// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
 template <class E>
-auto prologue(E&& e) {
-  using X = bare<E>;
-  if constexpr (points_in<X> == 0 && passes_gradient_on<X>) return X(std::forward<E>(e));
+inline constexpr bool fuses_as_prologue = points_in<E> == 0 && passes_gradient_on<E>;
+template <class E>
+using prologue_of = std::conditional_t<fuses_as_prologue<bare<E>>, bare<E>, evaluated<E>>;
+template <class E>
+prologue_of<E> prologue(E&& e) {
+  if constexpr (fuses_as_prologue<bare<E>>) return bare<E>(std::forward<E>(e));
   else return eval_to_read(std::forward<E>(e));
 }
-template <class E>
-using prologue_of = decltype(prologue(std::declval<E>()));
 
 /// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
 /// statement e, the value of which is nowhere in memory. Null where nothing is tracked.

@@ -229,7 +229,7 @@ class module {
   void eval() { train(false); }
 
  protected:
-  module() {
+  constexpr module() {
     if constexpr (detail::on_one_device<Self>)
       static_cast<void>([](Self& m) { Self::visit(detail::members_on<device_of<Self>>{}, m); });
   }

@@ -129,6 +129,11 @@ template <class Part>
 auto concat(index_t axis, const std::vector<Part>& parts) {
   return detail::join<false>("concat", axis, parts);
 }
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto concat(std::initializer_list<Part> parts, index_t axis = 0) {
+  return detail::join<false>("concat", axis, std::vector<Part>(parts));
+}
 
 /// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once.
 /// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
@@ -144,6 +149,11 @@ template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
 auto stack(index_t axis, const std::vector<Part>& parts) {
   return detail::join<true>("stack", axis, parts);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto stack(std::initializer_list<Part> parts, index_t axis = 0) {
+  return detail::join<true>("stack", axis, std::vector<Part>(parts));
 }
 
 template <class... E, class Problem = typename detail::join_mistake<E...>::problem,

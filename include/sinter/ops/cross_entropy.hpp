@@ -82,7 +82,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
 namespace detail {
 
 template <class E, class L>
-auto make_cross_entropy(E&& logits, const L& labels) {
+cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
   check_defined("cross_entropy", logits);
   check_defined("cross_entropy", labels);
   if (labels.shape()[0] != logits.shape()[0])
@@ -144,17 +144,17 @@ inline constexpr mean_t mean{};
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) {
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) -> decltype(mean(std::declval<cross_entropy_node<detail::prologue_of<E>>>())) {
   return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) {
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) -> decltype(sum(std::declval<cross_entropy_node<detail::prologue_of<E>>>())) {
   return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::none_t) {
+cross_entropy_node<detail::prologue_of<E>> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
   return detail::make_cross_entropy(std::forward<E>(logits), labels);
 }
 template <class E, class L, class Reduction = reduction::mean_t,

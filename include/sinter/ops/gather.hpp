@@ -32,7 +32,7 @@ struct gather_tape final : tape_node {
 
 /// Indices as int64 on their device; each must lie in [0, extent).
 template <class I>
-auto checked_indices(const char* op, const I& index, index_t extent) {
+tensor<std::int64_t, rank_of<I>, device_of<I>> checked_indices(const char* op, const I& index, index_t extent) {
   check_defined(op, index);
   const auto i = [&] {
     if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
@@ -45,7 +45,7 @@ auto checked_indices(const char* op, const I& index, index_t extent) {
 
 /// y[c] = x[c with coordinate `axis` = index[c]]; index has the shape of y, possibly as a broadcast view.
 template <class X, int R, device D>
-auto gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
+evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
   using T = element_of<X>;
   const auto y = tensor<T, R, D>::uninitialized(index.shape());
   if constexpr (is_variable<X>) {
@@ -106,7 +106,7 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 ///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
 template <expression X, expression I>
   requires(detail::is_fitting<detail::gather_mistake<X, I>>)
-auto gather(const X& x, index_t axis, const I& index) {
+detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
   const auto source = eval(x);
@@ -123,7 +123,7 @@ auto gather(const X& x, index_t axis, const I& index) {
 ///     tensor batch = index_select(images, 0, permutation);
 template <expression X, expression I>
   requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
-auto index_select(const X& x, index_t axis, const I& index) {
+detail::evaluated<X> index_select(const X& x, index_t axis, const I& index) {
   detail::check_defined("index_select", x);
   constexpr int R = rank_of<X>;
   const int a = detail::checked_axis("index_select", axis, R);

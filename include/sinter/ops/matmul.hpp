@@ -7,7 +7,13 @@
 
 namespace sinter {
 
+template <class A, class B, bool BT>
+struct matmul_node;
+
 namespace detail {
+
+template <class A, class B, bool BT>
+using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
 
 template <class T, auto S, device D>
 matrix_ref matrix_of(const tensor<T, S, D>& t, index_t batch = 0) {
@@ -32,9 +38,6 @@ const auto& plain(const E& e) {
   if constexpr (is_variable<E>) return access::value_of(e);
   else return e;
 }
-
-template <class E>
-using evaluated = bare<decltype(eval(std::declval<const E&>()))>;
 
 template <class E>
 state_ptr state_if_tracked(const E& e) {
@@ -84,7 +87,7 @@ struct matmul_node_tape : tape_node {
 };
 
 template <bool BT, class A, class B>
-auto make_matmul(const char* op, A&& a, B&& b);
+matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
 
 /// The same, when the gradient itself is to be differentiated.
 template <class A, class B, bool BT>
@@ -172,12 +175,10 @@ struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A:
 namespace detail {
 
 template <bool BT, class A, class B>
-auto make_matmul(const char* op, A&& a, B&& b) {
+matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
   check_defined(op, a);
   check_defined(op, b);
-  auto x = eval_to_read(std::forward<A>(a));
-  auto y = eval_to_read(std::forward<B>(b));
-  return matmul_node<decltype(x), decltype(y), BT>(op, std::move(x), std::move(y));
+  return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
 }
 
 }  // namespace detail
@@ -188,6 +189,8 @@ template <int, int>
 struct linear_of_ranks;
 struct both_of_rank_2_or_both_of_rank_3;
 struct both_of_rank_2;
+struct product_of_a_value_that_let_names;
+struct evaluate_it_before_let;
 
 namespace detail {
 
@@ -205,6 +208,8 @@ constexpr auto find_matmul_mistake() {
     return mistake_of<product_op, A, B>{};
   else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
     return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
+  else if constexpr (reads_name<A>::value || reads_name<B>::value)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else
     return fitting<element_of<A>>{};
 }
@@ -222,6 +227,8 @@ constexpr auto find_linear_mistake() {
     return mistake_of<product_op, X, W, B...>{};
   else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
     return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
+  else if constexpr (reads_name<X>::value || reads_name<W>::value)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else
     return fitting<element_of<X>>{};
 }
@@ -239,7 +246,7 @@ inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
 ///     tensor y = relu(matmul(x, w) + bias);
 template <expression A, expression B>
   requires(detail::multipliable_matrices<A, B>)
-auto matmul(A&& a, B&& b) {
+detail::matmul_of<A, B, false> matmul(A&& a, B&& b) {
   return detail::make_matmul<false>("matmul", std::forward<A>(a), std::forward<B>(b));
 }
 template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
@@ -251,12 +258,12 @@ void matmul(A&&, B&&) = delete;
 ///     auto h = relu(linear(x, w, b));
 template <expression X, expression W, class B>
   requires(detail::linear_fits<X, W, B>)
-auto linear(X&& x, W&& w, B&& b) {
+auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
   return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w)) + std::forward<B>(b);
 }
 template <expression X, expression W>
   requires(detail::linear_fits<X, W>)
-auto linear(X&& x, W&& w) {
+detail::matmul_of<X, W, true> linear(X&& x, W&& w) {
   return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
 }
 template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,

@@ -92,7 +92,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
 namespace detail {
 
 template <class Op, class E>
-auto make_row_op(E&& e, index_t axis) {
+row_node<Op, prologue_of<E>> make_row_op(E&& e, index_t axis) {
   check_defined(Op::name, e);
   const int a = checked_axis(Op::name, axis, rank_of<E>);
   return row_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);

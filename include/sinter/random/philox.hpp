@@ -29,7 +29,7 @@ struct random_key {
 SINTER_WORD constexpr philox_block philox4x32(philox_block counter, std::uint64_t key) {
   std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
-#pragma GCC unroll 10
+  SINTER_UNROLL
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p = std::uint64_t{0xD2511F53u} * a;
     const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c;
