@@ -93,8 +93,8 @@ double percent_right(const labels& predicted, const labels& truth) {
 template <device D>
 outcome train(const digits& data, const settings& s) {
   generator gen(s.seed);
-  const nn::sequential model(nn::linear<float, D>(data.train_x.extent(1), 256, gen), nn::relu(),
-                             nn::linear<float, D>(256, 10, gen));
+  const nn::sequential model{nn::linear<float, D>(data.train_x.extent(1), 256, gen), nn::relu(),
+                             nn::linear<float, D>(256, 10, gen)};
   optim::adam optimizer(model, {.lr = s.lr});
   optim::lr_scheduler schedule(optimizer, optim::cosine_lr{.period = s.epochs});
   data_loader loader(tensor_dataset(data.train_x, data.train_y),

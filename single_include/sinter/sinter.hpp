@@ -908,8 +908,8 @@ class storage_ptr {
 template <device D>
 struct runs_in_this_file {
   static_assert(always_false<D>,
-                "sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode; this file was "
-                "compiled as host-only C++");
+                "sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode and the CUDA backend, "
+                "which this version does not have yet; files can name, pass and type-check them");
   static constexpr bool value = false;
 };
 template <device D>
@@ -1791,10 +1791,29 @@ void check_defined(const char* op, const E& e) {
   }
 }
 
+/// A leaf as plain tensor.
+template <class E>
+const auto& plain(const E& e) {
+  if constexpr (is_variable<E>) return access::value_of(e);
+  else return e;
+}
+
+/// A literal as element type T. Errors: value_error for an integer outside the range of T.
+template <class T, class A>
+T literal_value(A a) {
+  const T value = static_cast<T>(a);
+  if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
+    if (static_cast<A>(value) != a || (value < T(0)) != (a < A(0)))
+      throw value_error("the literal " + std::to_string(a) + " does not fit elements of type " + element_name<T>() +
+                        "; cast<...>() the tensor to a wider type");
+  }
+  return value;
+}
+
 /// Operand -> node: literals take the element type T, expressions stay what they are.
 template <class T, class A>
 auto as_node(A&& a) {
-  if constexpr (literal<A>) return constant_node<T>{static_cast<T>(a)};
+  if constexpr (literal<A>) return constant_node<T>{literal_value<T>(a)};
   else return bare<A>(std::forward<A>(a));
 }
 
@@ -2555,10 +2574,10 @@ struct result_type_of_point {
 };
 
 /// May the elementwise rest of E run inside the kernel of its one point P, in the memory of the result? When tracked,
-/// only if no derivative asks for P's bare value, which is then never stored.
+/// only if no derivative asks for P's bare value, which is then never stored; derivatives as expressions always do.
 template <class E>
 constexpr bool can_fuse_into_point() {
-  if constexpr (is_point<E> || points_in<E> != 1) {
+  if constexpr (is_point<E> || points_in<E> != 1 || E::order >= 2) {
     return false;
   } else {
     using P = bare<decltype(point_of(std::declval<const E&>()))>;
@@ -3139,6 +3158,14 @@ struct lowering<variable<T, S, D, Order>> {
 };
 
 }  // namespace detail
+/// Writes the value to a stream, as a tensor is written.
+template <class Stream, class T, auto Shape, device D, int Order>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, const variable<T, Shape, D, Order>& v) {
+  out << v.value();
+  return out;
+}
+
 }  // namespace sinter
 // sinter/ops/where.hpp: one of two operands, chosen by a mask.
 
@@ -4015,7 +4042,7 @@ struct parameter_info {
 ///   every
 ///                                            parameter, submodule, mode and setting
 ///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
-/// and is default constructible for to() and infer(). docs/guide.md shows a module written by a user.
+/// and is default constructible for to() and infer(). docs/library.md shows a module written by a user.
 template <class Self>
 class module {
  public:
@@ -4060,10 +4087,16 @@ class module {
     return list;
   }
 
-  /// Number of elements of all parameters.
+  /// Number of elements of all parameters; one that is used in several places counts once.
   index_t parameter_count() const {
     index_t n = 0;
-    for_each_parameter([&n](const std::string&, const auto& p) { n += p.numel(); });
+    std::vector<const void*> seen;
+    for_each_parameter([&](const std::string&, const auto& p) {
+      const void* memory = sinter::detail::access::data(sinter::detail::plain(p));
+      if (std::find(seen.begin(), seen.end(), memory) != seen.end()) return;
+      seen.push_back(memory);
+      n += p.numel();
+    });
     return n;
   }
 
@@ -4505,6 +4538,14 @@ std::string to_string(const tensor<T, Shape, D>& t, const print_options& options
     b.build(t.data(), 0);
     return b.text + " " + element_name<T>() + " " + detail::shape_text(t.shape()) + " " + device_name<D>();
   }
+}
+
+/// Writes a shape, such as (2, 3), to a stream.
+template <class Stream, int R>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, const extents<R>& shape) {
+  out << detail::shape_text(shape);
+  return out;
 }
 
 /// Writes to_string(t) to a stream.
@@ -7047,9 +7088,17 @@ struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lo
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&, const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
 
-  void keep_graph(const Ready& ready) { graph_.emplace(ready); }
+  void keep_graph(const Ready& ready) {
+    graph_.emplace(ready);
+    each_version([this](int i, std::uint64_t version) { version_[i] = version; });
+  }
 
   void backward_graph(const state_ptr& y, graph_gradients& to) override {
+    each_version([this](int i, std::uint64_t version) {
+      if (version != version_[i])
+        throw autograd_error(std::string("grad through '") + this->name +
+                             "': an operand was modified in place after the statement; use a copy, or write to it after grad()");
+    });
     const variable<T, R, D> g = widen(to, y, this->result.shape);
     extents<R> swept;
     for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
@@ -7060,7 +7109,17 @@ struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lo
   }
 
  private:
+  template <class F>
+  void each_version(const F& f) const {
+    int i = 0;
+    auto look = [&](const auto& leaf, auto) {
+      f(i++, access::storage_of(plain(leaf))->version.load(std::memory_order_relaxed));
+    };
+    visit_leaves<true>(*graph_, look);
+  }
+
   std::optional<Ready> graph_;
+  std::uint64_t version_[lowered<true, Ready>::leaves] = {};
 };
 
 /// From the newest state to the oldest, as walk_back, without freeing anything.
@@ -7359,32 +7418,39 @@ struct seed_base {
 }  // namespace detail
 }  // namespace sinter
 
+namespace sinter {
+struct axis_that_is_not_an_integer;
+struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
+}  // namespace sinter
+
 // Declares name(x), name(x, axis), name(x, {axes...}) and the same with keepdim.
-#define SINTER_REDUCTION(name, op)                                                                  \
-  template <::sinter::expression E>                                                                 \
-  requires(op::template accepts<::sinter::element_of<E>>) auto name(E&& e) {                        \
-    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                    \
-  }                                                                                                 \
-  template <::sinter::expression E>                                                                 \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name( \
-      E&& e, ::sinter::index_t axis) {                                                              \
-    return ::sinter::detail::reduce_axes<op, 1>(std::forward<E>(e), {axis});                        \
-  }                                                                                                 \
-  template <::sinter::expression E>                                                                 \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name( \
-      E&& e, ::sinter::index_t axis, ::sinter::keepdim_t) {                                         \
-    return ::sinter::detail::reduce_axes_keep<op, 1>(std::forward<E>(e), {axis});                   \
-  }                                                                                                 \
-  template <int N, ::sinter::expression E>                                                          \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name( \
-      E&& e, const ::sinter::index_t(&axes)[N]) {                                                   \
-    return ::sinter::detail::reduce_axes<op, N>(std::forward<E>(e), axes);                          \
-  }                                                                                                 \
-  template <int N, ::sinter::expression E>                                                          \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name( \
-      E&& e, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t) {                              \
-    return ::sinter::detail::reduce_axes_keep<op, N>(std::forward<E>(e), axes);                     \
-  }
+#define SINTER_REDUCTION(name, op)                                                                                     \
+  template <::sinter::expression E>                                                                                    \
+  requires(op::template accepts<::sinter::element_of<E>>) auto name(E&& e) {                                           \
+    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                                       \
+  }                                                                                                                    \
+  template <::sinter::expression E, std::integral Axis>                                                                \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name(E&& e, Axis axis) { \
+    return ::sinter::detail::reduce_axes<op, 1>(std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});           \
+  }                                                                                                                    \
+  template <::sinter::expression E, std::integral Axis>                                                                \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name(                    \
+      E&& e, Axis axis, ::sinter::keepdim_t) {                                                                         \
+    return ::sinter::detail::reduce_axes_keep<op, 1>(std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});      \
+  }                                                                                                                    \
+  template <int N, ::sinter::expression E>                                                                             \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name(                    \
+      E&& e, const ::sinter::index_t(&axes)[N]) {                                                                      \
+    return ::sinter::detail::reduce_axes<op, N>(std::forward<E>(e), axes);                                             \
+  }                                                                                                                    \
+  template <int N, ::sinter::expression E>                                                                             \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name(                    \
+      E&& e, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t) {                                                 \
+    return ::sinter::detail::reduce_axes_keep<op, N>(std::forward<E>(e), axes);                                        \
+  }                                                                                                                    \
+  template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
+            class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
+  requires(std::is_floating_point_v<Axis> || ::sinter::expression<Axis>) void name(E&&, const Axis&) = delete;
 
 namespace sinter {
 namespace ops {
@@ -7689,8 +7755,9 @@ struct cast_op {
 
 }  // namespace ops
 
-/// x with elements of type To. Numbers become integers by truncation towards 0, limited to the range of To, NaN becomes
-/// 0; bool is whether x != 0. To the type it has: x itself. Derivative: g, cast back, between float and double; the
+/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
+/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
+/// itself. Derivative: g, cast back, between float and double; the
 /// result of a cast to an integer or bool is not tracked.
 ///
 ///     tensor<float, 2> y = cast<float>(pixels) / 255;
@@ -9844,13 +9911,6 @@ void multiply_into(const A& a, const B& b, const C& c, bool accumulate, const ty
     backend<device_of<C>>::template matmul<T>(matrix_of(a, i), matrix_of(b, i), matrix_of(c, i), accumulate, epilogue);
 }
 
-/// A leaf operand as plain tensor.
-template <class E>
-const auto& plain(const E& e) {
-  if constexpr (is_variable<E>) return access::value_of(e);
-  else return e;
-}
-
 template <class E>
 state_ptr state_if_tracked(const E& e) {
   if constexpr (is_variable<E>) return access::state_of(e);
@@ -9918,6 +9978,8 @@ struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device
   }
   void backward_graph(const state_ptr& y, graph_gradients& to) override {
     const variable<T, R, D> g = to.get<T, R, D>(y);
+    if (this->state[1]) this->check_version(this->a, this->a_version);
+    if (this->state[0]) this->check_version(this->b, this->b_version);
     if constexpr (A::order >= 2) {
       if constexpr (BT) to.add(this->state[0], eval(make_matmul<false>("matmul", g, right)));
       else to.add(this->state[0], eval(make_matmul<false>("matmul", g, right.transpose())));
@@ -10065,13 +10127,26 @@ template <class A, class B, class Problem = typename detail::matmul_mistake<A, B
           class Fix = typename detail::matmul_mistake<A, B>::fix>
 void matmul(A&&, B&&) = delete;
 
+namespace detail {
+
+template <int R>
+void check_bias(const extents<2>& product, const extents<R>& bias) {
+  if (R != 1 || bias[0] != product[1])
+    throw shape_error("linear: a bias of shape " + shape_text(bias) + " for " + std::to_string(product[1]) + " outputs; it must be (" +
+                      std::to_string(product[1]) + ",)");
+}
+
+}  // namespace detail
+
 /// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
 ///
 ///     auto h = relu(linear(x, w, b));
 template <expression X, expression W, class B>
   requires(detail::linear_fits<X, W, B>)
 auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
-  return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w)) + std::forward<B>(b);
+  auto product = detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
+  if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
+  return std::move(product) + std::forward<B>(b);
 }
 template <expression X, expression W>
   requires(detail::linear_fits<X, W>)
@@ -15220,7 +15295,7 @@ class data_loader {
   /// Number of batches in an epoch.
   index_t size() const {
     const index_t n = set_.size();
-    return options_.drop_last ? n / options_.batch_size : (n + options_.batch_size - 1) / options_.batch_size;
+    return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
   }
   const Set& dataset() const { return set_; }
   const loader_options& options() const { return options_; }
@@ -15743,7 +15818,7 @@ struct chain_output<Devices, false> {
 /// Feeds each module's value to the next. Elementwise modules are expressions that run inside what follows or precedes
 /// them. Modules on different devices need a transfer between them. Parameters are named "0.weight", "2.bias", ...
 ///
-///     nn::sequential model(nn::linear(64, 128, gen), nn::relu(), nn::linear(128, 10, gen));
+///     nn::sequential model{nn::linear(64, 128, gen), nn::relu(), nn::linear(128, 10, gen)};
 template <class... M>
 struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain_devices<M...>> {
   using devices = detail::chain_devices<M...>;
@@ -15804,7 +15879,7 @@ sequential(M...) -> sequential<M...>;
 
 /// The bridge between devices: copies its input from From to To, and the gradient back.
 ///
-///     nn::sequential model(conv_part, nn::transfer<numa<0>, cpu>(), dense_part);
+///     nn::sequential model{conv_part, nn::transfer<numa<0>, cpu>(), dense_part};
 template <device From, device To>
 struct transfer : module<transfer<From, To>> {
   using device_type = From;
@@ -15844,6 +15919,7 @@ using sinter::detail::access;
   if (is_leaf && is_dense) return;
   const std::string label =
       (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
+  if (rank > 0 && shape[0] == 0 && is_dense && !is_leaf) throw value_error("optimizer: " + label + " is empty; build the module before its optimizer");
   if (!is_leaf) throw value_error("optimizer: " + label + " is not a parameter but the result of a statement");
   throw value_error("optimizer: " + label + " is a strided view; use a variable of its contiguous()");
 }
@@ -15918,9 +15994,8 @@ namespace detail {
 using sinter::detail::bare;
 using sinter::detail::is_variable;
 
-/// Calls f(name, variable) for every tracked parameter of a module, a variable, or a range of either.
 template <class Source, class F>
-void for_each_variable(const Source& source, const F& f) {
+void visit_variables(const Source& source, const F& f) {
   if constexpr (is_variable<Source>) {
     f(std::string(), source);
   } else if constexpr (nn::is_module<Source>) {
@@ -15928,8 +16003,29 @@ void for_each_variable(const Source& source, const F& f) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
     });
   } else {
-    for (const auto& one : source) for_each_variable(one, f);
+    for (const auto& one : source) visit_variables(one, f);
   }
+}
+
+/// What tells one parameter from another: two handles to a tied weight are the same.
+using identities = std::vector<const void*>;
+
+/// Is v new to `seen`? Then it is added.
+template <class V>
+bool is_new(identities& seen, const V& v) {
+  const void* state = sinter::detail::access::state_of(v).get();
+  if (state != nullptr && std::find(seen.begin(), seen.end(), state) != seen.end()) return false;
+  seen.push_back(state);
+  return true;
+}
+
+/// Calls f(name, variable) once for every tracked parameter of a module, a variable, or a range of either.
+template <class Source, class F>
+void for_each_variable(const Source& source, const F& f) {
+  identities seen;
+  visit_variables(source, [&](const std::string& name, const auto& v) {
+    if (is_new(seen, v)) f(name, v);
+  });
 }
 
 inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
@@ -15975,15 +16071,17 @@ class rule_optimizer : public optimizer {
     add(source);
   }
 
-  /// More parameters, on any device.
+  /// More parameters, of any rank and on any device. One that is there already, such as a tied weight, counts once.
   template <class Source>
   void add(const Source& source) {
-    const std::size_t before = items_.size();
-    detail::for_each_variable(source, [this](const std::string& name, const auto& v) {
+    bool any = false;
+    detail::visit_variables(source, [this, &any](const std::string& name, const auto& v) {
       using V = detail::bare<decltype(v)>;
-      items_.push_back(std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v));
+      any = true;
+      auto one = std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v);
+      if (detail::is_new(seen_, v)) items_.push_back(std::move(one));
     });
-    if (items_.size() == before) throw value_error("optimizer: no tracked parameters to optimise");
+    if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
   /// Updates every parameter that has a gradient.
@@ -16022,6 +16120,7 @@ class rule_optimizer : public optimizer {
 
   options_type options_;
   std::vector<std::unique_ptr<item>> items_;
+  detail::identities seen_;
 };
 
 }  // namespace sinter::optim

@@ -1,5 +1,5 @@
 // tests/compile_fail/evaluate_on_gpu_in_host_only_file.cpp: evaluating on a GPU in a file for the host compiler.
-// FIRST-LINE: sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode; this file was compiled as host-only C\+\+
+// FIRST-LINE: sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode and the CUDA backend
 // EXPECT: cuda<0>
 // LINES-GCC: 11
 #include <sinter/sinter.hpp>

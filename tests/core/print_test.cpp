@@ -39,3 +39,10 @@ TEST_CASE("large tensors are summarised, and streams take them", "[print]") {
   CHECK_THAT(to_string(tensor<double, 1>{3.14159265}, {.precision = 3}),
              Catch::Contains("3.14]") || Catch::Contains("3.14"));
 }
+
+TEST_CASE("shapes and variables print to a stream", "[print]") {
+  std::ostringstream text;
+  const variable<float, 1> v = tensor<float, 1>{1, 2};
+  text << v.shape() << ' ' << v;
+  CHECK(text.str() == "(2,) [1, 2] float (2,) cpu");
+}

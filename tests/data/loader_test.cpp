@@ -2,6 +2,7 @@
 #include "../catch.hpp"
 
 #include <atomic>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
@@ -145,4 +146,13 @@ TEST_CASE("bad options and tensors that do not fit are errors") {
   CHECK_THROWS_WITH(tensor_dataset(zeros<float>({3, 2}), zeros<int>({4})), Contains("(3, 2)") && Contains("(4,)"));
   CHECK_THROWS_AS(tensor_dataset(tensor<float, 1>(), zeros<int>({4})), shape_error);
   CHECK_THROWS_AS(detail::gather_rows(zeros<float>({3, 2}), std::vector<index_t>{3}), index_error);
+}
+
+TEST_CASE("the largest batch size gives one batch", "[data]") {
+  data_loader loader(tensor_dataset(zeros<float>({10, 2}), zeros<int>({10})),
+                     {.batch_size = std::numeric_limits<index_t>::max()});
+  CHECK(loader.size() == 1);
+  index_t n = 0;
+  for (const auto& b : loader) n += b.size();
+  CHECK(n == 10);
 }

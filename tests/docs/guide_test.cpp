@@ -80,7 +80,7 @@ TEST_CASE("guide: a model") {
   const tensor targets = cast<std::int64_t>(sum(inputs, 1) > 0);
   // [docs:model]
   generator gen(1);
-  const nn::sequential model(nn::linear(4, 32, gen), nn::relu(), nn::linear(32, 2, gen));
+  const nn::sequential model{nn::linear(4, 32, gen), nn::relu(), nn::linear(32, 2, gen)};
   optim::adam optimizer(model, {.lr = 0.01});
   for (int step = 0; step < 100; ++step) {
     variable loss = cross_entropy(model(inputs), targets);

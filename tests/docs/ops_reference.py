@@ -169,7 +169,9 @@ def paragraphs(doc):
         (example if line.startswith("    ") else text).append(line.removeprefix("    "))
     while text and not text[-1]:
         text.pop()
-    out = re.sub(r"([*_<>|])", r"\\\1", " ".join(text)) if text else ""
+    # Code spans stand as they are.
+    spans = " ".join(text).split("`")
+    out = "`".join(re.sub(r"([*_<>|])", r"\\\1", part) if i % 2 == 0 else part for i, part in enumerate(spans))
     out = re.sub(r"\s+", " ", out)
     if example:
         out += "\n\n```cpp\n" + "\n".join(example) + "\n```"

@@ -184,3 +184,12 @@ TEST_CASE("an expression with many operands is still one pass", "[sizes]") {
   for (int i = 0; i < 100; ++i) CHECK(y(i) == static_cast<float>(i + 8 * i * i));
   static_assert(kernel_count<decltype(four(four(a)))> == 1);
 }
+
+TEST_CASE("an integer literal out of the element type's range is an error", "[expr]") {
+  const tensor<int, 1> k = {1, 2};
+  const tensor<std::uint8_t, 1> u = {1, 2};
+  CHECK_THROWS_AS(k + 10000000000, value_error);
+  CHECK_THROWS_WITH(u + 256, Catch::Contains("256") && Catch::Contains("uint8"));
+  CHECK_THROWS_AS(u + -1, value_error);
+  CHECK(eval(u + 255)(0) == 0);
+}

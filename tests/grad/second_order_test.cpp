@@ -78,3 +78,26 @@ TEST_CASE("grad says when there is nothing to differentiate") {
   y.backward();
   CHECK_THROWS_AS(grad(y, x), autograd_error);
 }
+
+TEST_CASE("an activation after a product or a sum is differentiated twice from the bare value", "[second_order]") {
+  const variable<double, 2, cpu, 2> x = tensor<double, 2>{{0.5}};
+  const tensor<double, 2> w = {{2}};
+  const variable h = tanh(matmul(x, w));
+  const variable s = sum(h);
+  CHECK(grad(s, x)(0, 0) == Approx(2 * (1 - std::tanh(1.0) * std::tanh(1.0))));
+  const variable e = exp(sum(x * w, 1));
+  const variable t = sum(e);
+  CHECK(grad(t, x)(0, 0) == Approx(2 * std::exp(1.0)));
+}
+
+TEST_CASE("grad of a graph whose operands were modified in place is an error", "[second_order]") {
+  variable<double, 1, cpu, 2> x = tensor<double, 1>{1, 2};
+  const variable cubes = sum(x * x * x);
+  x.value() += 1.0;
+  CHECK_THROWS_AS(grad(cubes, x), autograd_error);
+  const variable<double, 2, cpu, 2> a = tensor<double, 2>{{1, 2}};
+  tensor<double, 2> b = {{1}, {1}};
+  const variable s = sum(matmul(a, b));
+  b += 1.0;
+  CHECK_THROWS_AS(grad(s, a), autograd_error);
+}

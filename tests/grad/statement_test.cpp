@@ -164,3 +164,12 @@ TEST_CASE("gradients are the same bits on one, two and three threads", "[grad][t
   }
   set_num_threads(2);
 }
+
+TEST_CASE("the gradient of a narrow row over a million rows is summed in pieces", "[statement]") {
+  variable<float, 1> row = zeros<float>({3});
+  const auto x = full<float>({1000000, 3}, 0.1f);
+  variable loss = sum((x + row) * 0.1f);
+  loss.backward();
+  // One by one, in float, the relative error would be about 1e-3.
+  for (index_t i = 0; i < 3; ++i) CHECK(row.grad()(i) == Approx(1e5).epsilon(5e-5));
+}

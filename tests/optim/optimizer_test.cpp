@@ -107,3 +107,15 @@ TEST_CASE("settings that make no sense are value errors that say which") {
   const variable<float, 1> result = w * 2;
   CHECK_THROWS_WITH(optim::sgd(result), Contains("result of a statement"));
 }
+
+TEST_CASE("a parameter that is listed twice is one parameter", "[optim]") {
+  variable w = tensor<float, 1>{1};
+  optim::sgd step(std::vector{w, w}, {.lr = 0.1});
+  step.add(w);
+  CHECK(step.size() == 1);
+  variable loss = sum(w * w);
+  loss.backward();
+  CHECK(optim::clip_grad_norm(std::vector{w, w}, 10.0) == Approx(2));
+  step.step();
+  CHECK(w(0) == Approx(0.8f));
+}

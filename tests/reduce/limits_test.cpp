@@ -130,3 +130,9 @@ TEST_CASE("cross_entropy at large logits", "[limits]") {
   CHECK(losses(0) == Approx(std::log(2.)).epsilon(1e-6));
   CHECK(losses(1) == 2e4f);
 }
+
+TEST_CASE("one axis may be written as a list", "[reduce]") {
+  const tensor<float, 2> a = {{1, 2, 3}, {4, 5, 6}};
+  CHECK(eval(sum(a, {0}))(2) == 9);
+  CHECK(eval(max(a, {1}, keepdim))(1, 0) == 6);
+}

@@ -114,6 +114,14 @@ std::string to_string(const tensor<T, Shape, D>& t, const print_options& options
   }
 }
 
+/// Writes a shape, such as (2, 3), to a stream.
+template <class Stream, int R>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, const extents<R>& shape) {
+  out << detail::shape_text(shape);
+  return out;
+}
+
 /// Writes to_string(t) to a stream.
 template <class Stream, class T, auto Shape, device D>
   requires requires(Stream& s, const std::string& text) { s << text; }

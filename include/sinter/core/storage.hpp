@@ -51,8 +51,8 @@ class storage_ptr {
 template <device D>
 struct runs_in_this_file {
   static_assert(always_false<D>,
-                "sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode; this file was "
-                "compiled as host-only C++");
+                "sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode and the CUDA backend, "
+                "which this version does not have yet; files can name, pass and type-check them");
   static constexpr bool value = false;
 };
 template <device D>

@@ -132,7 +132,7 @@ class data_loader {
   /// Number of batches in an epoch.
   index_t size() const {
     const index_t n = set_.size();
-    return options_.drop_last ? n / options_.batch_size : (n + options_.batch_size - 1) / options_.batch_size;
+    return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
   }
   const Set& dataset() const { return set_; }
   const loader_options& options() const { return options_; }

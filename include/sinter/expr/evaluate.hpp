@@ -87,10 +87,10 @@ struct result_type_of_point {
 };
 
 /// May the elementwise rest of E run inside the kernel of its one point P, in the memory of the result? When tracked,
-/// only if no derivative asks for P's bare value, which is then never stored.
+/// only if no derivative asks for P's bare value, which is then never stored; derivatives as expressions always do.
 template <class E>
 constexpr bool can_fuse_into_point() {
-  if constexpr (is_point<E> || points_in<E> != 1) {
+  if constexpr (is_point<E> || points_in<E> != 1 || E::order >= 2) {
     return false;
   } else {
     using P = bare<decltype(point_of(std::declval<const E&>()))>;

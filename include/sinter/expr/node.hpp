@@ -157,10 +157,29 @@ void check_defined(const char* op, const E& e) {
   }
 }
 
+/// A leaf as plain tensor.
+template <class E>
+const auto& plain(const E& e) {
+  if constexpr (is_variable<E>) return access::value_of(e);
+  else return e;
+}
+
+/// A literal as element type T. Errors: value_error for an integer outside the range of T.
+template <class T, class A>
+T literal_value(A a) {
+  const T value = static_cast<T>(a);
+  if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
+    if (static_cast<A>(value) != a || (value < T(0)) != (a < A(0)))
+      throw value_error("the literal " + std::to_string(a) + " does not fit elements of type " + element_name<T>() +
+                        "; cast<...>() the tensor to a wider type");
+  }
+  return value;
+}
+
 /// Operand -> node: literals take the element type T, expressions stay what they are.
 template <class T, class A>
 auto as_node(A&& a) {
-  if constexpr (literal<A>) return constant_node<T>{static_cast<T>(a)};
+  if constexpr (literal<A>) return constant_node<T>{literal_value<T>(a)};
   else return bare<A>(std::forward<A>(a));
 }
 

@@ -98,9 +98,17 @@ struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lo
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&, const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
 
-  void keep_graph(const Ready& ready) { graph_.emplace(ready); }
+  void keep_graph(const Ready& ready) {
+    graph_.emplace(ready);
+    each_version([this](int i, std::uint64_t version) { version_[i] = version; });
+  }
 
   void backward_graph(const state_ptr& y, graph_gradients& to) override {
+    each_version([this](int i, std::uint64_t version) {
+      if (version != version_[i])
+        throw autograd_error(std::string("grad through '") + this->name +
+                             "': an operand was modified in place after the statement; use a copy, or write to it after grad()");
+    });
     const variable<T, R, D> g = widen(to, y, this->result.shape);
     extents<R> swept;
     for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
@@ -111,7 +119,17 @@ struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lo
   }
 
  private:
+  template <class F>
+  void each_version(const F& f) const {
+    int i = 0;
+    auto look = [&](const auto& leaf, auto) {
+      f(i++, access::storage_of(plain(leaf))->version.load(std::memory_order_relaxed));
+    };
+    visit_leaves<true>(*graph_, look);
+  }
+
   std::optional<Ready> graph_;
+  std::uint64_t version_[lowered<true, Ready>::leaves] = {};
 };
 
 /// From the newest state to the oldest, as walk_back, without freeing anything.

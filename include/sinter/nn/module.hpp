@@ -1,6 +1,7 @@
 // sinter/nn/module.hpp: what every module inherits: calling, parameters, training mode, and copies on other devices.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -161,7 +162,7 @@ struct parameter_info {
 ///   every
 ///                                            parameter, submodule, mode and setting
 ///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
-/// and is default constructible for to() and infer(). docs/guide.md shows a module written by a user.
+/// and is default constructible for to() and infer(). docs/library.md shows a module written by a user.
 template <class Self>
 class module {
  public:
@@ -206,10 +207,16 @@ class module {
     return list;
   }
 
-  /// Number of elements of all parameters.
+  /// Number of elements of all parameters; one that is used in several places counts once.
   index_t parameter_count() const {
     index_t n = 0;
-    for_each_parameter([&n](const std::string&, const auto& p) { n += p.numel(); });
+    std::vector<const void*> seen;
+    for_each_parameter([&](const std::string&, const auto& p) {
+      const void* memory = sinter::detail::access::data(sinter::detail::plain(p));
+      if (std::find(seen.begin(), seen.end(), memory) != seen.end()) return;
+      seen.push_back(memory);
+      n += p.numel();
+    });
     return n;
   }
 

@@ -140,7 +140,7 @@ struct chain_output<Devices, false> {
 /// Feeds each module's value to the next. Elementwise modules are expressions that run inside what follows or precedes
 /// them. Modules on different devices need a transfer between them. Parameters are named "0.weight", "2.bias", ...
 ///
-///     nn::sequential model(nn::linear(64, 128, gen), nn::relu(), nn::linear(128, 10, gen));
+///     nn::sequential model{nn::linear(64, 128, gen), nn::relu(), nn::linear(128, 10, gen)};
 template <class... M>
 struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain_devices<M...>> {
   using devices = detail::chain_devices<M...>;
@@ -201,7 +201,7 @@ sequential(M...) -> sequential<M...>;
 
 /// The bridge between devices: copies its input from From to To, and the gradient back.
 ///
-///     nn::sequential model(conv_part, nn::transfer<numa<0>, cpu>(), dense_part);
+///     nn::sequential model{conv_part, nn::transfer<numa<0>, cpu>(), dense_part};
 template <device From, device To>
 struct transfer : module<transfer<From, To>> {
   using device_type = From;

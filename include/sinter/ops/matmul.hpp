@@ -32,13 +32,6 @@ void multiply_into(const A& a, const B& b, const C& c, bool accumulate, const ty
     backend<device_of<C>>::template matmul<T>(matrix_of(a, i), matrix_of(b, i), matrix_of(c, i), accumulate, epilogue);
 }
 
-/// A leaf operand as plain tensor.
-template <class E>
-const auto& plain(const E& e) {
-  if constexpr (is_variable<E>) return access::value_of(e);
-  else return e;
-}
-
 template <class E>
 state_ptr state_if_tracked(const E& e) {
   if constexpr (is_variable<E>) return access::state_of(e);
@@ -106,6 +99,8 @@ struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device
   }
   void backward_graph(const state_ptr& y, graph_gradients& to) override {
     const variable<T, R, D> g = to.get<T, R, D>(y);
+    if (this->state[1]) this->check_version(this->a, this->a_version);
+    if (this->state[0]) this->check_version(this->b, this->b_version);
     if constexpr (A::order >= 2) {
       if constexpr (BT) to.add(this->state[0], eval(make_matmul<false>("matmul", g, right)));
       else to.add(this->state[0], eval(make_matmul<false>("matmul", g, right.transpose())));
@@ -253,13 +248,26 @@ template <class A, class B, class Problem = typename detail::matmul_mistake<A, B
           class Fix = typename detail::matmul_mistake<A, B>::fix>
 void matmul(A&&, B&&) = delete;
 
+namespace detail {
+
+template <int R>
+void check_bias(const extents<2>& product, const extents<R>& bias) {
+  if (R != 1 || bias[0] != product[1])
+    throw shape_error("linear: a bias of shape " + shape_text(bias) + " for " + std::to_string(product[1]) + " outputs; it must be (" +
+                      std::to_string(product[1]) + ",)");
+}
+
+}  // namespace detail
+
 /// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
 ///
 ///     auto h = relu(linear(x, w, b));
 template <expression X, expression W, class B>
   requires(detail::linear_fits<X, W, B>)
 auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
-  return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w)) + std::forward<B>(b);
+  auto product = detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
+  if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
+  return std::move(product) + std::forward<B>(b);
 }
 template <expression X, expression W>
   requires(detail::linear_fits<X, W>)

@@ -190,29 +190,36 @@ struct seed_base {
 }  // namespace detail
 }  // namespace sinter
 
+namespace sinter {
+struct axis_that_is_not_an_integer;
+struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
+}  // namespace sinter
+
 // Declares name(x), name(x, axis), name(x, {axes...}) and the same with keepdim.
-#define SINTER_REDUCTION(name, op)                                                                  \
-  template <::sinter::expression E>                                                                 \
-  requires(op::template accepts<::sinter::element_of<E>>) auto name(E&& e) {                        \
-    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                    \
-  }                                                                                                 \
-  template <::sinter::expression E>                                                                 \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name( \
-      E&& e, ::sinter::index_t axis) {                                                              \
-    return ::sinter::detail::reduce_axes<op, 1>(std::forward<E>(e), {axis});                        \
-  }                                                                                                 \
-  template <::sinter::expression E>                                                                 \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name( \
-      E&& e, ::sinter::index_t axis, ::sinter::keepdim_t) {                                         \
-    return ::sinter::detail::reduce_axes_keep<op, 1>(std::forward<E>(e), {axis});                   \
-  }                                                                                                 \
-  template <int N, ::sinter::expression E>                                                          \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name( \
-      E&& e, const ::sinter::index_t(&axes)[N]) {                                                   \
-    return ::sinter::detail::reduce_axes<op, N>(std::forward<E>(e), axes);                          \
-  }                                                                                                 \
-  template <int N, ::sinter::expression E>                                                          \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name( \
-      E&& e, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t) {                              \
-    return ::sinter::detail::reduce_axes_keep<op, N>(std::forward<E>(e), axes);                     \
-  }
+#define SINTER_REDUCTION(name, op)                                                                                     \
+  template <::sinter::expression E>                                                                                    \
+  requires(op::template accepts<::sinter::element_of<E>>) auto name(E&& e) {                                           \
+    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                                       \
+  }                                                                                                                    \
+  template <::sinter::expression E, std::integral Axis>                                                                \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name(E&& e, Axis axis) { \
+    return ::sinter::detail::reduce_axes<op, 1>(std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});           \
+  }                                                                                                                    \
+  template <::sinter::expression E, std::integral Axis>                                                                \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name(                    \
+      E&& e, Axis axis, ::sinter::keepdim_t) {                                                                         \
+    return ::sinter::detail::reduce_axes_keep<op, 1>(std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});      \
+  }                                                                                                                    \
+  template <int N, ::sinter::expression E>                                                                             \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name(                    \
+      E&& e, const ::sinter::index_t(&axes)[N]) {                                                                      \
+    return ::sinter::detail::reduce_axes<op, N>(std::forward<E>(e), axes);                                             \
+  }                                                                                                                    \
+  template <int N, ::sinter::expression E>                                                                             \
+  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name(                    \
+      E&& e, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t) {                                                 \
+    return ::sinter::detail::reduce_axes_keep<op, N>(std::forward<E>(e), axes);                                        \
+  }                                                                                                                    \
+  template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
+            class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
+  requires(std::is_floating_point_v<Axis> || ::sinter::expression<Axis>) void name(E&&, const Axis&) = delete;

@@ -2,6 +2,7 @@
 // the state of its update.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -17,9 +18,8 @@ namespace detail {
 using sinter::detail::bare;
 using sinter::detail::is_variable;
 
-/// Calls f(name, variable) for every tracked parameter of a module, a variable, or a range of either.
 template <class Source, class F>
-void for_each_variable(const Source& source, const F& f) {
+void visit_variables(const Source& source, const F& f) {
   if constexpr (is_variable<Source>) {
     f(std::string(), source);
   } else if constexpr (nn::is_module<Source>) {
@@ -27,8 +27,29 @@ void for_each_variable(const Source& source, const F& f) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
     });
   } else {
-    for (const auto& one : source) for_each_variable(one, f);
+    for (const auto& one : source) visit_variables(one, f);
   }
+}
+
+/// What tells one parameter from another: two handles to a tied weight are the same.
+using identities = std::vector<const void*>;
+
+/// Is v new to `seen`? Then it is added.
+template <class V>
+bool is_new(identities& seen, const V& v) {
+  const void* state = sinter::detail::access::state_of(v).get();
+  if (state != nullptr && std::find(seen.begin(), seen.end(), state) != seen.end()) return false;
+  seen.push_back(state);
+  return true;
+}
+
+/// Calls f(name, variable) once for every tracked parameter of a module, a variable, or a range of either.
+template <class Source, class F>
+void for_each_variable(const Source& source, const F& f) {
+  identities seen;
+  visit_variables(source, [&](const std::string& name, const auto& v) {
+    if (is_new(seen, v)) f(name, v);
+  });
 }
 
 inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
@@ -74,15 +95,17 @@ class rule_optimizer : public optimizer {
     add(source);
   }
 
-  /// More parameters, on any device.
+  /// More parameters, of any rank and on any device. One that is there already, such as a tied weight, counts once.
   template <class Source>
   void add(const Source& source) {
-    const std::size_t before = items_.size();
-    detail::for_each_variable(source, [this](const std::string& name, const auto& v) {
+    bool any = false;
+    detail::visit_variables(source, [this, &any](const std::string& name, const auto& v) {
       using V = detail::bare<decltype(v)>;
-      items_.push_back(std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v));
+      any = true;
+      auto one = std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v);
+      if (detail::is_new(seen_, v)) items_.push_back(std::move(one));
     });
-    if (items_.size() == before) throw value_error("optimizer: no tracked parameters to optimise");
+    if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
   /// Updates every parameter that has a gradient.
@@ -121,6 +144,7 @@ class rule_optimizer : public optimizer {
 
   options_type options_;
   std::vector<std::unique_ptr<item>> items_;
+  detail::identities seen_;
 };
 
 }  // namespace sinter::optim

@@ -18,6 +18,7 @@ using sinter::detail::access;
   if (is_leaf && is_dense) return;
   const std::string label =
       (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
+  if (rank > 0 && shape[0] == 0 && is_dense && !is_leaf) throw value_error("optimizer: " + label + " is empty; build the module before its optimizer");
   if (!is_leaf) throw value_error("optimizer: " + label + " is not a parameter but the result of a statement");
   throw value_error("optimizer: " + label + " is a strided view; use a variable of its contiguous()");
 }
