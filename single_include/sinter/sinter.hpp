@@ -6414,11 +6414,11 @@ auto let(X&& x, const F& f) {
   detail::check_defined("let", x);
   const bound_node<Tag, element_of<E>, rank_of<E>, device_of<E>, E::order> name{x.shape()};
   auto body = f(name);
-  constexpr bool reads_in_point = detail::point_reads_name<decltype(body)>::value;
-  static_assert(!reads_in_point,
+  using reads_in_point = detail::point_reads_name<decltype(body)>;
+  static_assert(!reads_in_point::value,
                 "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
                 "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
-  if constexpr (reads_in_point) return E(std::forward<X>(x));  // one message is enough
+  if constexpr (reads_in_point::value) return E(std::forward<X>(x));  // one message is enough
   else return let_node<Tag, E, decltype(body)>(std::forward<X>(x), std::move(body));
 }
 
