@@ -875,7 +875,7 @@ struct storage {
   void* data = nullptr;
   std::size_t bytes = 0;
   void (*destroy)(storage*) noexcept = nullptr;
-  void* owner = nullptr;  ///< for memory that another library owns
+  bool borrowed = false;  ///< the memory is someone else's
 };
 
 class storage_ptr {
@@ -961,11 +961,12 @@ struct device_runtime<D> {
   }
 };
 
-/// Wraps memory owned elsewhere; `release(owner)` runs when the last handle goes.
+/// Wraps memory that stays its owner's.
 inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
   auto* s = new storage;
   s->data = data;
   s->bytes = bytes;
+  s->borrowed = true;
   s->destroy = [](storage* p) noexcept { delete p; };
   return storage_ptr(s);
 }
@@ -2357,11 +2358,11 @@ struct backend {
   static void matmul(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class Op, class... A>
+  template <class... A>
   static void rows(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class Op, class... A>
+  template <class... A>
   static void reverse_rows(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
@@ -2454,6 +2455,8 @@ struct point_base {
   /// True when nobody else will ask for the bare result.
   bool exclusive() const { return !slot_->filled && only_owner(); }
   bool only_owner() const { return slot_.use_count() == 1; }
+  /// Whether this one, given its axes, can do what `takes_epilogue` says of its type.
+  bool ready_for_epilogue() const { return true; }
 
   extents<R> shape_;
   std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
@@ -2635,7 +2638,7 @@ struct evaluation {
     } else {
       if constexpr (can_fuse_into_point<E>()) {
         const auto& point = point_of(e);
-        if (last_use && point.exclusive() && point.shape() == e.shape()) return run_fused(e);
+        if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape()) return run_fused(e);
       }
       check_defined("evaluate", e);
       auto&& ready = materialise(e);
@@ -2694,6 +2697,13 @@ void assign_into(const Y& y, const E& e) {
   access::storage_of(y)->version.fetch_add(1, std::memory_order_relaxed);
 }
 
+/// May a new value of this shape be written where the old one is? Only if nobody else can see the old one.
+template <class Y>
+bool is_replaceable(const Y& y, const extents<Y::rank>& shape) {
+  const storage_ptr& s = access::storage_of(y);
+  return s.use_count() == 1 && !s->borrowed && y.shape() == shape && y.is_contiguous();
+}
+
 }  // namespace detail
 
 /// A pending `y = e`; it runs when the statement ends, unless fuse() takes it over. Target is `tensor&` for a named
@@ -2718,8 +2728,12 @@ class assignment {
   /// Runs now rather than at the end of the statement.
   void run() {
     pending_ = false;
+    if constexpr (!rebinds) return detail::assign_into(target_, e_);
+    else if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
+      detail::check_defined("evaluate", e_);
+      if (detail::is_replaceable(target_, e_.shape())) return detail::write(e_, target_);
+    }
     if constexpr (rebinds) target_ = tensor_type(std::move(e_));
-    else detail::assign_into(target_, e_);
   }
 
   operator const tensor_type&() {
@@ -9336,6 +9350,183 @@ struct isnan_op : predicate_op {
 SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
 
 }  // namespace sinter
+// sinter/ops/layer_norm.hpp: rows of mean 0 and variance 1.
+
+// sinter/ops/row_op.hpp: the node behind softmax, layer_norm and their relatives: a row-persistent op along one axis, with
+// fused prologue and, where no gradient is recorded, fused epilogue.
+
+namespace sinter {
+
+namespace detail {
+
+/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
+template <class Tensor>
+Tensor swap_to_end(const Tensor& t, int axis) {
+  if constexpr (Tensor::rank >= 2)
+    return t.transpose(axis, -1);
+  else
+    return t;
+}
+
+/// Backward from the saved result y.
+template <class Op, class T, int R, device D>
+struct row_tape final : tape_node {
+  Op op;
+  tensor<T, R, D> y;
+  tensor<T, 1, D> saved;
+  std::uint64_t version = 0;
+  state_ptr source;
+  int axis = 0;
+
+  explicit row_tape(const Op& what) : op(what) {}
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {
+    y = {};
+    saved = {};
+  }
+  void backward(grad_state& result) override {
+    if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
+      throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
+                           " was modified in place after the statement; use a copy, or write to it after backward()");
+    const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
+    const auto moved = swap_to_end(y, axis).contiguous();
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (axis == R - 1) {
+      bool add = false;
+      to.gradient(add);
+      backend<D>::reverse_rows(op, moved, g, saved, to.grad, add);
+    } else {
+      const auto dx = tensor<T, R, D>::uninitialized(g.shape());
+      backend<D>::reverse_rows(op, moved, g, saved, dx, false);
+      add_gradient(source, swap_to_end(dx, axis));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Op is a struct with `name`, `saves_row_factor` (does backward need a value per row?) and the op's parameters.
+template <class Op, class E>
+struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = E::order == 0;  // backward reads the result
+  static constexpr const char* explained_as() { return Op::name; }
+
+  row_node(const Op& what, E x, int along) : e(std::move(x)), op(what), axis(along) { this->shape_ = e.shape(); }
+
+  bool ready_for_epilogue() const { return axis == R - 1; }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    if constexpr (Op::saves_row_factor) {
+      const index_t n = to.shape()[axis];
+      saved_ = tensor<T, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
+    }
+    if (axis == R - 1) {
+      detail::backend<D>::rows(op, e, to, saved_, epilogue);
+    } else {
+      const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
+      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
+      detail::backend<D>::rows(op, moved, out, saved_, nullptr);
+      detail::write(detail::swap_to_end(out, axis), to);
+    }
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded<1>(value);
+    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>(op);
+    node->name = Op::name;
+    node->y = value;
+    node->saved = saved_;
+    node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
+    node->source = source;
+    node->axis = axis;
+    return detail::produced<1>(value, node.release());
+  }
+
+  E e;
+  Op op;
+  int axis;
+
+ private:
+  mutable tensor<T, 1, D> saved_;
+};
+
+namespace detail {
+
+template <class Op, class E>
+row_node<Op, prologue_of<E>> make_row_op(const Op& op, E&& e, index_t axis) {
+  check_defined(Op::name, e);
+  const int a = checked_axis(Op::name, axis, rank_of<E>);
+  return row_node<Op, prologue_of<E>>(op, prologue(std::forward<E>(e)), a);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct layer_norm_op {
+  static constexpr const char* name = "layer_norm";
+  static constexpr bool saves_row_factor = true;
+  double eps;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+inline double checked_eps(const char* op, double eps) {
+  if (!(eps >= 0) || !std::isfinite(eps))
+    throw value_error(std::string(op) + ": eps is " + std::to_string(eps) + "; it must be a finite number, 0 or more");
+  return eps;
+}
+
+/// A weight or bias of a normalisation has one value for each of the last axis.
+template <class E, class W>
+void check_row_operand(const char* op, const char* what, const E& x, const W& w) {
+  check_defined(op, x);
+  check_defined(op, w);
+  if (w.shape()[0] != x.shape()[rank_of<E> - 1])
+    throw shape_error(std::string(op) + ": a " + what + " of shape " + shape_text(w.shape()) + " for rows of x of shape " +
+                      shape_text(x.shape()) + "; it needs one value for each of the last axis");
+}
+
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Float and double, any rank from 1. A
+/// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(variance + eps),
+/// derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer normalization", 2016. Errors: value_error for a
+/// negative or non-finite eps.
+///
+///     tensor y = layer_norm(x);
+template <expression E>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
+row_node<ops::layer_norm_op, detail::prologue_of<E>> layer_norm(E&& x, double eps = 1e-5) {
+  return detail::make_row_op(ops::layer_norm_op{detail::checked_eps("layer_norm", eps)}, std::forward<E>(x), -1);
+}
+
+/// layer_norm(x, eps) * weight + bias, both of one value for each of the last axis. Without gradients one pass. Errors:
+/// shape_error for a weight or bias of another length.
+///
+///     tensor y = layer_norm(x, gain, bias);
+template <expression E, expression W, expression B>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1 && rank_of<W> == 1 && rank_of<B> == 1)
+auto layer_norm(E&& x, W&& weight, B&& bias, double eps = 1e-5) {
+  detail::check_row_operand("layer_norm", "weight", x, weight);
+  detail::check_row_operand("layer_norm", "bias", x, bias);
+  return layer_norm(std::forward<E>(x), eps) * std::forward<W>(weight) + std::forward<B>(bias);
+}
+
+}  // namespace sinter
 // sinter/ops/leaky_relu.hpp: the rectifier with a slope below 0.
 
 namespace sinter {
@@ -9580,111 +9771,12 @@ SINTER_UNARY_FUNCTION(log_sigmoid, ops::log_sigmoid_op)
 }  // namespace sinter
 // sinter/ops/log_softmax.hpp: log-probabilities from scores.
 
-// sinter/ops/row_op.hpp: the node behind softmax and log_softmax: a row-persistent op along one axis, with fused
-// prologue.
-
-namespace sinter {
-
-namespace detail {
-
-/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
-template <class Tensor>
-Tensor swap_to_end(const Tensor& t, int axis) {
-  if constexpr (Tensor::rank >= 2)
-    return t.transpose(axis, -1);
-  else
-    return t;
-}
-
-/// Backward from the saved result y.
-template <class Op, class T, int R, device D>
-struct row_tape final : tape_node {
-  tensor<T, R, D> y;
-  std::uint64_t version = 0;
-  state_ptr source;
-  int axis = 0;
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override { y = {}; }
-  void backward(grad_state& result) override {
-    if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
-                           " was modified in place after the statement; use a copy, or write to it after backward()");
-    const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
-    const auto moved = swap_to_end(y, axis).contiguous();
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (axis == R - 1) {
-      bool add = false;
-      to.gradient(add);
-      backend<D>::template reverse_rows<Op>(moved, g, to.grad, add);
-    } else {
-      const auto dx = tensor<T, R, D>::uninitialized(g.shape());
-      backend<D>::template reverse_rows<Op>(moved, g, dx, false);
-      add_gradient(source, swap_to_end(dx, axis));
-    }
-  }
-};
-
-}  // namespace detail
-
-template <class Op, class E>
-struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = false;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  row_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
-
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue*) const {
-    if (axis == R - 1) {
-      detail::backend<D>::template rows<Op>(e, to);
-    } else {
-      const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
-      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      detail::backend<D>::template rows<Op>(moved, out);
-      detail::write(detail::swap_to_end(out, axis), to);
-    }
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>();
-    node->name = Op::name;
-    node->y = value;
-    node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
-    node->source = source;
-    node->axis = axis;
-    return detail::produced<1>(value, node.release());
-  }
-
-  E e;
-  int axis;
-};
-
-namespace detail {
-
-template <class Op, class E>
-row_node<Op, prologue_of<E>> make_row_op(E&& e, index_t axis) {
-  check_defined(Op::name, e);
-  const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return row_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
-}
-
-}  // namespace detail
-}  // namespace sinter
-
 namespace sinter {
 namespace ops {
 
 struct log_softmax_op {
   static constexpr const char* name = "log_softmax";
+  static constexpr bool saves_row_factor = false;
 };
 
 }  // namespace ops
@@ -9696,7 +9788,7 @@ struct log_softmax_op {
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
 row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, index_t axis) {
-  return detail::make_row_op<ops::log_softmax_op>(std::forward<E>(x), axis);
+  return detail::make_row_op(ops::log_softmax_op{}, std::forward<E>(x), axis);
 }
 
 }  // namespace sinter
@@ -10652,6 +10744,42 @@ struct remainder_op : number_op {
 SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
 
 }  // namespace sinter
+// sinter/ops/rms_norm.hpp: rows of mean square 1.
+
+namespace sinter {
+namespace ops {
+
+struct rms_norm_op {
+  static constexpr const char* name = "rms_norm";
+  static constexpr bool saves_row_factor = true;
+  double eps;
+};
+
+}  // namespace ops
+
+/// x / sqrt(mean(x^2) + eps) along the last axis. Float and double, any rank from 1. A row is read once into cache together
+/// with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g y)).
+/// Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite eps.
+///
+///     tensor y = rms_norm(x);
+template <expression E>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
+row_node<ops::rms_norm_op, detail::prologue_of<E>> rms_norm(E&& x, double eps = 1e-6) {
+  return detail::make_row_op(ops::rms_norm_op{detail::checked_eps("rms_norm", eps)}, std::forward<E>(x), -1);
+}
+
+/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error for a
+/// weight of another length.
+///
+///     tensor y = rms_norm(x, gain);
+template <expression E, expression W>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1 && rank_of<W> == 1)
+auto rms_norm(E&& x, W&& weight, double eps = 1e-6) {
+  detail::check_row_operand("rms_norm", "weight", x, weight);
+  return rms_norm(std::forward<E>(x), eps) * std::forward<W>(weight);
+}
+
+}  // namespace sinter
 // sinter/ops/round.hpp: the integer nearest to x, halves to the even one.
 
 namespace sinter {
@@ -10920,6 +11048,7 @@ namespace ops {
 
 struct softmax_op {
   static constexpr const char* name = "softmax";
+  static constexpr bool saves_row_factor = false;
 };
 
 }  // namespace ops
@@ -10932,7 +11061,7 @@ struct softmax_op {
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
 row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, index_t axis) {
-  return detail::make_row_op<ops::softmax_op>(std::forward<E>(x), axis);
+  return detail::make_row_op(ops::softmax_op{}, std::forward<E>(x), axis);
 }
 
 }  // namespace sinter
@@ -12332,8 +12461,9 @@ namespace sinter::cpu_impl {
 
 inline constexpr int lanes = math::native_lanes;
 
+/// What a kernel function runs on: whole vectors only.
 struct kernel_args {
-  index_t n = 0;      ///< elements to compute
+  index_t n = 0;      ///< elements to compute, a multiple of `lanes`
   index_t first = 0;  ///< row-major index of the first of them
   const void* const* in = nullptr;
   const index_t* in_mask = nullptr;
@@ -12347,6 +12477,9 @@ struct kernel_args {
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
 inline constexpr int max_operands = 40;
+
+/// Results larger than this bypass the cache: they will not be read again before they would have left it.
+inline constexpr index_t stream_bytes = index_t{8} << 20;
 
 struct operand {
   char* data = nullptr;
@@ -12475,7 +12608,7 @@ void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f
   }
 }
 
-/// Per-thread memory, one block per Use (0: staged operands, 1: rows); grows to the largest request.
+/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to the largest request.
 template <int Use>
 char* scratch(std::size_t bytes) {
   struct buffer {
@@ -12494,6 +12627,35 @@ char* scratch(std::size_t bytes) {
     }
   }
   return b.data;
+}
+
+/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
+/// the same arithmetic.
+inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
+  alignas(64) char in_pad[max_operands][vector_bytes];
+  alignas(64) char out_pad[max_operands][vector_bytes];
+  const void* in[max_operands];
+  void* out[max_operands];
+  index_t out_mask[max_operands];
+  bool out_add[max_operands];
+  for (int s = 0; s < inputs; ++s) {
+    in[s] = a.in[s];
+    if (a.in_mask[s] == 0) continue;
+    std::memset(in_pad[s], 0, vector_bytes);
+    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
+    in[s] = in_pad[s];
+  }
+  for (int s = 0; s < outputs; ++s) {
+    out[s] = out_pad[s];
+    out_mask[s] = -1;
+    out_add[s] = false;
+  }
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, out_add, false});
+  for (int s = 0; s < outputs; ++s) {
+    char* to = static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s];
+    if (!a.out_add[s]) std::memcpy(to, out_pad[s], static_cast<std::size_t>(n * a.out_size[s]));
+    else add_strided(to, 1, out_pad[s], n, a.out_size[s]);
+  }
 }
 
 }  // namespace detail
@@ -12579,6 +12741,14 @@ class prepared_loop {
     return false;
   }
 
+  /// The kernel on a.n elements, of which the last may be less than a vector.
+  void call(kernel_args a) const {
+    const index_t rest = a.n % lanes;
+    a.n -= rest;
+    if (a.n > 0) l_.fn(l_.plan, a);
+    if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
+  }
+
   void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
     alignas(64) char repeated[max_operands][vector_bytes];
     alignas(64) char sums[max_operands][vector_bytes];
@@ -12623,7 +12793,7 @@ class prepared_loop {
         if (sum) std::memset(sums[s], 0, sizeof sums[s]);
         out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
       }
-      l_.fn(l_.plan, {n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
       for (int s = 0; s < l_.outputs; ++s) {
         if (out_mask[s] != 0) continue;
         char* to = base[s] + offset(l_.out[s]);
@@ -12678,7 +12848,7 @@ class prepared_loop {
         out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
                         : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
       }
-      l_.fn(l_.plan, {n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
       for (int s = 0; s < l_.outputs; ++s) {
         const operand& o = l_.out[s];
         if (dense_out_[s] || (linear && s == 0)) continue;
@@ -12987,41 +13157,11 @@ struct vector_machine {
   }
 };
 
-/// Runs `step(machine)` over all elements; the last, incomplete vector goes through padded copies, so that every
-/// element takes the same arithmetic.
+/// Runs `step(machine)` over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
 template <int Inputs, int Outputs, class Step>
 SINTER_INLINE void sweep(const kernel_args& a, const Step& step) {
   vector_machine<Inputs, Outputs> m(a);
-  alignas(64) char pad[Inputs + Outputs + 1][vector_bytes];
-  const index_t whole = a.n / lanes * lanes;
-  const index_t rest = a.n - whole;
-  for (index_t end = whole;;) {
-    for (; m.i < end; m.i += lanes) step(m);
-    if (rest == 0) return;
-    if (m.out[0] == pad[Inputs]) break;
-    for (int s = 0; s < Inputs; ++s) {
-      if (m.in_mask[s] == 0) continue;
-      const auto size = static_cast<std::size_t>(a.in_size[s]);
-      std::memset(pad[s], 0, vector_bytes);
-      std::memcpy(pad[s], static_cast<const char*>(a.in[s]) + static_cast<std::size_t>(whole) * size, static_cast<std::size_t>(rest) * size);
-      m.in[s] = pad[s];
-    }
-    for (int s = 0; s < Outputs; ++s) {
-      m.out[s] = pad[Inputs + s];
-      m.out_mask[s] = -1;
-      m.out_add[s] = false;
-    }
-    m.first += whole;
-    m.i = 0;
-    m.stream = false;
-    end = lanes;
-  }
-  for (int s = 0; s < Outputs; ++s) {
-    const auto size = static_cast<std::size_t>(a.out_size[s]);
-    char* to = static_cast<char*>(a.out[s]) + static_cast<std::size_t>(whole & a.out_mask[s]) * size;
-    if (!a.out_add[s]) std::memcpy(to, pad[Inputs + s], static_cast<std::size_t>(rest) * size);
-    else detail::add_strided(to, 1, pad[Inputs + s], rest, a.out_size[s]);
-  }
+  for (; m.i < a.n; m.i += lanes) step(m);
 }
 
 template <class K, class T>
@@ -13299,6 +13439,9 @@ void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& p
 
 }  // namespace sinter::cpu_impl
 // sinter/cpu/rows.hpp: row-persistent work: softmax and its relatives hold a row in cache from reading to writing it.
+//
+// A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer. While a
+// row is worked on, the next one is fetched.
 
 namespace sinter::cpu_impl {
 
@@ -13352,26 +13495,62 @@ T row_shift(T max) {
   return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
 }
 
+/// One row of a forward pass: y = f(x), n values each.
+template <class T>
+struct row {
+  const T* x;
+  T* y;
+  index_t n;
+  T* held;            ///< room for a row in cache; may be x
+  const T* next;      ///< what will be read after this row
+  T* saved;           ///< what backward asks of this row
+  bool stream;        ///< y goes past the cache
+
+  SINTER_INLINE vector<T> load(index_t i, T fill) const { return load_row(x, i, n, fill); }
+  SINTER_INLINE void put(index_t i, vector<T> v) const {
+    if (stream) v.stream(y + i);
+    else store_row(y, i, n, v);
+  }
+  SINTER_INLINE void fetch_next(index_t i) const { __builtin_prefetch(next + i); }
+};
+
+/// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
+template <class T>
+struct reverse_row {
+  const T* y;
+  const T* g;
+  T* dx;
+  index_t n;
+  const T* saved;
+  bool add;
+  bool stream;
+
+  SINTER_INLINE vector<T> result(index_t i) const { return load_row<T>(y, i, n, 0); }
+  SINTER_INLINE vector<T> gradient(index_t i) const { return load_row<T>(g, i, n, 0); }
+  SINTER_INLINE void put(index_t i, vector<T> v) const {
+    if (stream) return v.stream(dx + i);
+    if (add) v = v + load_row<T>(dx, i, n, 0);
+    store_row(dx, i, n, v);
+  }
+};
+
 struct softmax_row {
   template <class T>
-  static void run(const T* x, T* y, index_t n) {
-    const vector<T> shift(row_shift(row_max(x, n)));
-    const vector<T> scale(T(1) / row_sum<T>(n, [&](index_t i) {
-      const vector<T> e = math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - shift);
-      store_row(y, i, n, e);
+  void run(const row<T>& r) const {
+    const vector<T> shift(row_shift(row_max(r.x, r.n)));
+    const vector<T> scale(T(1) / row_sum<T>(r.n, [&](index_t i) {
+      r.fetch_next(i);
+      const vector<T> e = math::exp(r.load(i, -std::numeric_limits<T>::infinity()) - shift);
+      store_row(r.held, i, r.n, e);
       return e;
     }));
-    for (index_t i = 0; i < n; i += lanes) store_row(y, i, n, load_row<T>(y, i, n, 0) * scale);
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, load_row<T>(r.held, i, r.n, 0) * scale);
   }
   /// dx = y (g - sum(g y))
   template <class T>
-  static void reverse(const T* y, const T* g, T* dx, index_t n, bool add) {
-    const vector<T> dot(row_sum<T>(n, [&](index_t i) { return load_row<T>(g, i, n, 0) * load_row<T>(y, i, n, 0); }));
-    for (index_t i = 0; i < n; i += lanes) {
-      vector<T> d = load_row<T>(y, i, n, 0) * (load_row<T>(g, i, n, 0) - dot);
-      if (add) d = d + load_row<T>(dx, i, n, 0);
-      store_row(dx, i, n, d);
-    }
+  void reverse(const reverse_row<T>& r) const {
+    const vector<T> dot(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }));
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, r.result(i) * (r.gradient(i) - dot));
   }
 };
 
@@ -13381,60 +13560,125 @@ struct split_logsumexp {
   T shift, rest;
 };
 template <class T>
-split_logsumexp<T> row_logsumexp(const T* x, index_t n) {
-  const T shift = row_shift(row_max(x, n));
-  return {shift, math::log(row_sum<T>(
-                     n, [&](index_t i) { return math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - vector<T>(shift)); }))};
+split_logsumexp<T> row_logsumexp(const row<T>& r) {
+  const T shift = row_shift(row_max(r.x, r.n));
+  return {shift, math::log(row_sum<T>(r.n, [&](index_t i) {
+            r.fetch_next(i);
+            return math::exp(r.load(i, -std::numeric_limits<T>::infinity()) - vector<T>(shift));
+          }))};
 }
 
 struct log_softmax_row {
   template <class T>
-  static void run(const T* x, T* y, index_t n) {
-    const vector<T> shift(row_shift(row_max(x, n)));
-    const vector<T> log_sum(
-        math::log(row_sum<T>(n, [&](index_t i) { return math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - shift); })));
-    for (index_t i = 0; i < n; i += lanes) store_row(y, i, n, (load_row<T>(x, i, n, 0) - shift) - log_sum);
+  void run(const row<T>& r) const {
+    const auto [shift, rest] = row_logsumexp(r);
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, (r.load(i, 0) - vector<T>(shift)) - vector<T>(rest));
   }
   /// dx = g - exp(y) sum(g)
   template <class T>
-  static void reverse(const T* y, const T* g, T* dx, index_t n, bool add) {
-    const vector<T> total(row_sum<T>(n, [&](index_t i) { return load_row<T>(g, i, n, 0); }));
-    for (index_t i = 0; i < n; i += lanes) {
-      vector<T> d = load_row<T>(g, i, n, 0) - math::exp(load_row<T>(y, i, n, 0)) * total;
-      if (add) d = d + load_row<T>(dx, i, n, 0);
-      store_row(dx, i, n, d);
-    }
+  void reverse(const reverse_row<T>& r) const {
+    const vector<T> total(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }));
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, r.gradient(i) - math::exp(r.result(i)) * total);
   }
 };
 
-/// Rows per task: enough work to be worth a task.
-inline index_t rows_per_task(index_t n) { return 16384 / (n > 0 ? n : 1) + 1; }
+/// (x - mean) / sqrt(variance + eps), or without the mean: x / sqrt(mean(x^2) + eps). Saves the factor.
+template <bool Centred>
+struct norm_row {
+  double eps;
 
-/// f(row, x) for each row of n produced values; `x` may be `place(row)`, where the row is put if it is not in memory.
-template <class T, class Place, class F>
-void for_rows(const producer<T>& p, index_t rows, index_t n, thread_pool& pool, const Place& place, const F& f) {
-  const index_t grain = rows_per_task(n);
-  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
-    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
-    for (index_t row = t * grain; row < end; ++row) f(row, p.get(row * n, n, place(row)));
+  template <class T>
+  void run(const row<T>& r) const {
+    const T count = static_cast<T>(r.n);
+    T mean = 0;
+    if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.load(i, 0); }) / count;
+    const vector<T> shift(mean);
+    const T power = row_sum<T>(r.n, [&](index_t i) {
+                      r.fetch_next(i);
+                      const vector<T> d = r.load(i, mean) - shift;
+                      return d * d;
+                    }) / count;
+    const T factor = T(1) / std::sqrt(power + static_cast<T>(eps));
+    *r.saved = factor;
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, (r.load(i, 0) - shift) * vector<T>(factor));
+  }
+  /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
+  template <class T>
+  void reverse(const reverse_row<T>& r) const {
+    const T count = static_cast<T>(r.n);
+    T mean = 0;
+    if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }) / count;
+    const vector<T> shift(mean), factor(*r.saved);
+    const vector<T> slope(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }) / count);
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, factor * (r.gradient(i) - shift - r.result(i) * slope));
+  }
+};
+
+/// f(first, last) for groups of rows of n values that are enough work to be worth a task.
+template <class F>
+void in_row_groups(index_t rows, index_t n, thread_pool& pool, const F& f) {
+  const index_t grain = 16384 / (n > 0 ? n : 1) + 1;
+  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) { f(t * grain, (t + 1) * grain < rows ? (t + 1) * grain : rows); });
+}
+
+/// Longer rows are worked on where they stand: no buffer would hold them in cache.
+inline constexpr index_t longest_held_row = 65536;
+
+/// Does a result of rows of n values at `to` go past the cache? Only whole, aligned vectors do.
+template <class T>
+bool streams_rows(const T* to, index_t rows, index_t n) {
+  return n <= longest_held_row && n % lanes == 0 && reinterpret_cast<std::uintptr_t>(to) % 64 == 0 &&
+         rows * n * static_cast<index_t>(sizeof(T)) >= stream_bytes;
+}
+
+/// A row-sized buffer of this thread.
+template <int Use, class T>
+T* row_buffer(index_t n) {
+  return reinterpret_cast<T*>(detail::scratch<Use>(static_cast<std::size_t>(n) * sizeof(T)));
+}
+
+template <class T>
+row<T> produced_row(const producer<T>& p, index_t at, index_t rows, index_t n, T* held) {
+  row<T> r{};
+  r.n = n;
+  r.held = held;
+  r.x = p.get(at * n, n, held);
+  r.next = p.direct() && at + 1 < rows ? r.x + n : r.x;
+  return r;
+}
+
+/// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
+/// row. With an epilogue a row is made in cache, and the epilogue writes it to its place.
+template <class Kernel, class T, class Epilogue>
+void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, T* saved, index_t rows, index_t n, const Epilogue* after, thread_pool& pool) {
+  if (rows * n == 0) return;
+  const producer<T> p(l, is_leaf);
+  const bool stream = after == nullptr && streams_rows(out, rows, n);
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    std::optional<typename Epilogue::elsewhere> finish;
+    T* made = nullptr;
+    if (after != nullptr) {
+      finish.emplace(*after, n);
+      made = row_buffer<3, T>(n);
+    }
+    for (index_t at = first; at < last; ++at) {
+      T* const y = made != nullptr ? made : out + at * n;
+      row<T> r = produced_row(p, at, rows, n, n <= longest_held_row ? row_buffer<1, T>(n) : y);
+      r.y = y;
+      r.saved = saved != nullptr ? saved + at : nullptr;
+      r.stream = stream;
+      kernel.run(r);
+      if (finish) finish->run(at * n, (at + 1) * n, y);
+    }
   });
 }
 
-/// Row by row: out = Row(values of l), with rows of n along the last axis.
-template <class Row, class T>
-void run_rows(loop& l, bool is_leaf, T* out, index_t rows, index_t n, thread_pool& pool) {
-  if (rows * n == 0) return;
-  const producer<T> p(l, is_leaf);
-  for_rows(
-      p, rows, n, pool, [&](index_t row) { return out + row * n; }, [&](index_t row, const T* x) { Row::run(x, out + row * n, n); });
-}
-
-template <class Row, class T>
-void reverse_rows(const T* y, const T* g, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
-  const index_t grain = rows_per_task(n);
-  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
-    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
-    for (index_t row = t * grain; row < end; ++row) Row::reverse(y + row * n, g + row * n, dx + row * n, n, add);
+template <class Kernel, class T>
+void reverse_rows(const Kernel& kernel, const T* y, const T* g, const T* saved, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
+  const bool stream = !add && streams_rows(dx, rows, n);
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at)
+      kernel.reverse(reverse_row<T>{y + at * n, g + at * n, dx + at * n, n, saved != nullptr ? saved + at : nullptr, add, stream});
   });
 }
 
@@ -13442,14 +13686,15 @@ void reverse_rows(const T* y, const T* g, T* dx, index_t rows, index_t n, bool a
 template <class T>
 void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, T* lse, index_t rows, index_t n, thread_pool& pool) {
   const producer<T> p(l, is_leaf);
-  for_rows(
-      p, rows, n, pool, [&](index_t) { return reinterpret_cast<T*>(detail::scratch<1>(static_cast<std::size_t>(n) * sizeof(T))); },
-      [&](index_t row, const T* x) {
-        const auto [shift, rest] = row_logsumexp(x, n);
-        lse[2 * row] = shift;
-        lse[2 * row + 1] = rest;
-        loss[row] = rest - (x[labels[row]] - shift);
-      });
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at) {
+      const row<T> r = produced_row(p, at, rows, n, row_buffer<1, T>(n));
+      const auto [shift, rest] = row_logsumexp(r);
+      lse[2 * at] = shift;
+      lse[2 * at + 1] = rest;
+      loss[at] = rest - (r.x[labels[at]] - shift);
+    }
+  });
 }
 
 /// dx = g[row] (exp(x - lse) - [column == label])
@@ -13457,19 +13702,20 @@ template <class T>
 void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const T* lse, const T* g, T* dx, index_t rows, index_t n, bool add,
                            thread_pool& pool) {
   const producer<T> p(l, is_leaf);
-  for_rows(
-      p, rows, n, pool, [&](index_t) { return reinterpret_cast<T*>(detail::scratch<1>(static_cast<std::size_t>(n) * sizeof(T))); },
-      [&](index_t row, const T* x) {
-        T* d = dx + row * n;
-        const vector<T> shift(lse[2 * row]), rest(lse[2 * row + 1]), scale(g[row]);
-        const T at_label = add ? d[labels[row]] : T(0);
-        for (index_t i = 0; i < n; i += lanes) {
-          vector<T> v = math::exp((load_row<T>(x, i, n, 0) - shift) - rest) * scale;
-          if (add) v = v + load_row<T>(d, i, n, 0);
-          store_row(d, i, n, v);
-        }
-        d[labels[row]] = at_label + std::expm1((x[labels[row]] - lse[2 * row]) - lse[2 * row + 1]) * g[row];
-      });
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at) {
+      const row<T> r = produced_row(p, at, rows, n, row_buffer<1, T>(n));
+      T* const d = dx + at * n;
+      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]), scale(g[at]);
+      const T at_label = add ? d[labels[at]] : T(0);
+      for (index_t i = 0; i < n; i += lanes) {
+        vector<T> v = math::exp((r.load(i, 0) - shift) - rest) * scale;
+        if (add) v = v + load_row<T>(d, i, n, 0);
+        store_row(d, i, n, v);
+      }
+      d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * g[at];
+    }
+  });
 }
 
 }  // namespace sinter::cpu_impl
@@ -13479,9 +13725,6 @@ namespace sinter::cpu_impl {
 using sinter::detail::leaf_ref;
 using sinter::detail::matrix_ref;
 using sinter::detail::sink_ref;
-
-/// Results larger than this bypass the cache: they will not be read again before they would have left it.
-inline constexpr index_t stream_bytes = index_t{8} << 20;
 
 inline operand to_operand(const leaf_ref& leaf, const index_t* shape, int rank) {
   operand o;
@@ -13538,37 +13781,66 @@ inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int ra
 /// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
 class epilogue {
  public:
-  /// Elements [begin, end) of the dense result.
+  /// Elements [begin, end) of the dense result, in place.
   void range(index_t begin, index_t end) const {
-    run([&](const prepared_loop& p, char* const* base, const bool* add) { p.run(begin, end, base, add); }, 0, 0, 0, 0);
+    operand in[max_operands];
+    operand out[1];
+    run(prepared_loop(copy(in, out)), begin, end, out[0]);
   }
+  /// One thread's runs over parts of the dense result that stand elsewhere until they are written to their place. All parts
+  /// begin at a multiple of `unit` elements.
+  class elsewhere {
+   public:
+    elsewhere(const epilogue& e, index_t unit) : loop_(e.copy(in_, out_)) {
+      for (int s = 0; s < loop_.shape().inputs; ++s) reads_result_[s] = in_[s].data == out_[0].data;
+      if (unit % lanes == 0 && loop_.numel() * out_[0].size >= stream_bytes) loop_.set_stream();
+    }
+    elsewhere(const elsewhere&) = delete;
+    elsewhere& operator=(const elsewhere&) = delete;
+
+    /// Elements [begin, end), the first of which is at `made`.
+    void run(index_t begin, index_t end, const void* made) {
+      for (int s = 0; s < loop_.shape().inputs; ++s)
+        if (reads_result_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
+      epilogue::run(loop_, begin, end, out_[0]);
+    }
+
+   private:
+    operand in_[max_operands];
+    operand out_[1];
+    bool reads_result_[max_operands] = {};
+    prepared_loop loop_;
+  };
+
   /// Rows [r0, r1) and columns [c0, c1) of a result of rank 2.
   void tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
-    run([&](const prepared_loop& p, char* const* base, const bool* add) { p.run(0, p.numel(), base, add); }, r0, r1, c0, c1);
+    operand in[max_operands];
+    operand out[1];
+    loop l = copy(in, out);
+    l.shape[0] = r1 - r0;
+    l.shape[1] = c1 - c0;
+    for (int s = 0; s < l.inputs; ++s) in[s].data += (r0 * in[s].strides[0] + c0 * in[s].strides[1]) * in[s].size;
+    out[0].data += (r0 * out[0].strides[0] + c0 * out[0].strides[1]) * out[0].size;
+    run(prepared_loop(l), 0, l.numel(), out[0]);
   }
 
  protected:
-  template <class F>
-  void run(const F& f, index_t r0, index_t r1, index_t c0, index_t c1) const {
-    operand in[max_operands];
-    operand out[1] = {*l_.out};
+  loop l_;
+
+ private:
+  loop copy(operand* in, operand* out) const {
     loop l = l_;
     l.in = in;
     l.out = out;
     for (int s = 0; s < l.inputs; ++s) in[s] = l_.in[s];
-    if (r1 > r0) {
-      l.shape[0] = r1 - r0;
-      l.shape[1] = c1 - c0;
-      for (int s = 0; s < l.inputs; ++s) in[s].data += (r0 * in[s].strides[0] + c0 * in[s].strides[1]) * in[s].size;
-      out[0].data += (r0 * out[0].strides[0] + c0 * out[0].strides[1]) * out[0].size;
-    }
-    const prepared_loop p(l);
-    char* const base[1] = {out[0].data};
-    const bool add[1] = {false};
-    f(p, base, add);
+    out[0] = *l_.out;
+    return l;
   }
-
-  loop l_;
+  static void run(const prepared_loop& p, index_t begin, index_t end, const operand& out) {
+    char* const base[1] = {out.data};
+    const bool add[1] = {false};
+    p.run(begin, end, base, add);
+  }
 };
 
 template <class T, class K>
@@ -13635,16 +13907,22 @@ void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, b
 namespace sinter::ops {
 struct softmax_op;
 struct log_softmax_op;
+struct layer_norm_op;
+struct rms_norm_op;
 }  // namespace sinter::ops
 
 namespace sinter::cpu_impl {
 
-template <class Op>
-struct row_kernel;
-template <>
-struct row_kernel<ops::softmax_op> : softmax_row {};
-template <>
-struct row_kernel<ops::log_softmax_op> : log_softmax_row {};
+inline softmax_row row_kernel(const ops::softmax_op&) { return {}; }
+inline log_softmax_row row_kernel(const ops::log_softmax_op&) { return {}; }
+template <std::same_as<ops::layer_norm_op> Op>
+norm_row<true> row_kernel(const Op& op) {
+  return {op.eps};
+}
+template <std::same_as<ops::rms_norm_op> Op>
+norm_row<false> row_kernel(const Op& op) {
+  return {op.eps};
+}
 
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
 template <class E, class F>
@@ -13711,18 +13989,21 @@ struct backend<D> {
     });
   }
 
-  // Row-persistent ops; `to` is dense and rows lie along its last axis.
+  // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
-  static void rows(const E& e, const tensor<T, S, D>& to) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_rows<cpu_impl::row_kernel<Op>>(l, is_leaf, to.data(), n > 0 ? to.numel() / n : 0, n, pool());
+      cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
+                         pool());
     });
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, S, D>& dx, bool add) {
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, 1, D>& saved,
+                           const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
-    cpu_impl::reverse_rows<cpu_impl::row_kernel<Op>>(y.data(), g.data(), dx.data(), n > 0 ? y.numel() / n : 0, n, add, pool());
+    cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved), access::data(dx),
+                           n > 0 ? y.numel() / n : 0, n, add, pool());
   }
 
   /// Throws index_error unless all n values lie in [0, extent).

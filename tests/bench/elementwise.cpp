@@ -51,14 +51,17 @@ int main(int argc, char** argv) {
   const auto a = randn<float>(gen, {n}), b = randn<float>(gen, {n}), c = randn<float>(gen, {n}), d = randn<float>(gen, {n});
   auto y = empty<float>({n});
 
-  report("eigen sigmoid(a*b+c)*tanh(d)", median_seconds(9, [&] {
-           in_parts(threads, n, [&](index_t begin, index_t end) {
-             const auto part = [&](const tensor<float, 1>& t) { return array(t.data() + begin, end - begin); };
-             part(y) = (part(a) * part(b) + part(c)).logistic() * part(d).tanh();
-           });
-         }),
-         5 * element);
-  report("sinter sigmoid(a*b+c)*tanh(d)", median_seconds(9, [&] { y = sigmoid(a * b + c) * tanh(d); }), 5 * element);
+  const auto [by_eigen, fused] = median_seconds_in_turns(
+      11,
+      [&] {
+        in_parts(threads, n, [&](index_t begin, index_t end) {
+          const auto part = [&](const tensor<float, 1>& t) { return array(t.data() + begin, end - begin); };
+          part(y) = (part(a) * part(b) + part(c)).logistic() * part(d).tanh();
+        });
+      },
+      [&] { y = sigmoid(a * b + c) * tanh(d); });
+  report("eigen sigmoid(a*b+c)*tanh(d)", by_eigen, 5 * element);
+  report("sinter sigmoid(a*b+c)*tanh(d)", fused, 5 * element);
 
   {
     const variable va = a, vb = b, vc = c, vd = d;
@@ -67,26 +70,26 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 8; ++i) {
       const variable r = sigmoid(va * vb + vc) * tanh(vd);
       for (const auto& v : {va, vb, vc, vd}) v.zero_grad();
-      const auto begin = std::chrono::steady_clock::now();
-      r.backward(seed);
-      if (i > 0) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      const double once = seconds_of([&] { r.backward(seed); });
+      if (i > 0) seconds.push_back(once);
     }
-    std::sort(seconds.begin(), seconds.end());
-    report("sinter backward of it", seconds[seconds.size() / 2], 9 * element);
+    report("sinter backward of it", median(std::move(seconds)), 9 * element);
   }
 
-  report("hand a+b", median_seconds(9, [&] {
-           in_parts(threads, n, [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); });
-         }),
-         3 * element);
-  report("sinter a+b", median_seconds(9, [&] { y = a + b; }), 3 * element);
+  const auto [by_hand, sum] = median_seconds_in_turns(
+      21,
+      [&] { in_parts(threads, n, [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); }); },
+      [&] { y = a + b; });
+  report("hand a+b", by_hand, 3 * element);
+  report("sinter a+b", sum, 3 * element);
 
   const index_t rows = 4096, columns = 1024;
   const auto x = randn<float>(gen, {rows, columns});
   const auto gain = randn<float>(gen, {columns}), bias = randn<float>(gen, {columns});
   tensor<float, 2> z;
   report("sinter softmax", median_seconds(25, [&] { z = softmax(x, 1); }), 2.0 * sizeof(float) * rows * columns);
-  report("sinter layer_norm", median_seconds(25, [&] {
+  report("sinter layer_norm", median_seconds(25, [&] { z = layer_norm(x, gain, bias); }), 2.0 * sizeof(float) * rows * columns);
+  report("sinter layer_norm from mean and square", median_seconds(25, [&] {
            const auto centred = x - mean(x, 1, keepdim);
            const tensor scale = rsqrt(mean(square(centred), 1, keepdim) + 1e-5f);
            z = centred * scale * gain + bias;

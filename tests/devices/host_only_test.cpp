@@ -82,6 +82,7 @@ TEST_CASE("GPU expressions type-check in a host-only file", "[devices]") {
   using hidden = decltype(relu(matmul(std::declval<x>(), std::declval<w>())) + 1);
   static_assert(on_device<decltype(matmul(std::declval<hidden>(), std::declval<x>())), cuda<0>>);
   static_assert(on_device<decltype(softmax(std::declval<hidden>(), 1)), cuda<0>>);
+  static_assert(on_device<decltype(eval(rms_norm(std::declval<hidden>()) * 2)), cuda<0>>);
   static_assert(is_tracked_v<decltype(cross_entropy(std::declval<hidden>(), std::declval<labels>()))>);
   static_assert(std::is_same_v<decltype(index_select(std::declval<hidden>(), 0, std::declval<labels>())), w>);
   static_assert(std::is_same_v<decltype(gather(std::declval<x>(), 1, std::declval<tensor<int, 2, cuda<0>>>())), x>);

@@ -1,4 +1,4 @@
-// tests/grad/row_test.cpp: gradients of softmax, log_softmax and cross_entropy along every axis, with fused prologues.
+// tests/grad/row_test.cpp: gradients of softmax, layer_norm, cross_entropy and their relatives, with fused prologues.
 #include "differences.hpp"
 
 using namespace sinter;
@@ -24,6 +24,25 @@ TEST_CASE("softmax passes gradients to broadcast operands of its prologue", "[gr
   check([](const auto& x, const auto& r) { return log_softmax(x + r, 0); }, 10, random(gen, {5, 17}),
         random(gen, {17}));
   check([](const auto& x) { return softmax(x, 1); }, 4, random(gen, {300, 257}));
+}
+
+TEST_CASE("layer_norm and rms_norm have gradients in rows, weights and biases", "[grad]") {
+  std::mt19937 gen(5);
+  const auto x = random(gen, {4, 37});
+  const auto w = random(gen, {37}), b = random(gen, {37});
+  check([](const auto& v) { return layer_norm(v); }, 12, x);
+  check([](const auto& v) { return rms_norm(v, 0.1) * v; }, 12, x);
+  check([](const auto& v, const auto& g, const auto& c) { return layer_norm(exp(v) * g, g, c); }, 12, x, w, b);
+  check([](const auto& v, const auto& g) { return rms_norm(v + g, g); }, 12, x, w);
+  check([](const auto& v) { return layer_norm(v.transpose()) + rms_norm(v.transpose() * 2); }, 12, x);
+  check([](const auto& v) { return layer_norm(v); }, 3, random(gen, {2, 3, 5}));
+  const variable v = x;
+  const variable once = layer_norm(v, w, b);
+  once.backward(ones_like(x));
+  const tensor first = v.grad().clone();
+  const variable again = layer_norm(v, w, b);
+  again.backward(ones_like(x));
+  for (index_t i = 0; i < x.numel(); ++i) CHECK(v.grad().data()[i] == Approx(2 * first.data()[i]).margin(1e-14));
 }
 
 TEST_CASE("cross_entropy has gradients through its prologue in every reduction", "[grad]") {

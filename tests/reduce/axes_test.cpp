@@ -210,6 +210,7 @@ TEST_CASE("reductions give the same bits on one, two and three threads", "[reduc
       }
       same(tensor(softmax(x, 3)));
       same(tensor(softmax(x, 0)));
+      same(tensor(layer_norm(x)));
     }
   }
   set_num_threads(2);

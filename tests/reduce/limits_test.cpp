@@ -109,6 +109,44 @@ TEST_CASE("softmax and log_softmax of rows of any width at any scale", "[limits]
     }
 }
 
+TEST_CASE("rows of any width take what follows them into their pass", "[limits]") {
+  // 2100 rows of 1024 are past the size from which results bypass the cache.
+  for (const auto& shape : {extents<2>{{5, 1}}, {{7, 15}}, {{33, 16}}, {{40, 1000}}, {{2100, 1024}}, {{2100, 1023}}, {{2, 70000}}}) {
+    auto x = empty<float>(shape);
+    for (index_t i = 0; i < x.numel(); ++i) x.data()[i] = 1.5f + std::sin(static_cast<float>(i % 7919));
+    const auto row = arange<float>(static_cast<float>(shape[1])) / static_cast<float>(shape[1]);
+    const tensor s = softmax(x, 1), n = layer_norm(x), r = rms_norm(x * 3, 0.);
+    const tensor fused = softmax(x, 1) * row + x;
+    const tensor normed = layer_norm(x, row, row + 1), scaled = rms_norm(x * 3, row, 0.);
+    CHECK_FALSE(eval(any(fused != s * row + x)).item());
+    CHECK_FALSE(eval(any(normed != n * row + (row + 1))).item());
+    CHECK_FALSE(eval(any(scaled != r * row)).item());
+    auto kept = zeros<float>(shape);
+    kept.in_place() = softmax(x, 1) * row + x;
+    CHECK_FALSE(eval(any(kept != fused)).item());
+    if (shape[1] == 1) continue;
+    const tensor mean_of_rows = mean(n, 1), power = mean(square(n), 1), rms = mean(square(r), 1);
+    CHECK(eval(max(abs(mean_of_rows))).item() < 1e-6f);
+    CHECK(eval(max(abs(power - 1))).item() < 3e-3f);
+    CHECK(eval(max(abs(rms - 1))).item() < 1e-5f);
+  }
+}
+
+TEST_CASE("norms of rows that are constant, huge, empty or not finite", "[limits]") {
+  CHECK_FALSE(eval(any(tensor(layer_norm(full<float>({3, 17}, 1e4f))) != 0)).item());
+  CHECK_FALSE(eval(any(tensor(rms_norm(zeros<float>({3, 17}))) != 0)).item());
+  CHECK(tensor(layer_norm(zeros<float>({0, 4}))).numel() == 0);
+  CHECK(tensor(layer_norm(zeros<float>({4, 0}))).numel() == 0);
+  CHECK(std::isnan(tensor(layer_norm(with(19, 3, nan_value)))(18)));
+  CHECK(std::isnan(tensor(layer_norm(with(19, 18, inf)))(0)));
+  const auto x = ones<float>({2, 3});
+  CHECK_THROWS_AS(layer_norm(x, -1.), value_error);
+  CHECK_THROWS_AS(rms_norm(x, std::numeric_limits<double>::quiet_NaN()), value_error);
+  CHECK_THROWS_WITH(layer_norm(x, ones<float>({1}), ones<float>({3})), Catch::Contains("weight of shape"));
+  CHECK_THROWS_WITH(layer_norm(x, ones<float>({3}), ones<float>({2})), Catch::Contains("bias of shape"));
+  CHECK_THROWS_AS(rms_norm(x, ones<float>({4})), shape_error);
+}
+
 TEST_CASE("softmax with infinities and NaN", "[limits]") {
   for (const index_t n : {2, 16, 19}) {
     const tensor some = softmax(with(n, n - 1, 2, -inf), 0);

@@ -22,7 +22,7 @@ TEST_CASE("row-wise ops and their gradients are PyTorch's", "[reference]") {
     std::istringstream fields(line);
     std::vector<double> v;
     for (std::string f; std::getline(fields, f, ',');) v.push_back(std::strtod(f.c_str(), nullptr));
-    REQUIRE(v.size() == 10 + 2 * 18 + 6 * 10);
+    REQUIRE(v.size() == 10 + 4 * 18 + 6 * 10);
     const tensor<std::int64_t, 1> label{static_cast<std::int64_t>(v[0])};
     const tensor x = from_data<double>(std::span<const double>(v).subspan(1, 9), {9});
     std::size_t at = 10;
@@ -50,6 +50,9 @@ TEST_CASE("row-wise ops and their gradients are PyTorch's", "[reference]") {
     compare("norm", [](const auto& t) { return eval(norm(t)); });
     compare("prod", [](const auto& t) { return prod(t, 0); });
     compare("max", [](const auto& t) { return max(t, 0); });
+    const auto at_column = arange<double>(9);
+    compare("layer_norm", [&](const auto& t) { return eval(layer_norm(t, cos(at_column), sin(at_column))); });
+    compare("rms_norm", [&](const auto& t) { return eval(rms_norm(t, cos(at_column))); });
     ++rows;
   }
   CHECK(rows == 24);

@@ -18,7 +18,7 @@ struct storage {
   void* data = nullptr;
   std::size_t bytes = 0;
   void (*destroy)(storage*) noexcept = nullptr;
-  void* owner = nullptr;  ///< for memory that another library owns
+  bool borrowed = false;  ///< the memory is someone else's
 };
 
 class storage_ptr {
@@ -104,11 +104,12 @@ struct device_runtime<D> {
   }
 };
 
-/// Wraps memory owned elsewhere; `release(owner)` runs when the last handle goes.
+/// Wraps memory that stays its owner's.
 inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
   auto* s = new storage;
   s->data = data;
   s->bytes = bytes;
+  s->borrowed = true;
   s->destroy = [](storage* p) noexcept { delete p; };
   return storage_ptr(s);
 }

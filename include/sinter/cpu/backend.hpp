@@ -14,9 +14,6 @@ using sinter::detail::leaf_ref;
 using sinter::detail::matrix_ref;
 using sinter::detail::sink_ref;
 
-/// Results larger than this bypass the cache: they will not be read again before they would have left it.
-inline constexpr index_t stream_bytes = index_t{8} << 20;
-
 inline operand to_operand(const leaf_ref& leaf, const index_t* shape, int rank) {
   operand o;
   o.data = static_cast<char*>(leaf.data);
@@ -72,37 +69,66 @@ inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int ra
 /// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
 class epilogue {
  public:
-  /// Elements [begin, end) of the dense result.
+  /// Elements [begin, end) of the dense result, in place.
   void range(index_t begin, index_t end) const {
-    run([&](const prepared_loop& p, char* const* base, const bool* add) { p.run(begin, end, base, add); }, 0, 0, 0, 0);
+    operand in[max_operands];
+    operand out[1];
+    run(prepared_loop(copy(in, out)), begin, end, out[0]);
   }
+  /// One thread's runs over parts of the dense result that stand elsewhere until they are written to their place. All parts
+  /// begin at a multiple of `unit` elements.
+  class elsewhere {
+   public:
+    elsewhere(const epilogue& e, index_t unit) : loop_(e.copy(in_, out_)) {
+      for (int s = 0; s < loop_.shape().inputs; ++s) reads_result_[s] = in_[s].data == out_[0].data;
+      if (unit % lanes == 0 && loop_.numel() * out_[0].size >= stream_bytes) loop_.set_stream();
+    }
+    elsewhere(const elsewhere&) = delete;
+    elsewhere& operator=(const elsewhere&) = delete;
+
+    /// Elements [begin, end), the first of which is at `made`.
+    void run(index_t begin, index_t end, const void* made) {
+      for (int s = 0; s < loop_.shape().inputs; ++s)
+        if (reads_result_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
+      epilogue::run(loop_, begin, end, out_[0]);
+    }
+
+   private:
+    operand in_[max_operands];
+    operand out_[1];
+    bool reads_result_[max_operands] = {};
+    prepared_loop loop_;
+  };
+
   /// Rows [r0, r1) and columns [c0, c1) of a result of rank 2.
   void tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
-    run([&](const prepared_loop& p, char* const* base, const bool* add) { p.run(0, p.numel(), base, add); }, r0, r1, c0, c1);
+    operand in[max_operands];
+    operand out[1];
+    loop l = copy(in, out);
+    l.shape[0] = r1 - r0;
+    l.shape[1] = c1 - c0;
+    for (int s = 0; s < l.inputs; ++s) in[s].data += (r0 * in[s].strides[0] + c0 * in[s].strides[1]) * in[s].size;
+    out[0].data += (r0 * out[0].strides[0] + c0 * out[0].strides[1]) * out[0].size;
+    run(prepared_loop(l), 0, l.numel(), out[0]);
   }
 
  protected:
-  template <class F>
-  void run(const F& f, index_t r0, index_t r1, index_t c0, index_t c1) const {
-    operand in[max_operands];
-    operand out[1] = {*l_.out};
+  loop l_;
+
+ private:
+  loop copy(operand* in, operand* out) const {
     loop l = l_;
     l.in = in;
     l.out = out;
     for (int s = 0; s < l.inputs; ++s) in[s] = l_.in[s];
-    if (r1 > r0) {
-      l.shape[0] = r1 - r0;
-      l.shape[1] = c1 - c0;
-      for (int s = 0; s < l.inputs; ++s) in[s].data += (r0 * in[s].strides[0] + c0 * in[s].strides[1]) * in[s].size;
-      out[0].data += (r0 * out[0].strides[0] + c0 * out[0].strides[1]) * out[0].size;
-    }
-    const prepared_loop p(l);
-    char* const base[1] = {out[0].data};
-    const bool add[1] = {false};
-    f(p, base, add);
+    out[0] = *l_.out;
+    return l;
   }
-
-  loop l_;
+  static void run(const prepared_loop& p, index_t begin, index_t end, const operand& out) {
+    char* const base[1] = {out.data};
+    const bool add[1] = {false};
+    p.run(begin, end, base, add);
+  }
 };
 
 template <class T, class K>
@@ -169,16 +195,22 @@ void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, b
 namespace sinter::ops {
 struct softmax_op;
 struct log_softmax_op;
+struct layer_norm_op;
+struct rms_norm_op;
 }  // namespace sinter::ops
 
 namespace sinter::cpu_impl {
 
-template <class Op>
-struct row_kernel;
-template <>
-struct row_kernel<ops::softmax_op> : softmax_row {};
-template <>
-struct row_kernel<ops::log_softmax_op> : log_softmax_row {};
+inline softmax_row row_kernel(const ops::softmax_op&) { return {}; }
+inline log_softmax_row row_kernel(const ops::log_softmax_op&) { return {}; }
+template <std::same_as<ops::layer_norm_op> Op>
+norm_row<true> row_kernel(const Op& op) {
+  return {op.eps};
+}
+template <std::same_as<ops::rms_norm_op> Op>
+norm_row<false> row_kernel(const Op& op) {
+  return {op.eps};
+}
 
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
 template <class E, class F>
@@ -245,18 +277,21 @@ struct backend<D> {
     });
   }
 
-  // Row-persistent ops; `to` is dense and rows lie along its last axis.
+  // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
-  static void rows(const E& e, const tensor<T, S, D>& to) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_rows<cpu_impl::row_kernel<Op>>(l, is_leaf, to.data(), n > 0 ? to.numel() / n : 0, n, pool());
+      cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
+                         pool());
     });
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, S, D>& dx, bool add) {
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, 1, D>& saved,
+                           const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
-    cpu_impl::reverse_rows<cpu_impl::row_kernel<Op>>(y.data(), g.data(), dx.data(), n > 0 ? y.numel() / n : 0, n, add, pool());
+    cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved), access::data(dx),
+                           n > 0 ? y.numel() / n : 0, n, add, pool());
   }
 
   /// Throws index_error unless all n values lie in [0, extent).

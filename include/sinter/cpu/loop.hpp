@@ -17,8 +17,9 @@ namespace sinter::cpu_impl {
 
 inline constexpr int lanes = math::native_lanes;
 
+/// What a kernel function runs on: whole vectors only.
 struct kernel_args {
-  index_t n = 0;      ///< elements to compute
+  index_t n = 0;      ///< elements to compute, a multiple of `lanes`
   index_t first = 0;  ///< row-major index of the first of them
   const void* const* in = nullptr;
   const index_t* in_mask = nullptr;
@@ -32,6 +33,9 @@ struct kernel_args {
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
 inline constexpr int max_operands = 40;
+
+/// Results larger than this bypass the cache: they will not be read again before they would have left it.
+inline constexpr index_t stream_bytes = index_t{8} << 20;
 
 struct operand {
   char* data = nullptr;
@@ -160,7 +164,7 @@ void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f
   }
 }
 
-/// Per-thread memory, one block per Use (0: staged operands, 1: rows); grows to the largest request.
+/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to the largest request.
 template <int Use>
 char* scratch(std::size_t bytes) {
   struct buffer {
@@ -179,6 +183,35 @@ char* scratch(std::size_t bytes) {
     }
   }
   return b.data;
+}
+
+/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
+/// the same arithmetic.
+inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
+  alignas(64) char in_pad[max_operands][vector_bytes];
+  alignas(64) char out_pad[max_operands][vector_bytes];
+  const void* in[max_operands];
+  void* out[max_operands];
+  index_t out_mask[max_operands];
+  bool out_add[max_operands];
+  for (int s = 0; s < inputs; ++s) {
+    in[s] = a.in[s];
+    if (a.in_mask[s] == 0) continue;
+    std::memset(in_pad[s], 0, vector_bytes);
+    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
+    in[s] = in_pad[s];
+  }
+  for (int s = 0; s < outputs; ++s) {
+    out[s] = out_pad[s];
+    out_mask[s] = -1;
+    out_add[s] = false;
+  }
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, out_add, false});
+  for (int s = 0; s < outputs; ++s) {
+    char* to = static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s];
+    if (!a.out_add[s]) std::memcpy(to, out_pad[s], static_cast<std::size_t>(n * a.out_size[s]));
+    else add_strided(to, 1, out_pad[s], n, a.out_size[s]);
+  }
 }
 
 }  // namespace detail
@@ -264,6 +297,14 @@ class prepared_loop {
     return false;
   }
 
+  /// The kernel on a.n elements, of which the last may be less than a vector.
+  void call(kernel_args a) const {
+    const index_t rest = a.n % lanes;
+    a.n -= rest;
+    if (a.n > 0) l_.fn(l_.plan, a);
+    if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
+  }
+
   void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
     alignas(64) char repeated[max_operands][vector_bytes];
     alignas(64) char sums[max_operands][vector_bytes];
@@ -308,7 +349,7 @@ class prepared_loop {
         if (sum) std::memset(sums[s], 0, sizeof sums[s]);
         out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
       }
-      l_.fn(l_.plan, {n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
       for (int s = 0; s < l_.outputs; ++s) {
         if (out_mask[s] != 0) continue;
         char* to = base[s] + offset(l_.out[s]);
@@ -363,7 +404,7 @@ class prepared_loop {
         out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
                         : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
       }
-      l_.fn(l_.plan, {n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
       for (int s = 0; s < l_.outputs; ++s) {
         const operand& o = l_.out[s];
         if (dense_out_[s] || (linear && s == 0)) continue;

@@ -56,41 +56,11 @@ struct vector_machine {
   }
 };
 
-/// Runs `step(machine)` over all elements; the last, incomplete vector goes through padded copies, so that every
-/// element takes the same arithmetic.
+/// Runs `step(machine)` over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
 template <int Inputs, int Outputs, class Step>
 SINTER_INLINE void sweep(const kernel_args& a, const Step& step) {
   vector_machine<Inputs, Outputs> m(a);
-  alignas(64) char pad[Inputs + Outputs + 1][vector_bytes];
-  const index_t whole = a.n / lanes * lanes;
-  const index_t rest = a.n - whole;
-  for (index_t end = whole;;) {
-    for (; m.i < end; m.i += lanes) step(m);
-    if (rest == 0) return;
-    if (m.out[0] == pad[Inputs]) break;
-    for (int s = 0; s < Inputs; ++s) {
-      if (m.in_mask[s] == 0) continue;
-      const auto size = static_cast<std::size_t>(a.in_size[s]);
-      std::memset(pad[s], 0, vector_bytes);
-      std::memcpy(pad[s], static_cast<const char*>(a.in[s]) + static_cast<std::size_t>(whole) * size, static_cast<std::size_t>(rest) * size);
-      m.in[s] = pad[s];
-    }
-    for (int s = 0; s < Outputs; ++s) {
-      m.out[s] = pad[Inputs + s];
-      m.out_mask[s] = -1;
-      m.out_add[s] = false;
-    }
-    m.first += whole;
-    m.i = 0;
-    m.stream = false;
-    end = lanes;
-  }
-  for (int s = 0; s < Outputs; ++s) {
-    const auto size = static_cast<std::size_t>(a.out_size[s]);
-    char* to = static_cast<char*>(a.out[s]) + static_cast<std::size_t>(whole & a.out_mask[s]) * size;
-    if (!a.out_add[s]) std::memcpy(to, pad[Inputs + s], static_cast<std::size_t>(rest) * size);
-    else detail::add_strided(to, 1, pad[Inputs + s], rest, a.out_size[s]);
-  }
+  for (; m.i < a.n; m.i += lanes) step(m);
 }
 
 template <class K, class T>

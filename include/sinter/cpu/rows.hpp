@@ -1,5 +1,10 @@
 // sinter/cpu/rows.hpp: row-persistent work: softmax and its relatives hold a row in cache from reading to writing it.
+//
+// A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer. While a
+// row is worked on, the next one is fetched.
 #pragma once
+
+#include <optional>
 
 #include "sinter/cpu/reduce.hpp"
 
@@ -55,26 +60,62 @@ T row_shift(T max) {
   return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
 }
 
+/// One row of a forward pass: y = f(x), n values each.
+template <class T>
+struct row {
+  const T* x;
+  T* y;
+  index_t n;
+  T* held;            ///< room for a row in cache; may be x
+  const T* next;      ///< what will be read after this row
+  T* saved;           ///< what backward asks of this row
+  bool stream;        ///< y goes past the cache
+
+  SINTER_INLINE vector<T> load(index_t i, T fill) const { return load_row(x, i, n, fill); }
+  SINTER_INLINE void put(index_t i, vector<T> v) const {
+    if (stream) v.stream(y + i);
+    else store_row(y, i, n, v);
+  }
+  SINTER_INLINE void fetch_next(index_t i) const { __builtin_prefetch(next + i); }
+};
+
+/// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
+template <class T>
+struct reverse_row {
+  const T* y;
+  const T* g;
+  T* dx;
+  index_t n;
+  const T* saved;
+  bool add;
+  bool stream;
+
+  SINTER_INLINE vector<T> result(index_t i) const { return load_row<T>(y, i, n, 0); }
+  SINTER_INLINE vector<T> gradient(index_t i) const { return load_row<T>(g, i, n, 0); }
+  SINTER_INLINE void put(index_t i, vector<T> v) const {
+    if (stream) return v.stream(dx + i);
+    if (add) v = v + load_row<T>(dx, i, n, 0);
+    store_row(dx, i, n, v);
+  }
+};
+
 struct softmax_row {
   template <class T>
-  static void run(const T* x, T* y, index_t n) {
-    const vector<T> shift(row_shift(row_max(x, n)));
-    const vector<T> scale(T(1) / row_sum<T>(n, [&](index_t i) {
-      const vector<T> e = math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - shift);
-      store_row(y, i, n, e);
+  void run(const row<T>& r) const {
+    const vector<T> shift(row_shift(row_max(r.x, r.n)));
+    const vector<T> scale(T(1) / row_sum<T>(r.n, [&](index_t i) {
+      r.fetch_next(i);
+      const vector<T> e = math::exp(r.load(i, -std::numeric_limits<T>::infinity()) - shift);
+      store_row(r.held, i, r.n, e);
       return e;
     }));
-    for (index_t i = 0; i < n; i += lanes) store_row(y, i, n, load_row<T>(y, i, n, 0) * scale);
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, load_row<T>(r.held, i, r.n, 0) * scale);
   }
   /// dx = y (g - sum(g y))
   template <class T>
-  static void reverse(const T* y, const T* g, T* dx, index_t n, bool add) {
-    const vector<T> dot(row_sum<T>(n, [&](index_t i) { return load_row<T>(g, i, n, 0) * load_row<T>(y, i, n, 0); }));
-    for (index_t i = 0; i < n; i += lanes) {
-      vector<T> d = load_row<T>(y, i, n, 0) * (load_row<T>(g, i, n, 0) - dot);
-      if (add) d = d + load_row<T>(dx, i, n, 0);
-      store_row(dx, i, n, d);
-    }
+  void reverse(const reverse_row<T>& r) const {
+    const vector<T> dot(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }));
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, r.result(i) * (r.gradient(i) - dot));
   }
 };
 
@@ -84,60 +125,125 @@ struct split_logsumexp {
   T shift, rest;
 };
 template <class T>
-split_logsumexp<T> row_logsumexp(const T* x, index_t n) {
-  const T shift = row_shift(row_max(x, n));
-  return {shift, math::log(row_sum<T>(
-                     n, [&](index_t i) { return math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - vector<T>(shift)); }))};
+split_logsumexp<T> row_logsumexp(const row<T>& r) {
+  const T shift = row_shift(row_max(r.x, r.n));
+  return {shift, math::log(row_sum<T>(r.n, [&](index_t i) {
+            r.fetch_next(i);
+            return math::exp(r.load(i, -std::numeric_limits<T>::infinity()) - vector<T>(shift));
+          }))};
 }
 
 struct log_softmax_row {
   template <class T>
-  static void run(const T* x, T* y, index_t n) {
-    const vector<T> shift(row_shift(row_max(x, n)));
-    const vector<T> log_sum(
-        math::log(row_sum<T>(n, [&](index_t i) { return math::exp(load_row(x, i, n, -std::numeric_limits<T>::infinity()) - shift); })));
-    for (index_t i = 0; i < n; i += lanes) store_row(y, i, n, (load_row<T>(x, i, n, 0) - shift) - log_sum);
+  void run(const row<T>& r) const {
+    const auto [shift, rest] = row_logsumexp(r);
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, (r.load(i, 0) - vector<T>(shift)) - vector<T>(rest));
   }
   /// dx = g - exp(y) sum(g)
   template <class T>
-  static void reverse(const T* y, const T* g, T* dx, index_t n, bool add) {
-    const vector<T> total(row_sum<T>(n, [&](index_t i) { return load_row<T>(g, i, n, 0); }));
-    for (index_t i = 0; i < n; i += lanes) {
-      vector<T> d = load_row<T>(g, i, n, 0) - math::exp(load_row<T>(y, i, n, 0)) * total;
-      if (add) d = d + load_row<T>(dx, i, n, 0);
-      store_row(dx, i, n, d);
-    }
+  void reverse(const reverse_row<T>& r) const {
+    const vector<T> total(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }));
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, r.gradient(i) - math::exp(r.result(i)) * total);
   }
 };
 
-/// Rows per task: enough work to be worth a task.
-inline index_t rows_per_task(index_t n) { return 16384 / (n > 0 ? n : 1) + 1; }
+/// (x - mean) / sqrt(variance + eps), or without the mean: x / sqrt(mean(x^2) + eps). Saves the factor.
+template <bool Centred>
+struct norm_row {
+  double eps;
 
-/// f(row, x) for each row of n produced values; `x` may be `place(row)`, where the row is put if it is not in memory.
-template <class T, class Place, class F>
-void for_rows(const producer<T>& p, index_t rows, index_t n, thread_pool& pool, const Place& place, const F& f) {
-  const index_t grain = rows_per_task(n);
-  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
-    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
-    for (index_t row = t * grain; row < end; ++row) f(row, p.get(row * n, n, place(row)));
+  template <class T>
+  void run(const row<T>& r) const {
+    const T count = static_cast<T>(r.n);
+    T mean = 0;
+    if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.load(i, 0); }) / count;
+    const vector<T> shift(mean);
+    const T power = row_sum<T>(r.n, [&](index_t i) {
+                      r.fetch_next(i);
+                      const vector<T> d = r.load(i, mean) - shift;
+                      return d * d;
+                    }) / count;
+    const T factor = T(1) / std::sqrt(power + static_cast<T>(eps));
+    *r.saved = factor;
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, (r.load(i, 0) - shift) * vector<T>(factor));
+  }
+  /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
+  template <class T>
+  void reverse(const reverse_row<T>& r) const {
+    const T count = static_cast<T>(r.n);
+    T mean = 0;
+    if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }) / count;
+    const vector<T> shift(mean), factor(*r.saved);
+    const vector<T> slope(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }) / count);
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, factor * (r.gradient(i) - shift - r.result(i) * slope));
+  }
+};
+
+/// f(first, last) for groups of rows of n values that are enough work to be worth a task.
+template <class F>
+void in_row_groups(index_t rows, index_t n, thread_pool& pool, const F& f) {
+  const index_t grain = 16384 / (n > 0 ? n : 1) + 1;
+  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) { f(t * grain, (t + 1) * grain < rows ? (t + 1) * grain : rows); });
+}
+
+/// Longer rows are worked on where they stand: no buffer would hold them in cache.
+inline constexpr index_t longest_held_row = 65536;
+
+/// Does a result of rows of n values at `to` go past the cache? Only whole, aligned vectors do.
+template <class T>
+bool streams_rows(const T* to, index_t rows, index_t n) {
+  return n <= longest_held_row && n % lanes == 0 && reinterpret_cast<std::uintptr_t>(to) % 64 == 0 &&
+         rows * n * static_cast<index_t>(sizeof(T)) >= stream_bytes;
+}
+
+/// A row-sized buffer of this thread.
+template <int Use, class T>
+T* row_buffer(index_t n) {
+  return reinterpret_cast<T*>(detail::scratch<Use>(static_cast<std::size_t>(n) * sizeof(T)));
+}
+
+template <class T>
+row<T> produced_row(const producer<T>& p, index_t at, index_t rows, index_t n, T* held) {
+  row<T> r{};
+  r.n = n;
+  r.held = held;
+  r.x = p.get(at * n, n, held);
+  r.next = p.direct() && at + 1 < rows ? r.x + n : r.x;
+  return r;
+}
+
+/// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
+/// row. With an epilogue a row is made in cache, and the epilogue writes it to its place.
+template <class Kernel, class T, class Epilogue>
+void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, T* saved, index_t rows, index_t n, const Epilogue* after, thread_pool& pool) {
+  if (rows * n == 0) return;
+  const producer<T> p(l, is_leaf);
+  const bool stream = after == nullptr && streams_rows(out, rows, n);
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    std::optional<typename Epilogue::elsewhere> finish;
+    T* made = nullptr;
+    if (after != nullptr) {
+      finish.emplace(*after, n);
+      made = row_buffer<3, T>(n);
+    }
+    for (index_t at = first; at < last; ++at) {
+      T* const y = made != nullptr ? made : out + at * n;
+      row<T> r = produced_row(p, at, rows, n, n <= longest_held_row ? row_buffer<1, T>(n) : y);
+      r.y = y;
+      r.saved = saved != nullptr ? saved + at : nullptr;
+      r.stream = stream;
+      kernel.run(r);
+      if (finish) finish->run(at * n, (at + 1) * n, y);
+    }
   });
 }
 
-/// Row by row: out = Row(values of l), with rows of n along the last axis.
-template <class Row, class T>
-void run_rows(loop& l, bool is_leaf, T* out, index_t rows, index_t n, thread_pool& pool) {
-  if (rows * n == 0) return;
-  const producer<T> p(l, is_leaf);
-  for_rows(
-      p, rows, n, pool, [&](index_t row) { return out + row * n; }, [&](index_t row, const T* x) { Row::run(x, out + row * n, n); });
-}
-
-template <class Row, class T>
-void reverse_rows(const T* y, const T* g, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
-  const index_t grain = rows_per_task(n);
-  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
-    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
-    for (index_t row = t * grain; row < end; ++row) Row::reverse(y + row * n, g + row * n, dx + row * n, n, add);
+template <class Kernel, class T>
+void reverse_rows(const Kernel& kernel, const T* y, const T* g, const T* saved, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
+  const bool stream = !add && streams_rows(dx, rows, n);
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at)
+      kernel.reverse(reverse_row<T>{y + at * n, g + at * n, dx + at * n, n, saved != nullptr ? saved + at : nullptr, add, stream});
   });
 }
 
@@ -145,14 +251,15 @@ void reverse_rows(const T* y, const T* g, T* dx, index_t rows, index_t n, bool a
 template <class T>
 void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, T* lse, index_t rows, index_t n, thread_pool& pool) {
   const producer<T> p(l, is_leaf);
-  for_rows(
-      p, rows, n, pool, [&](index_t) { return reinterpret_cast<T*>(detail::scratch<1>(static_cast<std::size_t>(n) * sizeof(T))); },
-      [&](index_t row, const T* x) {
-        const auto [shift, rest] = row_logsumexp(x, n);
-        lse[2 * row] = shift;
-        lse[2 * row + 1] = rest;
-        loss[row] = rest - (x[labels[row]] - shift);
-      });
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at) {
+      const row<T> r = produced_row(p, at, rows, n, row_buffer<1, T>(n));
+      const auto [shift, rest] = row_logsumexp(r);
+      lse[2 * at] = shift;
+      lse[2 * at + 1] = rest;
+      loss[at] = rest - (r.x[labels[at]] - shift);
+    }
+  });
 }
 
 /// dx = g[row] (exp(x - lse) - [column == label])
@@ -160,19 +267,20 @@ template <class T>
 void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const T* lse, const T* g, T* dx, index_t rows, index_t n, bool add,
                            thread_pool& pool) {
   const producer<T> p(l, is_leaf);
-  for_rows(
-      p, rows, n, pool, [&](index_t) { return reinterpret_cast<T*>(detail::scratch<1>(static_cast<std::size_t>(n) * sizeof(T))); },
-      [&](index_t row, const T* x) {
-        T* d = dx + row * n;
-        const vector<T> shift(lse[2 * row]), rest(lse[2 * row + 1]), scale(g[row]);
-        const T at_label = add ? d[labels[row]] : T(0);
-        for (index_t i = 0; i < n; i += lanes) {
-          vector<T> v = math::exp((load_row<T>(x, i, n, 0) - shift) - rest) * scale;
-          if (add) v = v + load_row<T>(d, i, n, 0);
-          store_row(d, i, n, v);
-        }
-        d[labels[row]] = at_label + std::expm1((x[labels[row]] - lse[2 * row]) - lse[2 * row + 1]) * g[row];
-      });
+  in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
+    for (index_t at = first; at < last; ++at) {
+      const row<T> r = produced_row(p, at, rows, n, row_buffer<1, T>(n));
+      T* const d = dx + at * n;
+      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]), scale(g[at]);
+      const T at_label = add ? d[labels[at]] : T(0);
+      for (index_t i = 0; i < n; i += lanes) {
+        vector<T> v = math::exp((r.load(i, 0) - shift) - rest) * scale;
+        if (add) v = v + load_row<T>(d, i, n, 0);
+        store_row(d, i, n, v);
+      }
+      d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * g[at];
+    }
+  });
 }
 
 }  // namespace sinter::cpu_impl

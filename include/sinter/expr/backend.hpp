@@ -52,11 +52,11 @@ struct backend {
   static void matmul(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class Op, class... A>
+  template <class... A>
   static void rows(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class Op, class... A>
+  template <class... A>
   static void reverse_rows(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }

@@ -148,7 +148,7 @@ struct evaluation {
     } else {
       if constexpr (can_fuse_into_point<E>()) {
         const auto& point = point_of(e);
-        if (last_use && point.exclusive() && point.shape() == e.shape()) return run_fused(e);
+        if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape()) return run_fused(e);
       }
       check_defined("evaluate", e);
       auto&& ready = materialise(e);
@@ -207,6 +207,13 @@ void assign_into(const Y& y, const E& e) {
   access::storage_of(y)->version.fetch_add(1, std::memory_order_relaxed);
 }
 
+/// May a new value of this shape be written where the old one is? Only if nobody else can see the old one.
+template <class Y>
+bool is_replaceable(const Y& y, const extents<Y::rank>& shape) {
+  const storage_ptr& s = access::storage_of(y);
+  return s.use_count() == 1 && !s->borrowed && y.shape() == shape && y.is_contiguous();
+}
+
 }  // namespace detail
 
 /// A pending `y = e`; it runs when the statement ends, unless fuse() takes it over. Target is `tensor&` for a named
@@ -231,8 +238,12 @@ class assignment {
   /// Runs now rather than at the end of the statement.
   void run() {
     pending_ = false;
+    if constexpr (!rebinds) return detail::assign_into(target_, e_);
+    else if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
+      detail::check_defined("evaluate", e_);
+      if (detail::is_replaceable(target_, e_.shape())) return detail::write(e_, target_);
+    }
     if constexpr (rebinds) target_ = tensor_type(std::move(e_));
-    else detail::assign_into(target_, e_);
   }
 
   operator const tensor_type&() {

@@ -70,6 +70,8 @@ struct point_base {
   /// True when nobody else will ask for the bare result.
   bool exclusive() const { return !slot_->filled && only_owner(); }
   bool only_owner() const { return slot_.use_count() == 1; }
+  /// Whether this one, given its axes, can do what `takes_epilogue` says of its type.
+  bool ready_for_epilogue() const { return true; }
 
   extents<R> shape_;
   std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();

@@ -8,6 +8,7 @@ namespace ops {
 
 struct log_softmax_op {
   static constexpr const char* name = "log_softmax";
+  static constexpr bool saves_row_factor = false;
 };
 
 }  // namespace ops
@@ -19,7 +20,7 @@ struct log_softmax_op {
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
 row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, index_t axis) {
-  return detail::make_row_op<ops::log_softmax_op>(std::forward<E>(x), axis);
+  return detail::make_row_op(ops::log_softmax_op{}, std::forward<E>(x), axis);
 }
 
 }  // namespace sinter

@@ -1,5 +1,5 @@
-// sinter/ops/row_op.hpp: the node behind softmax and log_softmax: a row-persistent op along one axis, with fused
-// prologue.
+// sinter/ops/row_op.hpp: the node behind softmax, layer_norm and their relatives: a row-persistent op along one axis, with
+// fused prologue and, where no gradient is recorded, fused epilogue.
 #pragma once
 
 #include "sinter/grad/statement.hpp"
@@ -20,16 +20,23 @@ Tensor swap_to_end(const Tensor& t, int axis) {
 /// Backward from the saved result y.
 template <class Op, class T, int R, device D>
 struct row_tape final : tape_node {
+  Op op;
   tensor<T, R, D> y;
+  tensor<T, 1, D> saved;
   std::uint64_t version = 0;
   state_ptr source;
   int axis = 0;
+
+  explicit row_tape(const Op& what) : op(what) {}
 
   const state_ptr* inputs(int& count) const override {
     count = 1;
     return &source;
   }
-  void release() override { y = {}; }
+  void release() override {
+    y = {};
+    saved = {};
+  }
   void backward(grad_state& result) override {
     if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
       throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
@@ -40,10 +47,10 @@ struct row_tape final : tape_node {
     if (axis == R - 1) {
       bool add = false;
       to.gradient(add);
-      backend<D>::template reverse_rows<Op>(moved, g, to.grad, add);
+      backend<D>::reverse_rows(op, moved, g, saved, to.grad, add);
     } else {
       const auto dx = tensor<T, R, D>::uninitialized(g.shape());
-      backend<D>::template reverse_rows<Op>(moved, g, dx, false);
+      backend<D>::reverse_rows(op, moved, g, saved, dx, false);
       add_gradient(source, swap_to_end(dx, axis));
     }
   }
@@ -51,24 +58,31 @@ struct row_tape final : tape_node {
 
 }  // namespace detail
 
+/// Op is a struct with `name`, `saves_row_factor` (does backward need a value per row?) and the op's parameters.
 template <class Op, class E>
 struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int R = E::rank;
   static constexpr int points = 1;
-  static constexpr bool takes_epilogue = false;
+  static constexpr bool takes_epilogue = E::order == 0;  // backward reads the result
   static constexpr const char* explained_as() { return Op::name; }
 
-  row_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
+  row_node(const Op& what, E x, int along) : e(std::move(x)), op(what), axis(along) { this->shape_ = e.shape(); }
 
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue*) const {
+  bool ready_for_epilogue() const { return axis == R - 1; }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    if constexpr (Op::saves_row_factor) {
+      const index_t n = to.shape()[axis];
+      saved_ = tensor<T, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
+    }
     if (axis == R - 1) {
-      detail::backend<D>::template rows<Op>(e, to);
+      detail::backend<D>::rows(op, e, to, saved_, epilogue);
     } else {
       const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      detail::backend<D>::template rows<Op>(moved, out);
+      detail::backend<D>::rows(op, moved, out, saved_, nullptr);
       detail::write(detail::swap_to_end(out, axis), to);
     }
   }
@@ -76,9 +90,10 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   auto record(const tensor<T, R, D>& value) const {
     const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
     if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>();
+    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>(op);
     node->name = Op::name;
     node->y = value;
+    node->saved = saved_;
     node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
     node->source = source;
     node->axis = axis;
@@ -86,16 +101,20 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   }
 
   E e;
+  Op op;
   int axis;
+
+ private:
+  mutable tensor<T, 1, D> saved_;
 };
 
 namespace detail {
 
 template <class Op, class E>
-row_node<Op, prologue_of<E>> make_row_op(E&& e, index_t axis) {
+row_node<Op, prologue_of<E>> make_row_op(const Op& op, E&& e, index_t axis) {
   check_defined(Op::name, e);
   const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return row_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
+  return row_node<Op, prologue_of<E>>(op, prologue(std::forward<E>(e)), a);
 }
 
 }  // namespace detail

@@ -8,6 +8,7 @@ namespace ops {
 
 struct softmax_op {
   static constexpr const char* name = "softmax";
+  static constexpr bool saves_row_factor = false;
 };
 
 }  // namespace ops
@@ -20,7 +21,7 @@ struct softmax_op {
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
 row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, index_t axis) {
-  return detail::make_row_op<ops::softmax_op>(std::forward<E>(x), axis);
+  return detail::make_row_op(ops::softmax_op{}, std::forward<E>(x), axis);
 }
 
 }  // namespace sinter

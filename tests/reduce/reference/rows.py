@@ -21,6 +21,8 @@ ops = [
     lambda v, l: v.norm(),
     lambda v, l: v.prod(0),
     lambda v, l: v.amax(0),
+    lambda v, l: torch.nn.functional.layer_norm(v, (9,), torch.cos(v.new_tensor(range(9))), torch.sin(v.new_tensor(range(9)))),
+    lambda v, l: torch.nn.functional.rms_norm(v, (9,), torch.cos(v.new_tensor(range(9))), 1e-6),
 ]
 lines = []
 for row, label in zip(x, labels):
