@@ -685,17 +685,18 @@ struct access;  // reaches the storage of a tensor from the rooms above
 }  // namespace sinter
 // sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
 // sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
 
 #include <bit>
 #include <cstdlib>
 #include <mutex>
-#include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -901,6 +902,21 @@ class storage_ptr {
 
  private:
   storage* s_ = nullptr;
+};
+
+/// The objects met so far, told apart by address: tied parameters, operands that stand in a formula twice.
+class addresses {
+ public:
+  /// Is p new? Then it is added.
+  bool add(const void* p) {
+    if (std::find(seen_.begin(), seen_.end(), p) != seen_.end()) return false;
+    seen_.push_back(p);
+    return true;
+  }
+  void clear() { seen_.clear(); }
+
+ private:
+  std::vector<const void*> seen_;
 };
 
 /// Naming, storing and type-checking tensors of any device is for every file; what runs asks for this. A class, so that
@@ -2760,8 +2776,6 @@ class assignment {
 // inputs. A graph is therefore owned by the variables at its end, and lives as long as they do. States carry an order
 // of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself.
 
-#include <algorithm>
-
 namespace sinter {
 namespace detail {
 
@@ -3172,6 +3186,7 @@ struct lowering<variable<T, S, D, Order>> {
 };
 
 }  // namespace detail
+
 /// Writes the value to a stream, as a tensor is written.
 template <class Stream, class T, auto Shape, device D, int Order>
   requires requires(Stream& s, const std::string& text) { s << text; }
@@ -3739,6 +3754,12 @@ struct predicate_op {
   using result = bool;
 };
 
+/// Every element type that has an order, giving bool: not bool itself, so that `0 < a < 1` is no comparison of a mask.
+struct order_op : number_op {
+  template <class...>
+  using result = bool;
+};
+
 /// bool to bool.
 struct logical_op {
   template <class T>
@@ -4104,12 +4125,9 @@ class module {
   /// Number of elements of all parameters; one that is used in several places counts once.
   index_t parameter_count() const {
     index_t n = 0;
-    std::vector<const void*> seen;
+    sinter::detail::addresses seen;
     for_each_parameter([&](const std::string&, const auto& p) {
-      const void* memory = sinter::detail::access::data(sinter::detail::plain(p));
-      if (std::find(seen.begin(), seen.end(), memory) != seen.end()) return;
-      seen.push_back(memory);
-      n += p.numel();
+      if (seen.add(sinter::detail::access::data(sinter::detail::plain(p)))) n += p.numel();
     });
     return n;
   }
@@ -4130,7 +4148,7 @@ class module {
   void eval() { train(false); }
 
  protected:
-  constexpr module() {
+  constexpr module() {  // not `module()` alone: nvcc reads that as the keyword
     if constexpr (detail::on_one_device<Self>)
       static_cast<void>([](Self& m) { Self::visit(detail::members_on<device_of<Self>>{}, m); });
   }
@@ -4461,6 +4479,7 @@ template <class T>
 std::string value_text(T x, const print_options& options) {
   if constexpr (std::is_same_v<T, bool>) return x ? "true" : "false";
   else if constexpr (std::is_integral_v<T>) return std::to_string(x);
+  else if (x != x) return "nan";
   else {
     char text[64];
     std::snprintf(text, sizeof text, "%.*g", options.precision, static_cast<double>(x));
@@ -5897,15 +5916,13 @@ struct kernel_description {
 
 struct explainer {
   std::vector<kernel_description> kernels;
-  std::vector<const void*> seen;  // memory that the current kernel reads already
+  addresses seen;  // memory that the current kernel reads already
   index_t read = 0;
   int names = 0;
 
   template <class T, auto S, device D>
   void count(const tensor<T, S, D>& t) {
-    for (const void* p : seen)
-      if (p == access::data(t)) return;
-    seen.push_back(access::data(t));
+    if (!seen.add(access::data(t))) return;
     index_t n = 1;
     for (int d = 0; d < t.rank; ++d) n *= t.strides()[d] == 0 ? 1 : t.shape()[d];
     read += n * static_cast<index_t>(sizeof(T));
@@ -5952,7 +5969,7 @@ struct explainer {
   /// Lists the kernel of a point and returns its name.
   template <class E>
   std::string point(const E& e) {
-    const std::vector<const void*> outer_seen = std::move(seen);
+    const addresses outer_seen = std::move(seen);
     const index_t outer_read = read;
     seen.clear();
     read = 0;
@@ -6917,34 +6934,36 @@ state_ptr prologue_state(const E& e) {
   }
 }
 
-/// An expression's plain tensors kept for backward, with their versions.
+/// An expression without points, kept for backward with the versions of its leaves.
 template <class E>
-struct kept_expression {
-  using plain_type = decltype(untrack(std::declval<const E&>()));
-  static constexpr int leaves = lowered<false, E>::leaves;
-  std::optional<plain_type> e;
-  std::uint64_t version[leaves > 0 ? leaves : 1];
-
-  void keep(const E& x) {
-    e.emplace(untrack(x));
-    each([this](int i, const storage& s) { version[i] = s.version.load(std::memory_order_relaxed); });
+class versioned_expression {
+ public:
+  void keep(const E& e) {
+    e_.emplace(e);
+    each([this](int i, std::uint64_t version) { version_[i] = version; });
   }
-  const plain_type& get(const char* name) const {
-    each([&](int i, const storage& s) {
-      if (s.version.load(std::memory_order_relaxed) != version[i])
-        throw autograd_error(std::string("backward of '") + name +
-                             "': an operand was modified in place after the statement; use a copy, or write to it after backward()");
+  void drop() { e_.reset(); }
+  /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
+  const E& get(const char* doing, const char* name) const {
+    each([&](int i, std::uint64_t version) {
+      if (version != version_[i])
+        throw autograd_error(std::string(doing) + " '" + name +
+                             "': an operand was modified in place after the statement; use a copy, or write to it after the gradient is taken");
     });
-    return *e;
+    return *e_;
   }
 
  private:
   template <class F>
   void each(const F& f) const {
     int i = 0;
-    auto visit = [&](const auto& leaf, auto) { f(i++, *access::storage_of(leaf).get()); };
-    visit_leaves<false>(*e, visit);
+    auto visit = [&](const auto& leaf, auto) { f(i++, access::storage_of(plain(leaf))->version.load(std::memory_order_relaxed)); };
+    visit_leaves<false>(*e_, visit);
   }
+
+  static constexpr int leaves = lowered<false, E>::leaves;
+  std::optional<E> e_;
+  std::uint64_t version_[leaves > 0 ? leaves : 1] = {};
 };
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.
@@ -7102,38 +7121,21 @@ struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lo
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&, const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
 
-  void keep_graph(const Ready& ready) {
-    graph_.emplace(ready);
-    each_version([this](int i, std::uint64_t version) { version_[i] = version; });
-  }
+  void keep_graph(const Ready& ready) { graph_.keep(ready); }
 
   void backward_graph(const state_ptr& y, graph_gradients& to) override {
-    each_version([this](int i, std::uint64_t version) {
-      if (version != version_[i])
-        throw autograd_error(std::string("grad through '") + this->name +
-                             "': an operand was modified in place after the statement; use a copy, or write to it after grad()");
-    });
+    const Ready& ready = graph_.get("grad through", this->name);
     const variable<T, R, D> g = widen(to, y, this->result.shape);
     extents<R> swept;
     for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
-    derive(*graph_, lower_order(*graph_), g, [&](const auto& x, const auto& dx) {
+    derive(ready, lower_order(ready), g, [&](const auto& x, const auto& dx) {
       const variable<T, R, D> full = dx + zeros<T, D>(ones_extents<R>()).broadcast_to(swept);
       to.add(access::state_of(x), sum_to(full, x.shape()));
     });
   }
 
  private:
-  template <class F>
-  void each_version(const F& f) const {
-    int i = 0;
-    auto look = [&](const auto& leaf, auto) {
-      f(i++, access::storage_of(plain(leaf))->version.load(std::memory_order_relaxed));
-    };
-    visit_leaves<true>(*graph_, look);
-  }
-
-  std::optional<Ready> graph_;
-  std::uint64_t version_[lowered<true, Ready>::leaves] = {};
+  versioned_expression<Ready> graph_;
 };
 
 /// From the newest state to the oldest, as walk_back, without freeing anything.
@@ -7430,9 +7432,7 @@ struct seed_base {
 };
 
 }  // namespace detail
-}  // namespace sinter
 
-namespace sinter {
 struct axis_that_is_not_an_integer;
 struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
 }  // namespace sinter
@@ -7771,8 +7771,7 @@ struct cast_op {
 
 /// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
 /// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
-/// itself. Derivative: g, cast back, between float and double; the
-/// result of a cast to an integer or bool is not tracked.
+/// itself. Derivative: g, cast back, between float and double; the result of a cast to an integer or bool is not tracked.
 ///
 ///     tensor<float, 2> y = cast<float>(pixels) / 255;
 template <element To, expression A>
@@ -8075,7 +8074,8 @@ Part as_part(const E& e) {
 
 }  // namespace detail
 
-/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once.
+/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once. Also of a vector,
+/// concat(axis, parts), and of a list, concat({a, b}, axis = 0).
 /// Derivative: each gets its part of g. Errors: shape_error when other extents differ.
 ///
 ///     tensor both = concat(0, train, test);
@@ -8096,7 +8096,8 @@ auto concat(std::initializer_list<Part> parts, index_t axis = 0) {
   return detail::join<false>("concat", axis, std::vector<Part>(parts));
 }
 
-/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once.
+/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
+/// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
 /// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
 ///
 ///     tensor batch = stack(0, image_a, image_b, image_c);
@@ -8247,7 +8248,7 @@ template <class E>
 struct cross_entropy_tape final : tape_node {
   using T = element_of<E>;
   using D = device_of<E>;
-  kept_expression<E> logits;
+  versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
   tensor<std::int64_t, 1, D> labels;
   std::uint64_t labels_version = 0;
   tensor<T, 1, D> lse;
@@ -8258,13 +8259,13 @@ struct cross_entropy_tape final : tape_node {
     return &source;
   }
   void release() override {
-    logits.e.reset();
+    logits.drop();
     labels = {};
     lse = {};
   }
   void backward(grad_state& result) override {
     auto& to = static_cast<typed_state<T, 2, D>&>(*source);
-    const auto& x = logits.get("cross_entropy");
+    const auto& x = logits.get("backward of", name);
     if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
       throw autograd_error("backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
     backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
@@ -8298,7 +8299,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
     if (!source) return detail::unrecorded<1>(value);
     auto node = std::make_unique<detail::cross_entropy_tape<E>>();
     node->name = "cross_entropy";
-    node->logits.keep(e);
+    node->logits.keep(detail::untrack(e));
     node->labels = labels;
     node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
     node->lse = lse_;
@@ -8328,6 +8329,9 @@ cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& label
   backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
   return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
 }
+
+template <class E>
+using cross_entropy_of = cross_entropy_node<prologue_of<E>>;
 
 }  // namespace detail
 
@@ -8378,17 +8382,17 @@ inline constexpr mean_t mean{};
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) -> decltype(mean(std::declval<cross_entropy_node<detail::prologue_of<E>>>())) {
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
   return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) -> decltype(sum(std::declval<cross_entropy_node<detail::prologue_of<E>>>())) {
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
   return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-cross_entropy_node<detail::prologue_of<E>> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
+detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
   return detail::make_cross_entropy(std::forward<E>(logits), labels);
 }
 template <class E, class L, class Reduction = reduction::mean_t,
@@ -9087,7 +9091,7 @@ void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = d
 namespace sinter {
 namespace ops {
 
-struct greater_op : predicate_op {
+struct greater_op : order_op {
   static constexpr const char* name = "greater";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -9108,7 +9112,7 @@ SINTER_BINARY_FUNCTION(operator>, ops::greater_op)
 namespace sinter {
 namespace ops {
 
-struct greater_equal_op : predicate_op {
+struct greater_equal_op : order_op {
   static constexpr const char* name = "greater_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -9600,7 +9604,7 @@ SINTER_TERNARY_FUNCTION(lerp, ops::lerp_op)
 namespace sinter {
 namespace ops {
 
-struct less_op : predicate_op {
+struct less_op : order_op {
   static constexpr const char* name = "less";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -9610,7 +9614,8 @@ struct less_op : predicate_op {
 
 }  // namespace ops
 
-/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true. Masks
+/// themselves have no order: write (0 < x) && (x < 1).
 ///
 ///     tensor mask = x < 0;
 SINTER_BINARY_FUNCTION(operator<, ops::less_op)
@@ -9621,7 +9626,7 @@ SINTER_BINARY_FUNCTION(operator<, ops::less_op)
 namespace sinter {
 namespace ops {
 
-struct less_equal_op : predicate_op {
+struct less_equal_op : order_op {
   static constexpr const char* name = "less_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -12478,6 +12483,13 @@ using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
 inline constexpr int max_operands = 40;
 
+/// The number of operands of a pass, checked.
+template <int N>
+inline constexpr int pass_of = [] {
+  static_assert(N <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
+  return N > 0 ? N : 1;
+}();
+
 /// Results larger than this bypass the cache: they will not be read again before they would have left it.
 inline constexpr index_t stream_bytes = index_t{8} << 20;
 
@@ -12936,7 +12948,93 @@ void add_partials(char* to, const char* partials, index_t n, index_t count, bool
 
 }  // namespace detail
 
-/// Runs a whole loop. Outputs that sum over an axis are gathered in one partial per task and added in task order.
+/// The sums of an output that tasks share: elements of one task's part, 0 for an output that needs none.
+struct partial_sums {
+  index_t elements[max_operands] = {};
+  index_t total = 0;
+
+  partial_sums(const prepared_loop& p) {
+    const loop& l = p.shape();
+    for (int s = 0; s < l.outputs; ++s)
+      if (p.reducing(s) && !p.reduces_only_rows(s)) total += elements[s] = detail::span_of(l, l.out[s]);
+  }
+
+  /// f(output, elements) for those that need parts.
+  template <class F>
+  void each(int outputs, const F& f) const {
+    for (int s = 0; s < outputs; ++s)
+      if (elements[s] > 0) f(s, elements[s]);
+  }
+};
+
+namespace detail {
+
+/// to (+)= the sum of `count` parts of n elements.
+inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
+  if (o.size == 4) add_partials<float>(to, parts, n, count, add);
+  else add_partials<double>(to, parts, n, count, add);
+}
+
+/// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
+inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
+  const index_t total = p.numel();
+  index_t grain = total < serial_below ? total : task_elements;
+  if (sums.total > 0) {
+    index_t tasks = total / (8 * sums.total);
+    if (tasks > 256) tasks = 256;
+    if (tasks < 1) tasks = 1;
+    const index_t wanted = (total + tasks - 1) / tasks;
+    if (grain < wanted) grain = wanted;
+  }
+  if (grain >= total) return total;
+  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
+  if (p.by_rows()) return grain / lanes * lanes;
+  return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+}
+
+/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
+inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
+  const loop& l = p.shape();
+  const index_t total = p.numel();
+  index_t piece = 16 * sums.total < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * sums.total;
+  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
+  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
+  index_t offset[max_operands] = {};
+  index_t bytes = 0;
+  sums.each(l.outputs, [&](int s, index_t n) {
+    offset[s] = bytes;
+    bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
+  });
+  temporary memory(static_cast<std::size_t>(bytes));
+  pool.parallel_for(tasks, [&](index_t t) {
+    char* base[max_operands];
+    char* sum_of_task[max_operands];
+    bool add[max_operands];
+    for (int s = 0; s < l.outputs; ++s) {
+      base[s] = l.out[s].data;
+      add[s] = l.out[s].add;
+    }
+    char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
+    sums.each(l.outputs, [&](int s, index_t n) {
+      sum_of_task[s] = memory.data() + offset[s] + t * n * l.out[s].size;
+      base[s] = of_piece;
+      of_piece += (n * l.out[s].size + 7) / 8 * 8;
+      add[s] = true;
+    });
+    const index_t begin = t * grain;
+    const index_t end = begin + grain < total ? begin + grain : total;
+    for (index_t at = begin; at < end; at += piece) {
+      sums.each(l.outputs, [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
+      p.run(at, at + piece < end ? at + piece : end, base, add);
+      sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
+    }
+  });
+  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add); });
+}
+
+}  // namespace detail
+
+/// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
 inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
   prepared_loop p(source);
   const loop& l = p.shape();
@@ -12947,100 +13045,23 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
     return;
   }
   if (stream) p.set_stream();
-
-  // Tasks are whole rows where rows are short, pieces of rows otherwise; their size follows from the shape alone.
-  index_t grain = total < serial_below ? total : task_elements;
-  bool needs_partials = false;
-  index_t partial_elements = 0;
-  for (int s = 0; s < l.outputs; ++s) {
-    if (!p.reducing(s)) continue;
-    if (p.reduces_only_rows(s)) continue;
-    needs_partials = true;
-    partial_elements += detail::span_of(l, l.out[s]);
-  }
-  if (needs_partials) {
-    index_t tasks = total / (8 * partial_elements);
-    if (tasks > 256) tasks = 256;
-    if (tasks < 1) tasks = 1;
-    const index_t wanted = (total + tasks - 1) / tasks;
-    if (grain < wanted) grain = wanted;
-  }
-  if (grain >= total) grain = total;
-  else if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && l.rank > 1))) grain = (grain + p.inner() - 1) / p.inner() * p.inner();
-  else if (p.by_rows()) grain = grain / lanes * lanes;
-  else grain = (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+  const partial_sums sums(p);
+  const index_t grain = detail::task_size(p, sums);
   const index_t tasks = (total + grain - 1) / grain;
+  if (sums.total > 0 && tasks > 1) return detail::run_with_partials(p, sums, grain, tasks, pool);
 
-  if (!needs_partials || tasks == 1) {
-    pool.parallel_for(tasks, [&](index_t t) {
-      char* base[max_operands];
-      bool add[max_operands];
-      for (int s = 0; s < l.outputs; ++s) {
-        base[s] = l.out[s].data;
-        add[s] = l.out[s].add;
-      }
-      const index_t end = (t + 1) * grain < total ? (t + 1) * grain : total;
-      if (needs_partials) {
-        // One task: sums go straight to their place, which starts from zero.
-        for (int s = 0; s < l.outputs; ++s) {
-          if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-          if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(detail::span_of(l, l.out[s]) * l.out[s].size));
-          add[s] = true;
-        }
-      }
-      p.run(t * grain, end, base, add);
-    });
-    return;
-  }
-
-  // Rounding errors grow with the number of terms that are added one by one, so a task sums in pieces, and then these.
-  index_t piece = 16 * partial_elements < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * partial_elements;
-  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
-  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
-  index_t offset[max_operands] = {};
-  index_t bytes = 0;
+  char* base[max_operands];
+  bool add[max_operands];
   for (int s = 0; s < l.outputs; ++s) {
-    if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-    offset[s] = bytes;
-    bytes += (detail::span_of(l, l.out[s]) * l.out[s].size * tasks + 63) / 64 * 64;
+    base[s] = l.out[s].data;
+    add[s] = l.out[s].add;
   }
-  detail::temporary memory(static_cast<std::size_t>(bytes));
-  pool.parallel_for(tasks, [&](index_t t) {
-    char* base[max_operands];
-    char* total_of[max_operands];
-    bool add[max_operands];
-    char* of_piece = detail::scratch<2>(static_cast<std::size_t>(partial_elements) * 8);
-    for (int s = 0; s < l.outputs; ++s) {
-      base[s] = l.out[s].data;
-      add[s] = l.out[s].add;
-      if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-      const index_t size = detail::span_of(l, l.out[s]) * l.out[s].size;
-      total_of[s] = memory.data() + offset[s] + t * size;
-      base[s] = of_piece;
-      of_piece += (size + 7) / 8 * 8;
-      add[s] = true;
-    }
-    const index_t end = (t + 1) * grain < total ? (t + 1) * grain : total;
-    for (index_t at = t * grain; at < end; at += piece) {
-      const bool is_first = at == t * grain;
-      for (int s = 0; s < l.outputs; ++s)
-        if (p.reducing(s) && !p.reduces_only_rows(s))
-          std::memset(base[s], 0, static_cast<std::size_t>(detail::span_of(l, l.out[s]) * l.out[s].size));
-      p.run(at, at + piece < end ? at + piece : end, base, add);
-      for (int s = 0; s < l.outputs; ++s) {
-        if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-        const index_t n = detail::span_of(l, l.out[s]);
-        if (l.out[s].size == 4) detail::add_partials<float>(total_of[s], base[s], n, 1, !is_first);
-        else detail::add_partials<double>(total_of[s], base[s], n, 1, !is_first);
-      }
-    }
+  // The sums of a single task go straight to their place, which starts from zero.
+  sums.each(l.outputs, [&](int s, index_t n) {
+    if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
+    add[s] = true;
   });
-  for (int s = 0; s < l.outputs; ++s) {
-    if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-    const index_t n = detail::span_of(l, l.out[s]);
-    if (l.out[s].size == 4) detail::add_partials<float>(l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add);
-    else detail::add_partials<double>(l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add);
-  }
+  pool.parallel_for(tasks, [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
 }
 
 }  // namespace sinter::cpu_impl
@@ -13845,8 +13866,6 @@ class epilogue {
 
 template <class T, class K>
 class fused_epilogue : public epilogue {
-  static_assert(K::leaves + 1 <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-
  public:
   fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
     l_.rank = rank;
@@ -13865,7 +13884,7 @@ class fused_epilogue : public epilogue {
 
  private:
   K plan_;
-  operand in_[K::leaves];
+  operand in_[pass_of<K::leaves + 1>];
   operand out_[1];
 };
 
@@ -13928,10 +13947,9 @@ norm_row<false> row_kernel(const Op& op) {
 template <class E, class F>
 void with_producer(const E& e, const F& f) {
   using K = sinter::detail::lowered<false, E>;
-  static_assert(K::leaves + 1 <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
   leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
   sinter::detail::bind_leaves(e, leaves);
-  operand in[K::leaves > 0 ? K::leaves : 1];
+  operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
   loop l = make_loop(&forward_kernel<K, element_of<E>>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
@@ -13957,8 +13975,7 @@ struct backend<D> {
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>
   static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
-    static_assert(K::leaves + 2 <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-    cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
+    cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 2>];
     cpu_impl::operand to[1];
     cpu_impl::run_map(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in, &out, 1, to, pool());
   }
@@ -13966,10 +13983,8 @@ struct backend<D> {
   /// Several results in one pass over `shape`; see kernel::roots.
   template <class Roots>
   static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
-    cpu_impl::operand in[Roots::leaves > 0 ? Roots::leaves : 1];
-    static_assert(Roots::leaves <= cpu_impl::max_operands && Roots::outputs <= cpu_impl::max_operands,
-                  "sinter: these assignments have too many operands for one pass; split the fuse() in two");
-    cpu_impl::operand out[Roots::outputs];
+    cpu_impl::operand in[cpu_impl::pass_of<Roots::leaves>];
+    cpu_impl::operand out[cpu_impl::pass_of<Roots::outputs>];
     cpu_impl::run_map(&cpu_impl::roots_kernel<Roots>, &plan, shape, rank, leaves, Roots::leaves, in, sinks, Roots::outputs, out, pool());
   }
 
@@ -13977,8 +13992,7 @@ struct backend<D> {
   template <class R, class T, class K>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
-    static_assert(K::leaves + 1 <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-    cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
+    cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
     cpu_impl::operand to[1];
     cpu_impl::loop l = cpu_impl::make_loop(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);
     sink_ref dense;
@@ -14061,8 +14075,7 @@ struct backend<D> {
   template <class T, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
-    static_assert(n <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-    cpu_impl::operand in[n];
+    cpu_impl::operand in[cpu_impl::pass_of<n>];
     cpu_impl::operand out[K::sinks];
     cpu_impl::run_map(&cpu_impl::reverse_kernel<K, T>, &plan, shape, rank, inputs, n, in, sinks, K::sinks, out, pool());
   }
@@ -15638,10 +15651,17 @@ namespace sinter {
 ///
 ///     tensor_dataset train(images, labels);   // (N, 784) and (N,)
 template <class X, class Y>
-requires(detail::is_tensor<X>&& detail::is_tensor<Y>&& X::rank >= 1 && Y::rank >= 1 && same_device<X, Y> &&
-         is_cpu_v<device_of<X>>) class tensor_dataset {
+  requires(detail::is_tensor<X> && detail::is_tensor<Y> && X::rank >= 1 && Y::rank >= 1 && is_cpu_v<device_of<X>> &&
+           is_cpu_v<device_of<Y>>)
+class tensor_dataset {
  public:
-  tensor_dataset(X inputs, Y targets) : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
+  template <class Problem = operands_on_different_devices<device_of<X>, device_of<Y>>, class Fix = copy_one_operand_with_dot_to>
+    requires(!same_device<X, Y>)
+  tensor_dataset(X inputs, Y targets) = delete;
+
+  tensor_dataset(X inputs, Y targets)
+    requires(same_device<X, Y>)
+      : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
     if (!inputs.defined() || !targets.defined())
       throw shape_error("tensor_dataset: an empty (default constructed) tensor");
     if (inputs.shape()[0] != targets.shape()[0])
@@ -16200,7 +16220,6 @@ using sinter::detail::access;
   if (is_leaf && is_dense) return;
   const std::string label =
       (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
-  if (rank > 0 && shape[0] == 0 && is_dense && !is_leaf) throw value_error("optimizer: " + label + " is empty; build the module before its optimizer");
   if (!is_leaf) throw value_error("optimizer: " + label + " is not a parameter but the result of a statement");
   throw value_error("optimizer: " + label + " is a strided view; use a variable of its contiguous()");
 }
@@ -16215,6 +16234,7 @@ class flat_parameter {
         state_(access::state_of(v)),
         data_(access::data(access::value_of(v))),
         numel_(v.numel()) {
+    if (!v.defined()) throw value_error("optimizer: " + (name.empty() ? "a variable" : "'" + name + "'") + " is empty; build the module before its optimizer");
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
   }
 
@@ -16277,8 +16297,12 @@ using sinter::detail::is_variable;
 
 template <class Source, class F>
 void visit_variables(const Source& source, const F& f) {
-  if constexpr (is_variable<Source>) {
-    f(std::string(), source);
+  if constexpr (sinter::detail::is_tensor<Source>) {
+    static_assert(sinter::detail::always_false<Source>,
+                  "sinter: a plain tensor has no gradient to step by; make it a variable, and give the optimizer that");
+  } else if constexpr (is_variable<Source>) {
+    static_assert(Source::order == 1, "sinter: optimizers step variables of order 1; use order 2 only where a gradient is differentiated again");
+    if constexpr (Source::order == 1) f(std::string(), source);
   } else if constexpr (nn::is_module<Source>) {
     source.for_each_parameter([&f](const std::string& name, const auto& p) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
@@ -16289,23 +16313,17 @@ void visit_variables(const Source& source, const F& f) {
 }
 
 /// What tells one parameter from another: two handles to a tied weight are the same.
-using identities = std::vector<const void*>;
-
-/// Is v new to `seen`? Then it is added.
 template <class V>
-bool is_new(identities& seen, const V& v) {
-  const void* state = sinter::detail::access::state_of(v).get();
-  if (state != nullptr && std::find(seen.begin(), seen.end(), state) != seen.end()) return false;
-  seen.push_back(state);
-  return true;
+const void* identity(const V& v) {
+  return sinter::detail::access::state_of(v).get();
 }
 
 /// Calls f(name, variable) once for every tracked parameter of a module, a variable, or a range of either.
 template <class Source, class F>
 void for_each_variable(const Source& source, const F& f) {
-  identities seen;
+  sinter::detail::addresses seen;
   visit_variables(source, [&](const std::string& name, const auto& v) {
-    if (is_new(seen, v)) f(name, v);
+    if (seen.add(identity(v))) f(name, v);
   });
 }
 
@@ -16360,7 +16378,7 @@ class rule_optimizer : public optimizer {
       using V = detail::bare<decltype(v)>;
       any = true;
       auto one = std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v);
-      if (detail::is_new(seen_, v)) items_.push_back(std::move(one));
+      if (seen_.add(detail::identity(v))) items_.push_back(std::move(one));
     });
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
@@ -16401,7 +16419,7 @@ class rule_optimizer : public optimizer {
 
   options_type options_;
   std::vector<std::unique_ptr<item>> items_;
-  detail::identities seen_;
+  sinter::detail::addresses seen_;
 };
 
 }  // namespace sinter::optim

@@ -4,6 +4,7 @@
 #include <sinter/sinter.hpp>
 
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 using namespace sinter;
@@ -45,4 +46,9 @@ TEST_CASE("shapes and variables print to a stream", "[print]") {
   const variable<float, 1> v = tensor<float, 1>{1, 2};
   text << v.shape() << ' ' << v;
   CHECK(text.str() == "(2,) [1, 2] float (2,) cpu");
+}
+
+TEST_CASE("not a number prints without a sign", "[print]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THAT(to_string(tensor<float, 1>{nan, -nan, 1}), Catch::Contains("[nan, nan,   1]"));
 }

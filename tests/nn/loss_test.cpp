@@ -105,9 +105,3 @@ static_assert(!has_mse<tensor<float, 2>, tensor<float, 1>>);
 static_assert(!has_nll<variable<float, 2, cuda<0>>, tensor<std::int64_t, 1>>);
 static_assert(has_nll<variable<float, 2, numa<0>>, tensor<std::int64_t, 1, numa<0>>>);
 static_assert(!has_nll<variable<float, 2>, tensor<float, 1>>);
-
-TEST_CASE("linear takes a bias of one value per output and nothing else", "[nn]") {
-  const tensor<float, 2> x = {{1, 2, 3}, {4, 5, 6}};
-  CHECK_THROWS_WITH(eval(linear(x, x, tensor<float, 1>{1})), Catch::Contains("bias of shape (1,)") && Catch::Contains("2 outputs"));
-  CHECK_THROWS_AS(eval(linear(x, tensor<float, 2>{{1, 2, 3}}, tensor<float, 1>{1, 2})), shape_error);
-}

@@ -21,6 +21,7 @@ template <class T>
 std::string value_text(T x, const print_options& options) {
   if constexpr (std::is_same_v<T, bool>) return x ? "true" : "false";
   else if constexpr (std::is_integral_v<T>) return std::to_string(x);
+  else if (x != x) return "nan";
   else {
     char text[64];
     std::snprintf(text, sizeof text, "%.*g", options.precision, static_cast<double>(x));

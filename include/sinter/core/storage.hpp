@@ -1,10 +1,12 @@
 // sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "sinter/core/arena.hpp"
 #include "sinter/core/device.hpp"
@@ -44,6 +46,21 @@ class storage_ptr {
 
  private:
   storage* s_ = nullptr;
+};
+
+/// The objects met so far, told apart by address: tied parameters, operands that stand in a formula twice.
+class addresses {
+ public:
+  /// Is p new? Then it is added.
+  bool add(const void* p) {
+    if (std::find(seen_.begin(), seen_.end(), p) != seen_.end()) return false;
+    seen_.push_back(p);
+    return true;
+  }
+  void clear() { seen_.clear(); }
+
+ private:
+  std::vector<const void*> seen_;
 };
 
 /// Naming, storing and type-checking tensors of any device is for every file; what runs asks for this. A class, so that

@@ -133,8 +133,6 @@ class epilogue {
 
 template <class T, class K>
 class fused_epilogue : public epilogue {
-  static_assert(K::leaves + 1 <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-
  public:
   fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
     l_.rank = rank;
@@ -153,7 +151,7 @@ class fused_epilogue : public epilogue {
 
  private:
   K plan_;
-  operand in_[K::leaves];
+  operand in_[pass_of<K::leaves + 1>];
   operand out_[1];
 };
 
@@ -216,10 +214,9 @@ norm_row<false> row_kernel(const Op& op) {
 template <class E, class F>
 void with_producer(const E& e, const F& f) {
   using K = sinter::detail::lowered<false, E>;
-  static_assert(K::leaves + 1 <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
   leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
   sinter::detail::bind_leaves(e, leaves);
-  operand in[K::leaves > 0 ? K::leaves : 1];
+  operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
   loop l = make_loop(&forward_kernel<K, element_of<E>>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
@@ -245,8 +242,7 @@ struct backend<D> {
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>
   static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
-    static_assert(K::leaves + 2 <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-    cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
+    cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 2>];
     cpu_impl::operand to[1];
     cpu_impl::run_map(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in, &out, 1, to, pool());
   }
@@ -254,10 +250,8 @@ struct backend<D> {
   /// Several results in one pass over `shape`; see kernel::roots.
   template <class Roots>
   static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
-    cpu_impl::operand in[Roots::leaves > 0 ? Roots::leaves : 1];
-    static_assert(Roots::leaves <= cpu_impl::max_operands && Roots::outputs <= cpu_impl::max_operands,
-                  "sinter: these assignments have too many operands for one pass; split the fuse() in two");
-    cpu_impl::operand out[Roots::outputs];
+    cpu_impl::operand in[cpu_impl::pass_of<Roots::leaves>];
+    cpu_impl::operand out[cpu_impl::pass_of<Roots::outputs>];
     cpu_impl::run_map(&cpu_impl::roots_kernel<Roots>, &plan, shape, rank, leaves, Roots::leaves, in, sinks, Roots::outputs, out, pool());
   }
 
@@ -265,8 +259,7 @@ struct backend<D> {
   template <class R, class T, class K>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
-    static_assert(K::leaves + 1 <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-    cpu_impl::operand in[K::leaves > 0 ? K::leaves : 1];
+    cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
     cpu_impl::operand to[1];
     cpu_impl::loop l = cpu_impl::make_loop(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);
     sink_ref dense;
@@ -349,8 +342,7 @@ struct backend<D> {
   template <class T, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
-    static_assert(n <= cpu_impl::max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-    cpu_impl::operand in[n];
+    cpu_impl::operand in[cpu_impl::pass_of<n>];
     cpu_impl::operand out[K::sinks];
     cpu_impl::run_map(&cpu_impl::reverse_kernel<K, T>, &plan, shape, rank, inputs, n, in, sinks, K::sinks, out, pool());
   }

@@ -34,6 +34,13 @@ using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
 inline constexpr int max_operands = 40;
 
+/// The number of operands of a pass, checked.
+template <int N>
+inline constexpr int pass_of = [] {
+  static_assert(N <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
+  return N > 0 ? N : 1;
+}();
+
 /// Results larger than this bypass the cache: they will not be read again before they would have left it.
 inline constexpr index_t stream_bytes = index_t{8} << 20;
 
@@ -492,7 +499,93 @@ void add_partials(char* to, const char* partials, index_t n, index_t count, bool
 
 }  // namespace detail
 
-/// Runs a whole loop. Outputs that sum over an axis are gathered in one partial per task and added in task order.
+/// The sums of an output that tasks share: elements of one task's part, 0 for an output that needs none.
+struct partial_sums {
+  index_t elements[max_operands] = {};
+  index_t total = 0;
+
+  partial_sums(const prepared_loop& p) {
+    const loop& l = p.shape();
+    for (int s = 0; s < l.outputs; ++s)
+      if (p.reducing(s) && !p.reduces_only_rows(s)) total += elements[s] = detail::span_of(l, l.out[s]);
+  }
+
+  /// f(output, elements) for those that need parts.
+  template <class F>
+  void each(int outputs, const F& f) const {
+    for (int s = 0; s < outputs; ++s)
+      if (elements[s] > 0) f(s, elements[s]);
+  }
+};
+
+namespace detail {
+
+/// to (+)= the sum of `count` parts of n elements.
+inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
+  if (o.size == 4) add_partials<float>(to, parts, n, count, add);
+  else add_partials<double>(to, parts, n, count, add);
+}
+
+/// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
+inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
+  const index_t total = p.numel();
+  index_t grain = total < serial_below ? total : task_elements;
+  if (sums.total > 0) {
+    index_t tasks = total / (8 * sums.total);
+    if (tasks > 256) tasks = 256;
+    if (tasks < 1) tasks = 1;
+    const index_t wanted = (total + tasks - 1) / tasks;
+    if (grain < wanted) grain = wanted;
+  }
+  if (grain >= total) return total;
+  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
+  if (p.by_rows()) return grain / lanes * lanes;
+  return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+}
+
+/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
+inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
+  const loop& l = p.shape();
+  const index_t total = p.numel();
+  index_t piece = 16 * sums.total < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * sums.total;
+  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
+  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
+  index_t offset[max_operands] = {};
+  index_t bytes = 0;
+  sums.each(l.outputs, [&](int s, index_t n) {
+    offset[s] = bytes;
+    bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
+  });
+  temporary memory(static_cast<std::size_t>(bytes));
+  pool.parallel_for(tasks, [&](index_t t) {
+    char* base[max_operands];
+    char* sum_of_task[max_operands];
+    bool add[max_operands];
+    for (int s = 0; s < l.outputs; ++s) {
+      base[s] = l.out[s].data;
+      add[s] = l.out[s].add;
+    }
+    char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
+    sums.each(l.outputs, [&](int s, index_t n) {
+      sum_of_task[s] = memory.data() + offset[s] + t * n * l.out[s].size;
+      base[s] = of_piece;
+      of_piece += (n * l.out[s].size + 7) / 8 * 8;
+      add[s] = true;
+    });
+    const index_t begin = t * grain;
+    const index_t end = begin + grain < total ? begin + grain : total;
+    for (index_t at = begin; at < end; at += piece) {
+      sums.each(l.outputs, [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
+      p.run(at, at + piece < end ? at + piece : end, base, add);
+      sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
+    }
+  });
+  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add); });
+}
+
+}  // namespace detail
+
+/// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
 inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
   prepared_loop p(source);
   const loop& l = p.shape();
@@ -503,100 +596,23 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
     return;
   }
   if (stream) p.set_stream();
-
-  // Tasks are whole rows where rows are short, pieces of rows otherwise; their size follows from the shape alone.
-  index_t grain = total < serial_below ? total : task_elements;
-  bool needs_partials = false;
-  index_t partial_elements = 0;
-  for (int s = 0; s < l.outputs; ++s) {
-    if (!p.reducing(s)) continue;
-    if (p.reduces_only_rows(s)) continue;
-    needs_partials = true;
-    partial_elements += detail::span_of(l, l.out[s]);
-  }
-  if (needs_partials) {
-    index_t tasks = total / (8 * partial_elements);
-    if (tasks > 256) tasks = 256;
-    if (tasks < 1) tasks = 1;
-    const index_t wanted = (total + tasks - 1) / tasks;
-    if (grain < wanted) grain = wanted;
-  }
-  if (grain >= total) grain = total;
-  else if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && l.rank > 1))) grain = (grain + p.inner() - 1) / p.inner() * p.inner();
-  else if (p.by_rows()) grain = grain / lanes * lanes;
-  else grain = (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+  const partial_sums sums(p);
+  const index_t grain = detail::task_size(p, sums);
   const index_t tasks = (total + grain - 1) / grain;
+  if (sums.total > 0 && tasks > 1) return detail::run_with_partials(p, sums, grain, tasks, pool);
 
-  if (!needs_partials || tasks == 1) {
-    pool.parallel_for(tasks, [&](index_t t) {
-      char* base[max_operands];
-      bool add[max_operands];
-      for (int s = 0; s < l.outputs; ++s) {
-        base[s] = l.out[s].data;
-        add[s] = l.out[s].add;
-      }
-      const index_t end = (t + 1) * grain < total ? (t + 1) * grain : total;
-      if (needs_partials) {
-        // One task: sums go straight to their place, which starts from zero.
-        for (int s = 0; s < l.outputs; ++s) {
-          if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-          if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(detail::span_of(l, l.out[s]) * l.out[s].size));
-          add[s] = true;
-        }
-      }
-      p.run(t * grain, end, base, add);
-    });
-    return;
-  }
-
-  // Rounding errors grow with the number of terms that are added one by one, so a task sums in pieces, and then these.
-  index_t piece = 16 * partial_elements < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * partial_elements;
-  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
-  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
-  index_t offset[max_operands] = {};
-  index_t bytes = 0;
+  char* base[max_operands];
+  bool add[max_operands];
   for (int s = 0; s < l.outputs; ++s) {
-    if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-    offset[s] = bytes;
-    bytes += (detail::span_of(l, l.out[s]) * l.out[s].size * tasks + 63) / 64 * 64;
+    base[s] = l.out[s].data;
+    add[s] = l.out[s].add;
   }
-  detail::temporary memory(static_cast<std::size_t>(bytes));
-  pool.parallel_for(tasks, [&](index_t t) {
-    char* base[max_operands];
-    char* total_of[max_operands];
-    bool add[max_operands];
-    char* of_piece = detail::scratch<2>(static_cast<std::size_t>(partial_elements) * 8);
-    for (int s = 0; s < l.outputs; ++s) {
-      base[s] = l.out[s].data;
-      add[s] = l.out[s].add;
-      if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-      const index_t size = detail::span_of(l, l.out[s]) * l.out[s].size;
-      total_of[s] = memory.data() + offset[s] + t * size;
-      base[s] = of_piece;
-      of_piece += (size + 7) / 8 * 8;
-      add[s] = true;
-    }
-    const index_t end = (t + 1) * grain < total ? (t + 1) * grain : total;
-    for (index_t at = t * grain; at < end; at += piece) {
-      const bool is_first = at == t * grain;
-      for (int s = 0; s < l.outputs; ++s)
-        if (p.reducing(s) && !p.reduces_only_rows(s))
-          std::memset(base[s], 0, static_cast<std::size_t>(detail::span_of(l, l.out[s]) * l.out[s].size));
-      p.run(at, at + piece < end ? at + piece : end, base, add);
-      for (int s = 0; s < l.outputs; ++s) {
-        if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-        const index_t n = detail::span_of(l, l.out[s]);
-        if (l.out[s].size == 4) detail::add_partials<float>(total_of[s], base[s], n, 1, !is_first);
-        else detail::add_partials<double>(total_of[s], base[s], n, 1, !is_first);
-      }
-    }
+  // The sums of a single task go straight to their place, which starts from zero.
+  sums.each(l.outputs, [&](int s, index_t n) {
+    if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
+    add[s] = true;
   });
-  for (int s = 0; s < l.outputs; ++s) {
-    if (!p.reducing(s) || p.reduces_only_rows(s)) continue;
-    const index_t n = detail::span_of(l, l.out[s]);
-    if (l.out[s].size == 4) detail::add_partials<float>(l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add);
-    else detail::add_partials<double>(l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add);
-  }
+  pool.parallel_for(tasks, [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
 }
 
 }  // namespace sinter::cpu_impl

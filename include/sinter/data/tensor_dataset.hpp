@@ -10,10 +10,17 @@ namespace sinter {
 ///
 ///     tensor_dataset train(images, labels);   // (N, 784) and (N,)
 template <class X, class Y>
-requires(detail::is_tensor<X>&& detail::is_tensor<Y>&& X::rank >= 1 && Y::rank >= 1 && same_device<X, Y> &&
-         is_cpu_v<device_of<X>>) class tensor_dataset {
+  requires(detail::is_tensor<X> && detail::is_tensor<Y> && X::rank >= 1 && Y::rank >= 1 && is_cpu_v<device_of<X>> &&
+           is_cpu_v<device_of<Y>>)
+class tensor_dataset {
  public:
-  tensor_dataset(X inputs, Y targets) : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
+  template <class Problem = operands_on_different_devices<device_of<X>, device_of<Y>>, class Fix = copy_one_operand_with_dot_to>
+    requires(!same_device<X, Y>)
+  tensor_dataset(X inputs, Y targets) = delete;
+
+  tensor_dataset(X inputs, Y targets)
+    requires(same_device<X, Y>)
+      : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
     if (!inputs.defined() || !targets.defined())
       throw shape_error("tensor_dataset: an empty (default constructed) tensor");
     if (inputs.shape()[0] != targets.shape()[0])

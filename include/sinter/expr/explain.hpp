@@ -31,15 +31,13 @@ struct kernel_description {
 
 struct explainer {
   std::vector<kernel_description> kernels;
-  std::vector<const void*> seen;  // memory that the current kernel reads already
+  addresses seen;  // memory that the current kernel reads already
   index_t read = 0;
   int names = 0;
 
   template <class T, auto S, device D>
   void count(const tensor<T, S, D>& t) {
-    for (const void* p : seen)
-      if (p == access::data(t)) return;
-    seen.push_back(access::data(t));
+    if (!seen.add(access::data(t))) return;
     index_t n = 1;
     for (int d = 0; d < t.rank; ++d) n *= t.strides()[d] == 0 ? 1 : t.shape()[d];
     read += n * static_cast<index_t>(sizeof(T));
@@ -86,7 +84,7 @@ struct explainer {
   /// Lists the kernel of a point and returns its name.
   template <class E>
   std::string point(const E& e) {
-    const std::vector<const void*> outer_seen = std::move(seen);
+    const addresses outer_seen = std::move(seen);
     const index_t outer_read = read;
     seen.clear();
     read = 0;

@@ -98,38 +98,21 @@ struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lo
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&, const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
 
-  void keep_graph(const Ready& ready) {
-    graph_.emplace(ready);
-    each_version([this](int i, std::uint64_t version) { version_[i] = version; });
-  }
+  void keep_graph(const Ready& ready) { graph_.keep(ready); }
 
   void backward_graph(const state_ptr& y, graph_gradients& to) override {
-    each_version([this](int i, std::uint64_t version) {
-      if (version != version_[i])
-        throw autograd_error(std::string("grad through '") + this->name +
-                             "': an operand was modified in place after the statement; use a copy, or write to it after grad()");
-    });
+    const Ready& ready = graph_.get("grad through", this->name);
     const variable<T, R, D> g = widen(to, y, this->result.shape);
     extents<R> swept;
     for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
-    derive(*graph_, lower_order(*graph_), g, [&](const auto& x, const auto& dx) {
+    derive(ready, lower_order(ready), g, [&](const auto& x, const auto& dx) {
       const variable<T, R, D> full = dx + zeros<T, D>(ones_extents<R>()).broadcast_to(swept);
       to.add(access::state_of(x), sum_to(full, x.shape()));
     });
   }
 
  private:
-  template <class F>
-  void each_version(const F& f) const {
-    int i = 0;
-    auto look = [&](const auto& leaf, auto) {
-      f(i++, access::storage_of(plain(leaf))->version.load(std::memory_order_relaxed));
-    };
-    visit_leaves<true>(*graph_, look);
-  }
-
-  std::optional<Ready> graph_;
-  std::uint64_t version_[lowered<true, Ready>::leaves] = {};
+  versioned_expression<Ready> graph_;
 };
 
 /// From the newest state to the oldest, as walk_back, without freeing anything.

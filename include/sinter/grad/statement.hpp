@@ -292,34 +292,36 @@ state_ptr prologue_state(const E& e) {
   }
 }
 
-/// An expression's plain tensors kept for backward, with their versions.
+/// An expression without points, kept for backward with the versions of its leaves.
 template <class E>
-struct kept_expression {
-  using plain_type = decltype(untrack(std::declval<const E&>()));
-  static constexpr int leaves = lowered<false, E>::leaves;
-  std::optional<plain_type> e;
-  std::uint64_t version[leaves > 0 ? leaves : 1];
-
-  void keep(const E& x) {
-    e.emplace(untrack(x));
-    each([this](int i, const storage& s) { version[i] = s.version.load(std::memory_order_relaxed); });
+class versioned_expression {
+ public:
+  void keep(const E& e) {
+    e_.emplace(e);
+    each([this](int i, std::uint64_t version) { version_[i] = version; });
   }
-  const plain_type& get(const char* name) const {
-    each([&](int i, const storage& s) {
-      if (s.version.load(std::memory_order_relaxed) != version[i])
-        throw autograd_error(std::string("backward of '") + name +
-                             "': an operand was modified in place after the statement; use a copy, or write to it after backward()");
+  void drop() { e_.reset(); }
+  /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
+  const E& get(const char* doing, const char* name) const {
+    each([&](int i, std::uint64_t version) {
+      if (version != version_[i])
+        throw autograd_error(std::string(doing) + " '" + name +
+                             "': an operand was modified in place after the statement; use a copy, or write to it after the gradient is taken");
     });
-    return *e;
+    return *e_;
   }
 
  private:
   template <class F>
   void each(const F& f) const {
     int i = 0;
-    auto visit = [&](const auto& leaf, auto) { f(i++, *access::storage_of(leaf).get()); };
-    visit_leaves<false>(*e, visit);
+    auto visit = [&](const auto& leaf, auto) { f(i++, access::storage_of(plain(leaf))->version.load(std::memory_order_relaxed)); };
+    visit_leaves<false>(*e_, visit);
   }
+
+  static constexpr int leaves = lowered<false, E>::leaves;
+  std::optional<E> e_;
+  std::uint64_t version_[leaves > 0 ? leaves : 1] = {};
 };
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.

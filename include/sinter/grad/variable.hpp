@@ -245,6 +245,7 @@ struct lowering<variable<T, S, D, Order>> {
 };
 
 }  // namespace detail
+
 /// Writes the value to a stream, as a tensor is written.
 template <class Stream, class T, auto Shape, device D, int Order>
   requires requires(Stream& s, const std::string& text) { s << text; }

@@ -210,12 +210,9 @@ class module {
   /// Number of elements of all parameters; one that is used in several places counts once.
   index_t parameter_count() const {
     index_t n = 0;
-    std::vector<const void*> seen;
+    sinter::detail::addresses seen;
     for_each_parameter([&](const std::string&, const auto& p) {
-      const void* memory = sinter::detail::access::data(sinter::detail::plain(p));
-      if (std::find(seen.begin(), seen.end(), memory) != seen.end()) return;
-      seen.push_back(memory);
-      n += p.numel();
+      if (seen.add(sinter::detail::access::data(sinter::detail::plain(p)))) n += p.numel();
     });
     return n;
   }
@@ -236,7 +233,7 @@ class module {
   void eval() { train(false); }
 
  protected:
-  constexpr module() {
+  constexpr module() {  // not `module()` alone: nvcc reads that as the keyword
     if constexpr (detail::on_one_device<Self>)
       static_cast<void>([](Self& m) { Self::visit(detail::members_on<device_of<Self>>{}, m); });
   }

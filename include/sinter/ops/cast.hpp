@@ -28,8 +28,7 @@ struct cast_op {
 
 /// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
 /// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
-/// itself. Derivative: g, cast back, between float and double; the
-/// result of a cast to an integer or bool is not tracked.
+/// itself. Derivative: g, cast back, between float and double; the result of a cast to an integer or bool is not tracked.
 ///
 ///     tensor<float, 2> y = cast<float>(pixels) / 255;
 template <element To, expression A>

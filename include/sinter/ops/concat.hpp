@@ -114,7 +114,8 @@ Part as_part(const E& e) {
 
 }  // namespace detail
 
-/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once.
+/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once. Also of a vector,
+/// concat(axis, parts), and of a list, concat({a, b}, axis = 0).
 /// Derivative: each gets its part of g. Errors: shape_error when other extents differ.
 ///
 ///     tensor both = concat(0, train, test);
@@ -135,7 +136,8 @@ auto concat(std::initializer_list<Part> parts, index_t axis = 0) {
   return detail::join<false>("concat", axis, std::vector<Part>(parts));
 }
 
-/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once.
+/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
+/// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
 /// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
 ///
 ///     tensor batch = stack(0, image_a, image_b, image_c);

@@ -13,7 +13,7 @@ template <class E>
 struct cross_entropy_tape final : tape_node {
   using T = element_of<E>;
   using D = device_of<E>;
-  kept_expression<E> logits;
+  versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
   tensor<std::int64_t, 1, D> labels;
   std::uint64_t labels_version = 0;
   tensor<T, 1, D> lse;
@@ -24,13 +24,13 @@ struct cross_entropy_tape final : tape_node {
     return &source;
   }
   void release() override {
-    logits.e.reset();
+    logits.drop();
     labels = {};
     lse = {};
   }
   void backward(grad_state& result) override {
     auto& to = static_cast<typed_state<T, 2, D>&>(*source);
-    const auto& x = logits.get("cross_entropy");
+    const auto& x = logits.get("backward of", name);
     if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
       throw autograd_error("backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
     backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
@@ -64,7 +64,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
     if (!source) return detail::unrecorded<1>(value);
     auto node = std::make_unique<detail::cross_entropy_tape<E>>();
     node->name = "cross_entropy";
-    node->logits.keep(e);
+    node->logits.keep(detail::untrack(e));
     node->labels = labels;
     node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
     node->lse = lse_;
@@ -94,6 +94,9 @@ cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& label
   backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
   return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
 }
+
+template <class E>
+using cross_entropy_of = cross_entropy_node<prologue_of<E>>;
 
 }  // namespace detail
 
@@ -144,17 +147,17 @@ inline constexpr mean_t mean{};
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) -> decltype(mean(std::declval<cross_entropy_node<detail::prologue_of<E>>>())) {
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
   return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) -> decltype(sum(std::declval<cross_entropy_node<detail::prologue_of<E>>>())) {
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
   return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-cross_entropy_node<detail::prologue_of<E>> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
+detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
   return detail::make_cross_entropy(std::forward<E>(logits), labels);
 }
 template <class E, class L, class Reduction = reduction::mean_t,

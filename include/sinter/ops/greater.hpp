@@ -6,7 +6,7 @@
 namespace sinter {
 namespace ops {
 
-struct greater_op : predicate_op {
+struct greater_op : order_op {
   static constexpr const char* name = "greater";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {

@@ -6,7 +6,7 @@
 namespace sinter {
 namespace ops {
 
-struct greater_equal_op : predicate_op {
+struct greater_equal_op : order_op {
   static constexpr const char* name = "greater_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {

@@ -6,7 +6,7 @@
 namespace sinter {
 namespace ops {
 
-struct less_op : predicate_op {
+struct less_op : order_op {
   static constexpr const char* name = "less";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
@@ -16,7 +16,8 @@ struct less_op : predicate_op {
 
 }  // namespace ops
 
-/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true. Masks
+/// themselves have no order: write (0 < x) && (x < 1).
 ///
 ///     tensor mask = x < 0;
 SINTER_BINARY_FUNCTION(operator<, ops::less_op)

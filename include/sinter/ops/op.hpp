@@ -52,6 +52,12 @@ struct predicate_op {
   using result = bool;
 };
 
+/// Every element type that has an order, giving bool: not bool itself, so that `0 < a < 1` is no comparison of a mask.
+struct order_op : number_op {
+  template <class...>
+  using result = bool;
+};
+
 /// bool to bool.
 struct logical_op {
   template <class T>

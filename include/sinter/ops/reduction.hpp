@@ -188,9 +188,7 @@ struct seed_base {
 };
 
 }  // namespace detail
-}  // namespace sinter
 
-namespace sinter {
 struct axis_that_is_not_an_integer;
 struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
 }  // namespace sinter

@@ -2,7 +2,6 @@
 // the state of its update.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -20,8 +19,12 @@ using sinter::detail::is_variable;
 
 template <class Source, class F>
 void visit_variables(const Source& source, const F& f) {
-  if constexpr (is_variable<Source>) {
-    f(std::string(), source);
+  if constexpr (sinter::detail::is_tensor<Source>) {
+    static_assert(sinter::detail::always_false<Source>,
+                  "sinter: a plain tensor has no gradient to step by; make it a variable, and give the optimizer that");
+  } else if constexpr (is_variable<Source>) {
+    static_assert(Source::order == 1, "sinter: optimizers step variables of order 1; use order 2 only where a gradient is differentiated again");
+    if constexpr (Source::order == 1) f(std::string(), source);
   } else if constexpr (nn::is_module<Source>) {
     source.for_each_parameter([&f](const std::string& name, const auto& p) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
@@ -32,23 +35,17 @@ void visit_variables(const Source& source, const F& f) {
 }
 
 /// What tells one parameter from another: two handles to a tied weight are the same.
-using identities = std::vector<const void*>;
-
-/// Is v new to `seen`? Then it is added.
 template <class V>
-bool is_new(identities& seen, const V& v) {
-  const void* state = sinter::detail::access::state_of(v).get();
-  if (state != nullptr && std::find(seen.begin(), seen.end(), state) != seen.end()) return false;
-  seen.push_back(state);
-  return true;
+const void* identity(const V& v) {
+  return sinter::detail::access::state_of(v).get();
 }
 
 /// Calls f(name, variable) once for every tracked parameter of a module, a variable, or a range of either.
 template <class Source, class F>
 void for_each_variable(const Source& source, const F& f) {
-  identities seen;
+  sinter::detail::addresses seen;
   visit_variables(source, [&](const std::string& name, const auto& v) {
-    if (is_new(seen, v)) f(name, v);
+    if (seen.add(identity(v))) f(name, v);
   });
 }
 
@@ -103,7 +100,7 @@ class rule_optimizer : public optimizer {
       using V = detail::bare<decltype(v)>;
       any = true;
       auto one = std::make_unique<typed_item<element_of<V>, device_of<V>>>(name, v);
-      if (detail::is_new(seen_, v)) items_.push_back(std::move(one));
+      if (seen_.add(detail::identity(v))) items_.push_back(std::move(one));
     });
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
@@ -144,7 +141,7 @@ class rule_optimizer : public optimizer {
 
   options_type options_;
   std::vector<std::unique_ptr<item>> items_;
-  detail::identities seen_;
+  sinter::detail::addresses seen_;
 };
 
 }  // namespace sinter::optim

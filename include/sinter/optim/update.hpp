@@ -18,7 +18,6 @@ using sinter::detail::access;
   if (is_leaf && is_dense) return;
   const std::string label =
       (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
-  if (rank > 0 && shape[0] == 0 && is_dense && !is_leaf) throw value_error("optimizer: " + label + " is empty; build the module before its optimizer");
   if (!is_leaf) throw value_error("optimizer: " + label + " is not a parameter but the result of a statement");
   throw value_error("optimizer: " + label + " is a strided view; use a variable of its contiguous()");
 }
@@ -33,6 +32,7 @@ class flat_parameter {
         state_(access::state_of(v)),
         data_(access::data(access::value_of(v))),
         numel_(v.numel()) {
+    if (!v.defined()) throw value_error("optimizer: " + (name.empty() ? "a variable" : "'" + name + "'") + " is empty; build the module before its optimizer");
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
   }
 
