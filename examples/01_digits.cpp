@@ -19,7 +19,7 @@ const char* const help = R"(Trains a network on handwritten digits and shows wha
   --seed N       of the initial weights and the order of the samples (default: 1)
   --threads N    threads of device cpu (default: all processors)
   --data DIR     folder with digits.csv, or with the idx files of MNIST, plain or .gz (default: $SINTER_DATA, else examples/data)
-  --device D     cpu, numa:0 or numa:1 (default: cpu)
+  --device D     cpu, numa:0, numa:1, or where this is built with nvcc, cuda (default: cpu)
   --out DIR      folder for learning_curve.svg and misclassified.svg (default: where this program is)
   --help         this text
 
@@ -216,7 +216,7 @@ settings parse(int argc, char** argv) {
       wrong_option("unknown option " + option);
     if (value.empty()) wrong_option(option + " needs a value");
   }
-  if (s.device.starts_with("cuda"))
+  if (s.device.starts_with("cuda") && !SINTER_WITH_CUDA)
     wrong_option("--device " + s.device + ": this program was built without CUDA; use cpu, numa:0 or numa:1");
   return s;
 }
@@ -233,8 +233,12 @@ int main(int argc, char** argv) {
     if (s.batch == 0) s.batch = mnist ? 128 : 32;
     if (s.lr < 0) s.lr = mnist ? 0.002 : 0.006;
     if (s.threads > 0) set_num_threads(s.threads);
-    return report(with_device<cpu, numa<0>, numa<1>>(s.device, [&](auto d) { return train<decltype(d)>(data, s); }),
-                  data, s);
+    const auto on_its_device = [&](auto d) { return train<decltype(d)>(data, s); };
+#if SINTER_WITH_CUDA
+    return report(with_device<cpu, numa<0>, numa<1>, cuda<0>>(s.device, on_its_device), data, s);
+#else
+    return report(with_device<cpu, numa<0>, numa<1>>(s.device, on_its_device), data, s);
+#endif
   } catch (const device_error& e) {
     wrong_option(e.what());
   } catch (const std::exception& e) {

@@ -14,7 +14,8 @@ handwritten digits that are in this repository.
   -j JOBS          compile jobs (default: 2)
   -h, --help       this text, then the options of the example
 
-Everything else, such as --epochs 5 or --device cpu, goes to the example.
+Everything else, such as --epochs 5 or --device cpu, goes to the example. With --device cuda it is built by nvcc, which
+must be there, and runs on the first GPU.
 Exit code: that of the example (not 0 if it misses its accuracy); 1 if it could not be built; 2 for a wrong option.
 TEXT
 }
@@ -61,6 +62,21 @@ fi
 
 source "$(dirname "${BASH_SOURCE[0]}")/../tests/setup.sh"
 install_missing g++ no
+if [[ " ${arguments[*]} " =~ \ --device\ cuda ]]; then
+  PATH=$PATH:/usr/local/cuda/bin
+  has nvcc || fail 1 "--device cuda needs nvcc, the compiler of the CUDA toolkit, which is not there"
+  mkdir -p "$here/build/cuda"
+  program=$here/build/cuda/$example
+  echo "building $example with nvcc in build/cuda"
+  if [ -n "$(find "$here/include" "$here/examples/$example.cpp" -newer "$program" 2>/dev/null)" ] || [ ! -x "$program" ]; then
+    nvcc -std=c++20 --expt-relaxed-constexpr -O3 -arch="${SINTER_CUDA_ARCH:-native}" -Xcompiler -march=native -I "$here/include" \
+      -isystem /usr/include/eigen3 -x cu "$here/examples/$example.cpp" -o "$program" -lcublas >"$here/build/cuda/build.log" 2>&1 || {
+      cat "$here/build/cuda/build.log" >&2
+      fail 1 "building failed"
+    }
+  fi
+  exec "$program" "${arguments[@]}"
+fi
 # A folder of its own, so that it neither needs Catch2 nor changes what tests/run.sh configured.
 folder=examples
 configure default g++ "$folder" -DSINTER_TESTS=OFF -DSINTER_EXAMPLES=ON

@@ -11,10 +11,20 @@
   SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) \
   "." SINTER_DETAIL_TEXT(SINTER_VERSION_MINOR) "." SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH)
 
-// 1: the CUDA backend is compiled in (target sinter::cuda sets it). Types are laid out alike either way, so objects
-// with and without it link together.
+// 1: the CUDA backend is compiled in. That takes nvcc or clang's CUDA mode, and is the default there; other files of the
+// program name, store and pass what lives on a GPU. Types are laid out alike either way, so all objects link together.
 #ifndef SINTER_WITH_CUDA
+#ifdef __CUDACC__
+#define SINTER_WITH_CUDA 1
+#else
 #define SINTER_WITH_CUDA 0
+#endif
+#endif
+#if SINTER_WITH_CUDA && !defined(__CUDACC__)
+#error "sinter: SINTER_WITH_CUDA=1 is for files compiled by nvcc or clang's CUDA mode; leave it out here"
+#endif
+#if SINTER_WITH_CUDA && defined(__NVCC__) && !defined(__CUDACC_RELAXED_CONSTEXPR__)
+#error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
 // 1: the MPI communicator is compiled in (target sinter::mpi sets it).
@@ -25,17 +35,15 @@
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline
 
-// The same for those that also run inside CUDA kernels. Without the backend nvcc compiles host code only, where these
-// functions work on packets, which nvcc does not accept in a __device__ function.
-#if defined(__CUDACC__) && SINTER_WITH_CUDA
-#define SINTER_WORD __host__ __device__ SINTER_INLINE
-#else
-#define SINTER_WORD SINTER_INLINE
-#endif
+// The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on the
+// host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls it.
+#define SINTER_WORD constexpr SINTER_INLINE
 
 // Before a loop that is to be unrolled.
-#ifdef __CUDACC__
+#if defined(__CUDA_ARCH__)
 #define SINTER_UNROLL _Pragma("unroll")
+#elif defined(__CUDACC__)
+#define SINTER_UNROLL
 #else
 #define SINTER_UNROLL _Pragma("GCC unroll 16")
 #endif

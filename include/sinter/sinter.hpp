@@ -15,6 +15,9 @@
 #include "sinter/grad.hpp"
 #include "sinter/ops.hpp"
 #include "sinter/cpu.hpp"
+#if SINTER_WITH_CUDA
+#include "sinter/cuda.hpp"
+#endif
 #include "sinter/random.hpp"
 #include "sinter/io.hpp"
 #include "sinter/data.hpp"

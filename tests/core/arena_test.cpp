@@ -8,7 +8,7 @@
 #include <vector>
 
 using namespace sinter;
-using sinter::detail::host_arena;
+using host_arena = sinter::detail::caching_arena<sinter::detail::host_memory>;
 
 namespace {
 

@@ -37,7 +37,7 @@ class Builder:
         common = ["-std=c++20", f"-DSINTER_ODR_HEADER=<{header}>", f"-I{include}", *self.eigen]
         if nvcc:
             host = [f"-Xcompiler={flag}" for flag in flags]
-            command = [self.nvcc, "-x", "cu", f"-ccbin={self.compiler}", *common, *host, "-c", HERE / source, "-o", result]
+            command = [self.nvcc, "--expt-relaxed-constexpr", "-x", "cu", f"-ccbin={self.compiler}", *common, *host, "-c", HERE / source, "-o", result]
         else:
             command = [self.compiler, *common, *flags, "-Wno-unused-command-line-argument", "-c", HERE / source, "-o", result]
         code, text = tools.run(command)

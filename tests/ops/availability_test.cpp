@@ -42,7 +42,7 @@ static_assert(!addable<f2, tensor<float, 0, cuda<0>>> && addable<f2, tensor<floa
 // Element types
 static_assert(!addable<f2, d2> && !addable<f2, i2> && !addable<b2, b2> && addable<i2, i2> && addable<i2, int> &&
               !addable<i2, double>);
-static_assert(comparable<b2, b2> && comparable<i2, int> && !comparable<f2, i2>);
+static_assert(!comparable<b2, b2> && comparable<i2, int> && !comparable<f2, i2>);
 // Expressions count as their device and element type.
 static_assert(addable<decltype(f2() * 2), f2> && !addable<decltype(f2_gpu() * 2), f2>);
 static_assert(addable<variable<float, 2>, f2> && !addable<variable<float, 2>, f2_numa>);

@@ -58,11 +58,17 @@ def single_header(options, folder):
 
 
 def nvcc(options, folder):
-    """The same program as host code of nvcc."""
+    """The same program as host code of nvcc; then a program of one file for g++ and one for nvcc, which share tensors."""
     if not options.nvcc:
         sys.exit("needs --nvcc")
-    must([options.nvcc, "-std=c++20", f"-ccbin={options.compiler}", "-x", "cu", f"-I{tools.INCLUDE}",
-          *tools.eigen_flags(options.eigen), HERE / "main.cpp", "-o", folder / "main"])
+    cuda = [options.nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-ccbin={options.compiler}", *tools.eigen_flags(options.eigen)]
+    must([*cuda, "-x", "cu", f"-I{tools.INCLUDE}", HERE / "main.cpp", "-o", folder / "main"])
+    for include in (tools.INCLUDE, SINGLE):
+        must([*cuda, "-x", "cu", f"-I{include}", "-c", HERE / "mixed/gpu.cu", "-o", folder / "gpu.o"])
+        must([options.compiler, "-std=c++20", f"-I{include}", *tools.eigen_flags(options.eigen), "-c", HERE / "mixed/main.cpp", "-o",
+              folder / "mixed.o"])
+        must([*cuda[:1], folder / "gpu.o", folder / "mixed.o", "-o", folder / "mixed"])
+        must([folder / "mixed"])
     return folder / "main"
 
 

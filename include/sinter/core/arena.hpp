@@ -27,16 +27,31 @@ struct memory_stats {
 
 namespace detail {
 
-/// Blocks come in eight sizes per power of two and return to a free list of their size: a fresh large block costs more
-/// in page faults than the arithmetic that fills it.
-class host_arena {
- public:
+/// Where the arenas of the host devices get their memory.
+struct host_memory {
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-  explicit host_arena(std::string name) : name_(std::move(name)) {}
-  host_arena(const host_arena&) = delete;
-  host_arena& operator=(const host_arena&) = delete;
+  static void* take(std::size_t size) noexcept {
+    const std::size_t unit = size >= huge_page ? huge_page : alignment;
+    void* const p = std::aligned_alloc(unit, (size + unit - 1) / unit * unit);
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (p != nullptr && size >= huge_page) ::madvise(p, size, MADV_HUGEPAGE);
+#endif
+    return p;
+  }
+  static void give(void* p) noexcept { std::free(p); }
+};
+
+/// Blocks come in eight sizes per power of two and return to a free list of their size: a fresh large block costs more
+/// in page faults than the arithmetic that fills it. Source takes memory from the system, null where there is none, and
+/// gives it back.
+template <class Source>
+class caching_arena {
+ public:
+  explicit caching_arena(std::string name, const Source& source = {}) : name_(std::move(name)), source_(source) {}
+  caching_arena(const caching_arena&) = delete;
+  caching_arena& operator=(const caching_arena&) = delete;
 
   static std::size_t block_size(std::size_t bytes) {
     if (bytes <= 512) return (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0);
@@ -70,7 +85,7 @@ class host_arena {
       free_list(size).push_back(p);
       stats_.bytes_cached += size;
     } catch (...) {
-      std::free(p);
+      source_.give(p);
     }
   }
 
@@ -108,73 +123,86 @@ class host_arena {
     for (int attempt = 0; attempt < 2 && p == nullptr; ++attempt) {
       if (attempt == 1) drop_cache();
       if (limit_ != 0 && (stats_.bytes_in_use + stats_.bytes_cached + size > limit_)) continue;
-      p = std::aligned_alloc(size >= huge_page ? huge_page : alignment, round_to(size, size >= huge_page ? huge_page : alignment));
+      p = source_.take(size);
     }
     if (p == nullptr)
       throw out_of_memory(name_ + ": out of memory allocating " + std::to_string(size) + " bytes; " +
                           std::to_string(stats_.bytes_in_use) + " bytes are in use by tensors" +
                           (limit_ != 0 ? ", the limit is " + std::to_string(limit_) : std::string()) +
                           ". Free tensors or use smaller batches");
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (size >= huge_page) ::madvise(p, size, MADV_HUGEPAGE);
-#endif
     ++stats_.system_allocations;
     return p;
   }
 
-  static std::size_t round_to(std::size_t size, std::size_t unit) { return (size + unit - 1) / unit * unit; }
-
   void drop_cache() noexcept {
     for (std::vector<void*>& list : free_) {
-      for (void* p : list) std::free(p);
+      for (void* p : list) source_.give(p);
       list.clear();
     }
     stats_.bytes_cached = 0;
   }
 
   std::string name_;
+  Source source_;
   mutable std::mutex mutex_;
   std::vector<std::vector<void*>> free_;
   memory_stats stats_;
   std::size_t limit_ = 0;
 };
 
-/// The arena of a host device. Never destroyed, so that tensors of static storage duration may outlive main.
+/// Naming, storing and type-checking tensors of any device is for every file; what runs asks for this. A class, so that
+/// the message comes once.
+template <device D>
+struct runs_in_this_file {
+  static_assert(always_false<D>,
+                "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc or "
+                "clang's CUDA mode; other files can name, pass and type-check them");
+  static constexpr bool value = false;
+};
 template <device D>
   requires is_cpu_v<D>
-host_arena& arena_of() {
-  static host_arena& arena = *new host_arena(device_name<D>());
-  return arena;
-}
+struct runs_in_this_file<D> {
+  static constexpr bool value = true;
+};
+
+/// The arena of D. Never destroyed, so that tensors of static storage duration may outlive main.
+template <device D>
+struct device_arena {
+  static_assert(runs_in_this_file<D>::value);
+};
+template <device D>
+  requires is_cpu_v<D>
+struct device_arena<D> {
+  static caching_arena<host_memory>& get() {
+    static auto& arena = *new caching_arena<host_memory>(device_name<D>());
+    return arena;
+  }
+};
 
 }  // namespace detail
 
 /// Statistics of D's arena.
 template <device D = cpu>
-  requires is_cpu_v<D>
 memory_stats memory() {
-  return detail::arena_of<D>().stats();
+  return detail::device_arena<D>::get().stats();
 }
 
 /// Starts a new measurement of the peak: peak_bytes becomes bytes_in_use.
 template <device D = cpu>
-  requires is_cpu_v<D>
 void reset_peak_memory() {
-  detail::arena_of<D>().reset_peak();
+  detail::device_arena<D>::get().reset_peak();
 }
 
 /// Gives cached blocks back to the operating system.
 template <device D = cpu>
-  requires is_cpu_v<D>
 void empty_cache() {
-  detail::arena_of<D>().empty_cache();
+  detail::device_arena<D>::get().empty_cache();
 }
 
 /// Makes allocations on D fail with out_of_memory once tensors and cache hold more than `bytes`; 0 lifts the limit.
 template <device D = cpu>
-  requires is_cpu_v<D>
 void set_memory_limit(std::size_t bytes) {
-  detail::arena_of<D>().set_limit(bytes);
+  detail::device_arena<D>::get().set_limit(bytes);
 }
 
 }  // namespace sinter

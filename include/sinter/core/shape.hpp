@@ -69,6 +69,31 @@ constexpr extents<R> row_major_strides(const extents<R>& shape) {
   return strides;
 }
 
+/// Removes extents of 1 and merges neighbouring axes that every operand walks as one; returns the rank that is left.
+/// strides_of(s) points to the strides of operand s, which are rewritten like the shape.
+template <class F>
+constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& strides_of) {
+  int r = 0;
+  const auto move = [&](int to, int from) {
+    shape[to] = shape[from];
+    for (int s = 0; s < operands; ++s) strides_of(s)[to] = strides_of(s)[from];
+  };
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] == 1) continue;
+    bool merge = r > 0;
+    for (int s = 0; merge && s < operands; ++s) merge = strides_of(s)[r - 1] == strides_of(s)[d] * shape[d];
+    if (merge) {
+      const index_t outer = shape[r - 1];
+      move(r - 1, d);
+      shape[r - 1] *= outer;
+    } else {
+      move(r, d);
+      ++r;
+    }
+  }
+  return r;
+}
+
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
 inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
   index_t n = 1;

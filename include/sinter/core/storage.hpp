@@ -63,21 +63,6 @@ class addresses {
   std::vector<const void*> seen_;
 };
 
-/// Naming, storing and type-checking tensors of any device is for every file; what runs asks for this. A class, so that
-/// the message comes once.
-template <device D>
-struct runs_in_this_file {
-  static_assert(always_false<D>,
-                "sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode and the CUDA backend, "
-                "which this version does not have yet; files can name, pass and type-check them");
-  static constexpr bool value = false;
-};
-template <device D>
-  requires is_cpu_v<D>
-struct runs_in_this_file<D> {
-  static constexpr bool value = true;
-};
-
 /// How device D allocates, fills and copies. `cuda<I>` is specialised in the CUDA backend; without it nothing runs.
 template <device D>
 struct device_runtime {
@@ -104,14 +89,14 @@ struct device_runtime<D> {
   static bool available() { return true; }
 
   static storage_ptr allocate(std::size_t bytes) {
-    void* block = arena_of<D>().allocate(bytes + header);
+    void* block = device_arena<D>::get().allocate(bytes + header);
     storage* s = new (block) storage;
     s->data = static_cast<char*>(block) + header;
     s->bytes = bytes;
     s->destroy = [](storage* p) noexcept {
       const std::size_t size = p->bytes + header;
       p->~storage();
-      arena_of<D>().release(p, size);
+      device_arena<D>::get().release(p, size);
     };
     return storage_ptr(s);
   }

@@ -141,7 +141,7 @@ class fused_epilogue : public epilogue {
     l_.outputs = 1;
     l_.in = in_;
     l_.out = out_;
-    l_.fn = &forward_kernel<K, T>;
+    l_.fn = forward_kernel<K, T>;
     l_.plan = &plan_;
     out_[0] = to_operand(sink, rank);
     for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape, rank);
@@ -203,11 +203,11 @@ inline softmax_row row_kernel(const ops::softmax_op&) { return {}; }
 inline log_softmax_row row_kernel(const ops::log_softmax_op&) { return {}; }
 template <std::same_as<ops::layer_norm_op> Op>
 norm_row<true> row_kernel(const Op& op) {
-  return {op.eps};
+  return norm_row<true>{op.eps};
 }
 template <std::same_as<ops::rms_norm_op> Op>
 norm_row<false> row_kernel(const Op& op) {
-  return {op.eps};
+  return norm_row<false>{op.eps};
 }
 
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
@@ -219,7 +219,7 @@ void with_producer(const E& e, const F& f) {
   operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
-  loop l = make_loop(&forward_kernel<K, element_of<E>>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
+  loop l = make_loop(forward_kernel<K, element_of<E>>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
   sink_ref dense;
   dense.element_size = sizeof(element_of<E>);
   set_dense_output(l, dense, out);
@@ -244,7 +244,7 @@ struct backend<D> {
   static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
     cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 2>];
     cpu_impl::operand to[1];
-    cpu_impl::run_map(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in, &out, 1, to, pool());
+    cpu_impl::run_map(cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in, &out, 1, to, pool());
   }
 
   /// Several results in one pass over `shape`; see kernel::roots.
@@ -252,7 +252,7 @@ struct backend<D> {
   static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
     cpu_impl::operand in[cpu_impl::pass_of<Roots::leaves>];
     cpu_impl::operand out[cpu_impl::pass_of<Roots::outputs>];
-    cpu_impl::run_map(&cpu_impl::roots_kernel<Roots>, &plan, shape, rank, leaves, Roots::leaves, in, sinks, Roots::outputs, out, pool());
+    cpu_impl::run_map(cpu_impl::roots_kernel<Roots>, &plan, shape, rank, leaves, Roots::leaves, in, sinks, Roots::outputs, out, pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
@@ -261,7 +261,7 @@ struct backend<D> {
                      const epilogue* e) {
     cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
     cpu_impl::operand to[1];
-    cpu_impl::loop l = cpu_impl::make_loop(&cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);
+    cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);
     sink_ref dense;
     dense.element_size = sizeof(T);
     cpu_impl::set_dense_output(l, dense, to);
@@ -344,7 +344,7 @@ struct backend<D> {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
     cpu_impl::operand in[cpu_impl::pass_of<n>];
     cpu_impl::operand out[K::sinks];
-    cpu_impl::run_map(&cpu_impl::reverse_kernel<K, T>, &plan, shape, rank, inputs, n, in, sinks, K::sinks, out, pool());
+    cpu_impl::run_map(cpu_impl::reverse_kernel<K, T>, &plan, shape, rank, inputs, n, in, sinks, K::sinks, out, pool());
   }
 };
 

@@ -71,29 +71,9 @@ struct loop {
   }
 };
 
-/// Removes extents of 1 and merges neighbouring axes that every operand walks as one.
 inline void coalesce(loop& l) {
-  int r = 0;
-  const auto move = [&](int to, int from) {
-    l.shape[to] = l.shape[from];
-    for (int s = 0; s < l.inputs; ++s) l.in[s].strides[to] = l.in[s].strides[from];
-    for (int s = 0; s < l.outputs; ++s) l.out[s].strides[to] = l.out[s].strides[from];
-  };
-  for (int d = 0; d < l.rank; ++d) {
-    if (l.shape[d] == 1) continue;
-    bool merge = r > 0;
-    for (int s = 0; merge && s < l.inputs; ++s) merge = l.in[s].strides[r - 1] == l.in[s].strides[d] * l.shape[d];
-    for (int s = 0; merge && s < l.outputs; ++s) merge = l.out[s].strides[r - 1] == l.out[s].strides[d] * l.shape[d];
-    if (merge) {
-      const index_t outer = l.shape[r - 1];
-      move(r - 1, d);
-      l.shape[r - 1] *= outer;
-    } else {
-      move(r, d);
-      ++r;
-    }
-  }
-  l.rank = r;
+  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs,
+                                         [&l](int s) { return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides; });
 }
 
 namespace detail {
@@ -448,11 +428,11 @@ namespace detail {
 /// Memory from the host arena, for the length of a scope.
 class temporary {
  public:
-  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes ? sinter::detail::arena_of<cpu>().allocate(bytes) : nullptr) {}
+  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes ? sinter::detail::device_arena<cpu>::get().allocate(bytes) : nullptr) {}
   temporary(const temporary&) = delete;
   temporary& operator=(const temporary&) = delete;
   ~temporary() {
-    if (data_ != nullptr) sinter::detail::arena_of<cpu>().release(data_, bytes_);
+    if (data_ != nullptr) sinter::detail::device_arena<cpu>::get().release(data_, bytes_);
   }
   char* data() const { return static_cast<char*>(data_); }
 

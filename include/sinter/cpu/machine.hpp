@@ -44,7 +44,11 @@ struct vector_machine {
   }
   template <int O, class T, class V>
   SINTER_INLINE void put(const V& v) const {
-    v.store(static_cast<T*>(out[O]) + i);
+    T* p = static_cast<T*>(out[O]) + i;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (stream) return v.stream(p);
+    }
+    v.store(p);
   }
   SINTER_INLINE index_t index() const { return first + i; }
   template <int S, class T, class V>
@@ -56,73 +60,19 @@ struct vector_machine {
   }
 };
 
-/// Runs `step(machine)` over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
-template <int Inputs, int Outputs, class Step>
-SINTER_INLINE void sweep(const kernel_args& a, const Step& step) {
-  vector_machine<Inputs, Outputs> m(a);
-  for (; m.i < a.n; m.i += lanes) step(m);
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
+template <class Pass>
+void run_pass(const void* plan, const kernel_args& a) {
+  const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
+  vector_machine<Pass::inputs, Pass::outputs> m(a);
+  for (; m.i < a.n; m.i += lanes) pass(m);
 }
 
 template <class K, class T>
-struct forward_step {
-  const K& k;
-  template <class M>
-  SINTER_INLINE void operator()(const M& m) const {
-    const auto v = k.template eval<0>(m, sinter::detail::kernel::no_scope{});
-    T* to = static_cast<T*>(m.out[0]) + m.i;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (m.stream) return v.stream(to);
-    }
-    v.store(to);
-  }
-};
-
-/// out[0] = K, elementwise.
-template <class K, class T>
-void forward_kernel(const void* plan, const kernel_args& a) {
-  const K k = *static_cast<const K*>(plan);
-  sweep<K::leaves, 1>(a, forward_step<K, T>{k});
-}
-
+inline constexpr kernel_fn forward_kernel = &run_pass<sinter::detail::kernel::forward_pass<K, T>>;
 template <class Roots>
-struct roots_step {
-  const Roots& k;
-  template <class M>
-  SINTER_INLINE void operator()(const M& m) const {
-    k.template run<0, 0>(m);
-  }
-};
-
-/// Several results in one pass; see kernel::roots.
-template <class Roots>
-void roots_kernel(const void* plan, const kernel_args& a) {
-  const Roots k = *static_cast<const Roots*>(plan);
-  sweep<Roots::leaves, Roots::outputs>(a, roots_step<Roots>{k});
-}
-
+inline constexpr kernel_fn roots_kernel = &run_pass<sinter::detail::kernel::roots_pass<Roots>>;
 template <class K, class T>
-struct reverse_step {
-  const K& k;
-  template <class M>
-  SINTER_INLINE void operator()(const M& m) const {
-    sinter::detail::kernel::no_scope scope;
-    const auto g = m.template load<K::leaves, T>();
-    if constexpr (sinter::detail::kernel::reads_result<K>) {
-      const auto r = k.template forward<0, false>(m, scope, m.template load<K::leaves + 1, T>());
-      k.template reverse<0, 0>(m, scope, r, g);
-    } else {
-      const auto r = k.template forward<0, false>(m, scope);
-      k.template reverse<0, 0>(m, scope, r, g);
-    }
-  }
-};
-
-/// Inputs: the leaves, the gradient of the result, and the result where its op's derivative reads it. Outputs: the
-/// gradients of the tracked leaves.
-template <class K, class T>
-void reverse_kernel(const void* plan, const kernel_args& a) {
-  const K k = *static_cast<const K*>(plan);
-  sweep<K::leaves + 1 + (sinter::detail::kernel::reads_result<K> ? 1 : 0), K::sinks>(a, reverse_step<K, T>{k});
-}
+inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
 
 }  // namespace sinter::cpu_impl

@@ -64,7 +64,8 @@ typename R::state fold(const T* x, index_t n, index_t first) {
       s = R::merge(s, R::of(R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)))));
     }
   } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
-    return R::template fold_run<vector<T>>(x, n, first, lanes);
+    s = R::template fold_run<vector<T>>(x, n, first, lanes);
+    i = n;
   }
   for (; i < n; ++i) R::push(s, x[i], first + i);
   return s;

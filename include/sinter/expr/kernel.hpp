@@ -5,6 +5,7 @@
 //   M::load<Slot, T>()           the value of leaf Slot at the current element(s)
 //   M::literal<T>(x)             x as a value
 //   M::index()                   the row-major index of the current element
+//   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 #pragma once
 
@@ -254,6 +255,52 @@ struct map<Op, A, B, C> {
     A::template mark<need<Need, Given, uses::first>>(needed);
     B::template mark<need<Need, Given, uses::second>>(needed + A::leaves);
     C::template mark<need<Need, Given, uses::third>>(needed + A::leaves + B::leaves);
+  }
+};
+
+/// What a kernel does at each element: out = K.
+template <class K, class T>
+struct forward_pass {
+  using plan_type = K;
+  static constexpr int inputs = K::leaves, outputs = 1;
+  K k;
+  template <class M>
+  SINTER_WORD void operator()(const M& m) const {
+    m.template put<0, T>(k.template eval<0>(m, no_scope{}));
+  }
+};
+
+/// Several results in one pass; Roots is kernel::roots, or anything with its members.
+template <class Roots>
+struct roots_pass {
+  using plan_type = Roots;
+  static constexpr int inputs = Roots::leaves, outputs = Roots::outputs;
+  Roots k;
+  template <class M>
+  SINTER_WORD void operator()(const M& m) const {
+    k.template run<0, 0>(m);
+  }
+};
+
+/// Inputs: the leaves, the gradient of the result, and the result where its op's derivative reads it. Outputs: the
+/// gradients of the tracked leaves.
+template <class K, class T>
+struct reverse_pass {
+  using plan_type = K;
+  static constexpr int inputs = K::leaves + 1 + (reads_result<K> ? 1 : 0), outputs = K::sinks;
+  static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
+  K k;
+  template <class M>
+  SINTER_WORD void operator()(const M& m) const {
+    no_scope scope;
+    const auto g = m.template load<K::leaves, T>();
+    if constexpr (reads_result<K>) {
+      const auto r = k.template forward<0, false>(m, scope, m.template load<K::leaves + 1, T>());
+      k.template reverse<0, 0>(m, scope, r, g);
+    } else {
+      const auto r = k.template forward<0, false>(m, scope);
+      k.template reverse<0, 0>(m, scope, r, g);
+    }
   }
 };
 

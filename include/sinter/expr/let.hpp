@@ -189,8 +189,17 @@ struct leaves_before_point<let_node<Tag, X, Body>> {
   static constexpr int value = count();
 };
 
-template <class X, class F>
+/// The name of a let() whose body holds lets that nest so deep: unlike any name inside, and the same for equal formulas,
+/// which then share their kernel. It does not hold the type of a lambda, which CUDA admits in no kernel.
+template <int Depth>
 struct let_tag;
+
+template <class E>
+inline constexpr int lets_inside = 0;
+template <template <class...> class Node, class... A>
+inline constexpr int lets_inside<Node<A...>> = larger(0, lets_inside<A>...);
+template <int Depth, class X, class Body>
+inline constexpr int lets_inside<let_node<let_tag<Depth>, X, Body>> = larger(Depth + 1, lets_inside<X>);
 
 }  // namespace detail
 
@@ -202,7 +211,8 @@ struct let_tag;
 template <expression X, class F>
 auto let(X&& x, const F& f) {
   using E = detail::bare<X>;
-  using Tag = detail::let_tag<E, F>;
+  using innermost = bound_node<detail::let_tag<0>, element_of<E>, rank_of<E>, device_of<E>, E::order>;
+  using Tag = detail::let_tag<detail::lets_inside<detail::bare<decltype(f(std::declval<const innermost&>()))>>>;
   detail::check_defined("let", x);
   const bound_node<Tag, element_of<E>, rank_of<E>, device_of<E>, E::order> name{x.shape()};
   auto body = f(name);

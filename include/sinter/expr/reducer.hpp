@@ -23,10 +23,10 @@ struct sum_reducer {
   using result = sum_type<T>;
   template <class U>
   static constexpr bool vectorised = std::is_floating_point_v<U>;
-  static state identity() { return 0; }
-  static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
-  static state merge(state a, state b) { return a + b; }
-  static result finish(state s) { return static_cast<result>(s); }
+  SINTER_WORD static state identity() { return 0; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a + b; }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
   template <class V>
   static V combine(V a, V b) {
     return a + b;
@@ -44,10 +44,10 @@ struct prod_reducer {
   using result = sum_type<T>;
   template <class U>
   static constexpr bool vectorised = std::is_floating_point_v<U>;
-  static state identity() { return 1; }
-  static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
-  static state merge(state a, state b) { return a * b; }
-  static result finish(state s) { return static_cast<result>(s); }
+  SINTER_WORD static state identity() { return 1; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a * b; }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
   template <class V>
   static V combine(V a, V b) {
     return a * b;
@@ -65,17 +65,17 @@ struct extreme_reducer {
   using result = T;
   template <class U>
   static constexpr bool vectorised = std::is_floating_point_v<U>;
-  static state identity() {
+  SINTER_WORD static state identity() {
     using limits = std::numeric_limits<T>;
     if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
     else return Max ? limits::lowest() : limits::max();
   }
-  static void push(state& s, T x, index_t) { s = merge(s, x); }
-  static state merge(state a, state b) {
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x); }
+  SINTER_WORD static state merge(state a, state b) {
     if constexpr (std::is_same_v<T, bool>) return Max ? a || b : a && b;
     else return Max ? math::max(a, b) : math::min(a, b);
   }
-  static result finish(state s) { return s; }
+  SINTER_WORD static result finish(state s) { return s; }
   template <class V>
   static V combine(V a, V b) {
     return Max ? math::max(a, b) : math::min(a, b);
@@ -102,19 +102,20 @@ struct arg_reducer {
   using result = std::int64_t;
   template <class U>
   static constexpr bool vectorised = false;
-  static state identity() { return {T{}, -1}; }
-  static bool beats(T x, T y) {
+  SINTER_WORD static state identity() { return {T{}, -1}; }
+  SINTER_WORD static bool beats(T x, T y) {
     if (math::isnan(y)) return false;
     return (Max ? x > y : x < y) || math::isnan(x);
   }
-  static void push(state& s, T x, index_t i) {
+  SINTER_WORD static void push(state& s, T x, index_t i) {
     if (s.index < 0 || beats(x, s.value)) s = {x, i};
   }
-  static state merge(state a, state b) {
+  SINTER_WORD static state merge(state a, state b) {
     if (b.index < 0) return a;
-    return a.index < 0 || beats(b.value, a.value) ? b : a;
+    if (a.index < 0 || beats(b.value, a.value)) return b;
+    return b.index < a.index && !beats(a.value, b.value) ? b : a;
   }
-  static result finish(state s) { return s.index; }
+  SINTER_WORD static result finish(state s) { return s.index; }
 };
 
 template <class T>
@@ -128,10 +129,10 @@ struct logical_reducer {
   using result = bool;
   template <class U>
   static constexpr bool vectorised = false;
-  static state identity() { return !Any; }
-  static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
-  static state merge(state a, state b) { return Any ? a || b : a && b; }
-  static result finish(state s) { return s; }
+  SINTER_WORD static state identity() { return !Any; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
+  SINTER_WORD static state merge(state a, state b) { return Any ? a || b : a && b; }
+  SINTER_WORD static result finish(state s) { return s; }
 };
 
 template <class T>
@@ -150,16 +151,16 @@ struct logsumexp_reducer {
   template <class U>
   static constexpr bool vectorised = false;
   static constexpr T infinity = std::numeric_limits<T>::infinity();
-  static state identity() { return {-infinity, T(0)}; }
-  static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
-  static state merge(state a, state b) {
+  SINTER_WORD static state identity() { return {-infinity, T(0)}; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
+  SINTER_WORD static state merge(state a, state b) {
     if (a.max == -infinity && !(b.max != b.max)) return b;
     if (b.max == -infinity) return a;
     const T m = math::max(a.max, b.max);
     if (m == infinity) return {m, T(1)};
     return {m, a.sum * math::exp(a.max - m) + b.sum * math::exp(b.max - m)};
   }
-  static result finish(state s) {
+  SINTER_WORD static result finish(state s) {
     if (s.max == -infinity || s.max == infinity) return s.max;
     return s.max + math::log(s.sum);
   }

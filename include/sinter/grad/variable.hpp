@@ -152,7 +152,12 @@ class variable {
     if (!(seed.shape() == shape()) || !seed.defined())
       throw shape_error("backward: seed of shape " + detail::shape_text(seed.shape()) + " for a variable of shape " +
                         detail::shape_text(shape()));
-    detail::add_gradient(state_, seed.clone());
+    if (is_leaf() || state_->retain || state_->has_grad || !seed.is_contiguous()) {
+      detail::add_gradient(state_, seed.clone());
+    } else {  // nobody will see this gradient: the seed itself is read, and never written to
+      state().grad = seed;
+      state_->has_grad = true;
+    }
     detail::walk_back(state_, options.retain_graph);
   }
   template <expression S, class Problem = operands_on_different_devices<device_of<S>, D>, class Fix = copy_one_operand_with_dot_to>

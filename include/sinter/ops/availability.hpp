@@ -33,7 +33,7 @@ concept multipliable = requires(const A& a, const B& b) { a * b; };
 template <class A, class B>
 concept dividable = requires(const A& a, const B& b) { a / b; };
 
-/// `a == b` and `a < b` compile and give masks.
+/// `a == b` and `a < b` compile and give masks; not so for masks themselves, which have no order.
 template <class A, class B>
 concept comparable = requires(const A& a, const B& b) {
   a == b;

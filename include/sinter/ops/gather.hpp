@@ -32,7 +32,7 @@ struct gather_tape final : tape_node {
 
 /// Indices as int64 on their device; each must lie in [0, extent).
 template <class I>
-tensor<std::int64_t, rank_of<I>, device_of<I>> checked_indices(const char* op, const I& index, index_t extent) {
+auto checked_indices(const char* op, const I& index, index_t extent) {
   check_defined(op, index);
   const auto i = [&] {
     if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);

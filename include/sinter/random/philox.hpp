@@ -26,7 +26,7 @@ struct random_key {
 };
 
 /// The ten rounds of Philox 4x32.
-SINTER_WORD constexpr philox_block philox4x32(philox_block counter, std::uint64_t key) {
+SINTER_WORD philox_block philox4x32(philox_block counter, std::uint64_t key) {
   std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
   SINTER_UNROLL
@@ -44,7 +44,7 @@ SINTER_WORD constexpr philox_block philox4x32(philox_block counter, std::uint64_
 }
 
 /// Block number `index` of a draw.
-SINTER_WORD constexpr philox_block philox4x32(const random_key& key, std::uint64_t index) {
+SINTER_WORD philox_block philox4x32(const random_key& key, std::uint64_t index) {
   return philox4x32(philox_block{{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
                                   static_cast<std::uint32_t>(key.draw), static_cast<std::uint32_t>(key.draw >> 32)}},
                     key.seed);
@@ -55,7 +55,7 @@ namespace detail {
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, int Words>
-SINTER_WORD constexpr void random_words(const random_key& key, index_t first, std::uint32_t (&to)[Words]) {
+SINTER_WORD void random_words(const random_key& key, index_t first, std::uint32_t (&to)[Words]) {
   const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
   std::uint64_t block = start / 4;
   int skip = static_cast<int>(start % 4);
@@ -76,7 +76,7 @@ SINTER_WORD constexpr void random_words(const random_key& key, index_t first, st
 }
 
 /// The high half of the 128-bit product.
-SINTER_WORD constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+SINTER_WORD std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
   const std::uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
   const std::uint64_t carry = a0 * b1 + (middle & 0xffffffffu);

@@ -1,0 +1,289 @@
+// sinter/cuda/backend.hpp: evaluation on GPUs.
+#pragma once
+
+#include <vector>
+
+#include "sinter/cuda/index.hpp"
+#include "sinter/cuda/map.hpp"
+#include "sinter/cuda/product.hpp"
+#include "sinter/cuda/reduce.hpp"
+#include "sinter/cuda/rows.hpp"
+#include "sinter/cuda/runtime.hpp"
+
+namespace sinter::ops {
+struct softmax_op;
+struct log_softmax_op;
+struct layer_norm_op;
+struct rms_norm_op;
+}  // namespace sinter::ops
+
+namespace sinter::cuda_impl {
+
+/// Memory on D for the length of a scope. What was started on the GPU may still use it afterwards: who gets the block next
+/// works after that.
+template <device D>
+class scratch {
+ public:
+  explicit scratch(std::size_t bytes) : bytes_(bytes), data_(bytes > 0 ? gpu<D>::memory().allocate(bytes) : nullptr) {}
+  scratch(scratch&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  scratch& operator=(scratch&&) = delete;
+  ~scratch() {
+    if (data_ != nullptr) gpu<D>::memory().release(data_, bytes_);
+  }
+  void* data() const { return data_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
+};
+
+template <class Op>
+auto row_kernel(const Op& op) {
+  if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_rows{};
+  else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_rows{};
+  else if constexpr (std::is_same_v<Op, ops::layer_norm_op>) return norm_rows<true>{op.eps};
+  else return norm_rows<false>{op.eps};
+}
+
+/// The axes of an expression without points, with its leaves bound.
+template <int N>
+pass_axes<N> axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
+  pass_axes<N> axes;
+  axes.set_shape(shape, rank);
+  for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
+  return axes;
+}
+
+/// to (+)= from.
+template <class T>
+struct add_pass {
+  static constexpr int inputs = 1, outputs = 1;
+  template <class M>
+  SINTER_WORD void operator()(const M& m) const {
+    m.template accumulate<0, T>(m.template load<0, T>());
+  }
+};
+
+/// out = R folded over the values of K along the axes marked in `reduced`.
+template <device D, class R, class K>
+void reduce_on(const char* what, const K& plan, const pass_axes<K::leaves>& axes, const bool* reduced, typename R::result* out) {
+  std::vector<scratch<D>> pieces;
+  plan_reduction<R>(
+      plan, axes, reduced, out, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
+      [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
+}
+
+/// Folds `values`, dense over the pass's shape, into a sink that repeats along some of its axes.
+template <class T, device D>
+void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sink) {
+  bool reduced[max_rank] = {};
+  index_t kept = 1;
+  for (int d = 0; d < rank; ++d) {
+    reduced[d] = sink.strides[d] == 0;
+    if (!reduced[d]) kept *= shape[d];
+  }
+  pass_axes<1> axes;
+  axes.set_shape(shape, rank);
+  axes.bind_dense(0, values);
+  const scratch<D> apart(sink.add ? static_cast<std::size_t>(kept) * sizeof(T) : 0);
+  T* const to = static_cast<T*>(sink.add ? apart.data() : sink.data);
+  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, to);
+  if (!sink.add) return;
+  pass_axes<2> sum;
+  sum.set_shape(&kept, 1);
+  sum.bind_dense(0, to);
+  sum.bind_dense(1, sink.data);
+  const int size[1] = {sizeof(T)};
+  const bool add[1] = {true};
+  const auto body = prepare_map(add_pass<T>{}, sum, size, size, add);
+  gpu<D>::launch("adding a gradient", body, launch_of(body));
+}
+
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is made
+/// element by element and folded.
+template <device D, class Pass>
+void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+  constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
+  pass_axes<inputs + outputs> axes;
+  axes.set_shape(shape, rank);
+  int in_size[inputs > 0 ? inputs : 1] = {}, out_size[outputs] = {};
+  bool add[outputs] = {}, folds[outputs] = {};  // only gradients fold: no statement writes to an element twice
+  index_t numel = 1;
+  for (int d = 0; d < rank; ++d) numel *= shape[d];
+  for (int s = 0; s < inputs; ++s) {
+    axes.bind(s, leaves[s]);
+    in_size[s] = leaves[s].element_size;
+  }
+  std::vector<scratch<D>> apart;
+  for (int s = 0; s < outputs; ++s) {
+    for (int d = 0; d < rank; ++d) folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
+    out_size[s] = sinks[s].element_size;
+    add[s] = sinks[s].add && !folds[s];
+    if (folds[s]) axes.bind_dense(inputs + s, apart.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
+    else axes.bind(inputs + s, sinks[s]);
+  }
+  const auto body = prepare_map(pass, axes, in_size, out_size, add);
+  gpu<D>::launch(what, body, launch_of(body));
+  if constexpr (requires { Pass::folds; }) {
+    for (int s = 0; s < outputs; ++s) {
+      if (!folds[s]) continue;
+      if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
+      else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
+    }
+  }
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct backend<D> {
+  /// Elementwise work on a result that another kernel has made, a kernel of its own.
+  struct epilogue {
+    virtual void run() const = 0;
+
+   protected:
+    ~epilogue() = default;
+  };
+  template <class T, class K>
+  class fused_epilogue final : public epilogue {
+   public:
+    fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink)
+        : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
+    void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
+
+   private:
+    K plan_;
+    const index_t* shape_;
+    int rank_;
+    const leaf_ref* leaves_;
+    sink_ref sink_;
+  };
+
+  using gpu = cuda_impl::gpu<D>;
+
+  template <class T, class K>
+  static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
+    cuda_impl::run_pass<D>("an elementwise statement", kernel::forward_pass<K, T>{plan}, shape, rank, leaves, &out);
+  }
+  template <class Roots>
+  static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+    cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, rank, leaves, sinks);
+  }
+  template <class T, class K>
+  static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
+    cuda_impl::run_pass<D>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
+  }
+
+  template <class R, class T, class K>
+  static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
+                     const epilogue* e) {
+    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, out);
+    if (e != nullptr) e->run();
+  }
+
+  template <class Op, class E, class T, auto S>
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
+    const index_t n = to.shape()[to.rank - 1];
+    if (to.numel() > 0) {
+      const auto kernel = cuda_impl::row_kernel(op);
+      const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T> body(source_of(e), kernel, access::data(to), access::data(saved),
+                                                                                 to.numel() / n, n);
+      gpu::launch(Op::name, body, body.launch(sizeof(T)));
+    }
+    if (after != nullptr) after->run();
+  }
+  template <class Op, class T, auto S>
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, 1, D>& saved,
+                           const tensor<T, S, D>& dx, bool add) {
+    const index_t n = y.shape()[y.rank - 1];
+    if (y.numel() == 0) return;
+    const auto kernel = cuda_impl::row_kernel(op);
+    const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
+                                                                y.numel() / n, n, add);
+    gpu::launch(Op::name, body, body.launch(sizeof(T)));
+  }
+
+  /// Throws index_error unless all n values lie in [0, extent). Waits for the GPU.
+  static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
+    if (n == 0) return;
+    const cuda_impl::scratch<D> worst(sizeof(index_t));
+    gpu::launch(op, cuda_impl::check_range_body{values, n, extent, static_cast<index_t*>(worst.data())},
+                      {1, sizeof(index_t) * cuda_impl::block_threads});
+    index_t at = n;
+    device_runtime<D>::copy_to_host(&at, worst.data(), sizeof at);
+    if (at == n) return;
+    std::int64_t value = 0;
+    device_runtime<D>::copy_to_host(&value, values + at, sizeof value);
+    throw index_error(std::string(op) + ": " + what + " " + std::to_string(value) + " at position " + std::to_string(at) +
+                      " is out of range [0, " + std::to_string(extent) + ")");
+  }
+
+  template <class T, int R>
+  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+    if (index.numel() == 0) return;
+    const cuda_impl::gather_body<T> body{lines_of(x, axis, index, y)};
+    gpu::launch("gather", body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+  }
+  template <class T, int R>
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+    if (index.numel() == 0) return;
+    const cuda_impl::scatter_add_body<T> body{lines_of(x, axis, index, y)};
+    gpu::launch("gather's gradient", body, {cuda_impl::blocks_for(body.shape.lines.rows, cuda_impl::block_threads), 0});
+  }
+
+  template <class E, class T>
+  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss, const tensor<T, 1, D>& lse) {
+    if (loss.numel() == 0) return;
+    const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
+                                                                   e.shape()[0], e.shape()[1]);
+    gpu::launch("cross_entropy", body, body.launch(sizeof(T)));
+  }
+  template <class E, class T>
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& lse, const tensor<T, 1, D>& g,
+                                    const tensor<T, 2, D>& dx, bool add) {
+    if (dx.numel() == 0) return;
+    const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
+                                                                           access::data(dx), e.shape()[0], e.shape()[1], add);
+    gpu::launch("backward of cross_entropy", body, body.launch(sizeof(T)));
+  }
+
+  template <class T>
+  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
+    cuda_impl::multiply<T, D>(a, b, c, accumulate);
+    if (e != nullptr) e->run();
+  }
+
+ private:
+  /// The values of an expression without points, over its own shape.
+  template <class E>
+  static auto source_of(const E& e) {
+    using K = lowered<false, E>;
+    leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
+    bind_leaves(e, leaves);
+    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
+  }
+
+  template <class T, int R>
+  static cuda_impl::gather_lines lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+    cuda_impl::pass_axes<3> axes;
+    axes.rank = R;  // the others in order, then an inner axis of one element
+    for (int d = 0, to = 0; d < R; ++d) {
+      if (d == axis) continue;
+      axes.shape[to] = index.shape()[d];
+      axes.strides[0][to] = x.strides()[d];
+      axes.strides[1][to] = index.strides()[d];
+      axes.strides[2][to] = y.strides()[d];
+      ++to;
+    }
+    axes.shape[R - 1] = 1;
+    axes.data[0] = reinterpret_cast<char*>(access::data(x));
+    axes.data[1] = reinterpret_cast<char*>(access::data(index));
+    axes.data[2] = reinterpret_cast<char*>(access::data(y));
+    return {axes.space(), axes.table<3>(0), index.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+  }
+};
+
+}  // namespace sinter::detail

@@ -1,0 +1,76 @@
+// sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
+#pragma once
+
+#include "sinter/cuda/space.hpp"
+
+namespace sinter::cuda_impl {
+
+/// One gather, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to element c of `x`
+/// with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
+struct gather_lines {
+  index_space lines;  ///< all other axes, with inner extent 1
+  operand_table<3> at;
+  index_t along = 0;
+  index_t step[3] = {};  ///< of x, index and y along the axis
+};
+
+/// y = x[index]: a thread per element.
+template <class T>
+struct gather_body {
+  gather_lines shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t total = shape.lines.rows * shape.along;
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
+      const index_t line = i / shape.along, k = i - line * shape.along;
+      index_t at[3] = {0, k * shape.step[1], k * shape.step[2]};
+      add_row(shape.lines, shape.at, line, at);
+      const index_t from = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1]];
+      reinterpret_cast<T*>(shape.at.data[2])[at[2]] = reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]];
+    }
+  }
+};
+
+/// x[index] += y: a thread per line, in order along it, so that the sum does not depend on the schedule.
+template <class T>
+struct scatter_add_body {
+  gather_lines shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t line = g.block() * g.threads() + g.thread(); line < shape.lines.rows; line += stride) {
+      index_t at[3] = {0, 0, 0};
+      add_row(shape.lines, shape.at, line, at);
+      for (index_t k = 0; k < shape.along; ++k) {
+        const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
+        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
+      }
+    }
+  }
+};
+
+/// *worst = the least position of a value outside [0, extent), or n: one block looks at all.
+struct check_range_body {
+  const std::int64_t* values;
+  index_t n, extent;
+  index_t* worst;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    index_t* const found = g.template shared<index_t>();
+    index_t first = n;
+    for (index_t i = g.thread(); i < n; i += g.threads())
+      if ((values[i] < 0 || values[i] >= extent) && i < first) first = i;
+    found[g.thread()] = first;
+    for (int step = g.threads() / 2; step > 0; step /= 2) {
+      g.sync();
+      if (g.thread() < step && found[g.thread() + step] < found[g.thread()]) found[g.thread()] = found[g.thread() + step];
+    }
+    if (g.thread() == 0) *worst = found[0];
+  }
+};
+
+}  // namespace sinter::cuda_impl

@@ -1,0 +1,55 @@
+// sinter/cuda/launch.hpp: running a body on a GPU.
+#pragma once
+
+#include "sinter/cuda/context.hpp"
+#include "sinter/cuda/space.hpp"
+
+namespace sinter::cuda_impl {
+
+/// The grid of a running kernel; see space.hpp. The host's half of the compilation calls none of its functions.
+struct device_grid {
+#if defined(__CUDA_ARCH__)
+#define SINTER_ON_GPU(x) x
+#else
+#define SINTER_ON_GPU(x) {}
+#endif
+  __host__ __device__ index_t block() const { return SINTER_ON_GPU(blockIdx.x); }
+  __host__ __device__ index_t blocks() const { return SINTER_ON_GPU(gridDim.x); }
+  __host__ __device__ int thread() const { return SINTER_ON_GPU(static_cast<int>(threadIdx.x)); }
+  __host__ __device__ int threads() const { return block_threads; }
+  __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
+#undef SINTER_ON_GPU
+  template <class T>
+  __host__ __device__ T* shared() const {
+#if defined(__CUDA_ARCH__)
+    extern __shared__ __align__(16) unsigned char shared_memory[];
+    return reinterpret_cast<T*>(shared_memory);
+#else
+    return nullptr;
+#endif
+  }
+};
+
+template <class Body>
+__global__ void __launch_bounds__(block_threads) run_body(const __grid_constant__ Body body) {
+  body(device_grid{});
+}
+
+/// What a kernel may take as parameters, from CUDA 12.1 on.
+inline constexpr std::size_t most_parameters = 32764;
+
+template <class Body>
+void launch(context& c, const char* what, const Body& body, const launch_shape& shape) {
+  static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
+  static_assert(std::is_trivially_copyable_v<Body>);
+  if (shape.blocks == 0) return;
+  const use_gpu current(c.gpu());
+  run_body<<<static_cast<unsigned>(shape.blocks), block_threads, shape.shared_bytes, c.stream()>>>(body);
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess)
+    check(status, c.name() + ": launching '" + what + "' with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
+                      " threads");
+  c.count_launch();
+}
+
+}  // namespace sinter::cuda_impl

@@ -1,0 +1,190 @@
+// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
+//
+// A thread computes four neighbouring elements: what lies side by side it reads and writes in one access of 16 bytes.
+#pragma once
+
+#include <bit>
+
+#include "sinter/cuda/space.hpp"
+
+namespace sinter::cuda_impl {
+
+inline constexpr int lanes = 4;
+
+/// How an operand is read or written along the inner axis.
+enum class access_mode : unsigned char { strided, repeated, whole_chunks };
+
+template <class T>
+struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
+  T value[lanes];
+};
+
+/// Any element in a register of its own, so that leaves of different types share one array.
+template <class T>
+using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+template <class T>
+SINTER_WORD std::uint64_t pack(T x) {
+  return std::bit_cast<bits_of<T>>(x);
+}
+template <class T>
+SINTER_WORD T unpack(std::uint64_t bits) {
+  return std::bit_cast<T>(static_cast<bits_of<T>>(bits));
+}
+
+template <class Pass>
+struct map_body {
+  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
+
+  Pass pass;
+  index_space space;
+  operand_table<inputs> in;
+  operand_table<outputs> out;
+  access_mode in_mode[operand_table<inputs>::size] = {};
+  access_mode out_mode[operand_table<outputs>::size] = {};
+  bool add[operand_table<outputs>::size] = {};
+  index_t chunks_per_row = 0;
+  divider by_chunks;
+  bool narrow = true;
+
+  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it; the loop over
+  /// lanes is unrolled, so `lane` is a constant and the arrays are registers.
+  struct machine {
+    const map_body& body;
+    int lane = 0;
+    int valid = lanes;
+    index_t index_of_chunk = 0;
+    index_t in_at[operand_table<inputs>::size] = {};
+    index_t out_at[operand_table<outputs>::size] = {};
+    mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
+    mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
+
+    SINTER_WORD explicit machine(const map_body& b) : body(b) {}
+
+    template <int S, class T>
+    SINTER_WORD T load() const {
+      if (lane == 0) fetch<S, T>();
+      return unpack<T>(read[S][lane]);
+    }
+    template <class T>
+    SINTER_WORD T literal(T x) const {
+      return x;
+    }
+    SINTER_WORD index_t index() const { return index_of_chunk + lane; }
+    template <int O, class T>
+    SINTER_WORD void put(T x) const {
+      written[O][lane] = pack<T>(x);
+      if (lane == lanes - 1) flush<O, T>();
+    }
+    template <int O, class T>
+    SINTER_WORD void accumulate(T x) const {
+      put<O, T>(x);
+    }
+
+    template <int S, class T>
+    SINTER_WORD void fetch() const {
+      const T* const p = reinterpret_cast<const T*>(body.in.data[S]) + in_at[S];
+      if (body.in_mode[S] == access_mode::whole_chunks && valid == lanes) {
+        const chunk<T> c = *reinterpret_cast<const chunk<T>*>(p);
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
+      } else if (body.in_mode[S] == access_mode::repeated) {
+        const std::uint64_t x = pack<T>(*p);
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) read[S][i] = x;
+      } else {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i)
+          if (i < valid) read[S][i] = pack<T>(p[i * body.in.step[S]]);
+      }
+    }
+    template <int O, class T>
+    SINTER_WORD void flush() const {
+      T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
+      if (body.out_mode[O] == access_mode::whole_chunks && valid == lanes) {
+        chunk<T>& to = *reinterpret_cast<chunk<T>*>(p);
+        chunk<T> c = body.add[O] ? to : chunk<T>{};
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          const T x = unpack<T>(written[O][i]);
+          if constexpr (std::is_floating_point_v<T>) c.value[i] = body.add[O] ? c.value[i] + x : x;
+          else c.value[i] = x;
+        }
+        to = c;
+      } else {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          if (i >= valid) continue;
+          T& to = p[i * body.out.step[O]];
+          const T x = unpack<T>(written[O][i]);
+          if constexpr (std::is_floating_point_v<T>) to = body.add[O] ? to + x : x;
+          else to = x;
+        }
+      }
+    }
+  };
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    const index_t chunks = space.rows * chunks_per_row;
+    for (index_t c = g.block() * g.threads() + g.thread(); c < chunks; c += stride) {
+      index_t row = 0, column = c;
+      if (space.rows > 1) {
+        row = narrow ? static_cast<index_t>(by_chunks(static_cast<std::uint32_t>(c))) : c / chunks_per_row;
+        column = c - row * chunks_per_row;
+      }
+      column *= lanes;
+      machine m(*this);
+      if (space.rows > 1) {
+        add_row(space, in, row, m.in_at);
+        add_row(space, out, row, m.out_at);
+      }
+      for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
+      for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
+      m.index_of_chunk = row * space.inner + column;
+      m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
+      SINTER_UNROLL
+      for (int lane = 0; lane < lanes; ++lane) {
+        m.lane = lane;
+        pass(m);
+      }
+    }
+  }
+};
+
+/// Can operand s be read in whole chunks of elements of `size` bytes?
+template <int N>
+access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
+  const int last = axes.rank - 1;
+  const index_t step = last >= 0 ? axes.strides[s][last] : 0;
+  if (step == 0) return access_mode::repeated;
+  const std::uintptr_t bytes = static_cast<std::uintptr_t>(size * lanes < 16 ? size * lanes : 16);
+  bool aligned = step == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
+  for (int d = 0; d < last; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
+  return aligned ? access_mode::whole_chunks : access_mode::strided;
+}
+
+/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. No output repeats.
+template <class Pass>
+map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
+  axes.coalesce();
+  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, 0, {}, true};
+  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of(axes, s, in_size[s]);
+  for (int s = 0; s < Pass::outputs; ++s) {
+    const access_mode mode = mode_of(axes, Pass::inputs + s, out_size[s]);
+    body.out_mode[s] = mode == access_mode::repeated ? access_mode::strided : mode;  // a single element
+    body.add[s] = add[s];
+  }
+  body.chunks_per_row = (body.space.inner + lanes - 1) / lanes;
+  const index_t chunks = body.space.rows * body.chunks_per_row;
+  body.narrow = chunks < (index_t{1} << 31);
+  if (body.narrow && body.chunks_per_row > 0) body.by_chunks = divider(static_cast<std::uint32_t>(body.chunks_per_row));
+  return body;
+}
+
+template <class Pass>
+launch_shape launch_of(const map_body<Pass>& body) {
+  return {blocks_for(body.space.rows * body.chunks_per_row, block_threads), 0};
+}
+
+}  // namespace sinter::cuda_impl

@@ -1,0 +1,54 @@
+// sinter/cuda/runtime.hpp: storage on a GPU.
+#pragma once
+
+#include "sinter/core/storage.hpp"
+#include "sinter/cuda/space.hpp"
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct runs_in_this_file<D> {
+  static constexpr bool value = true;
+};
+
+template <device D>
+  requires is_cuda_v<D>
+struct device_arena<D> {
+  static auto& get() { return cuda_impl::gpu<D>::memory(); }
+};
+
+// The header of a storage stays in host memory.
+template <device D>
+  requires is_cuda_v<D>
+struct device_runtime<D> {
+  static storage_ptr allocate(std::size_t bytes) {
+    auto& memory = device_arena<D>::get();
+    void* const data = memory.allocate(bytes);
+    auto* const s = new (std::nothrow) storage;
+    if (s == nullptr) {
+      memory.release(data, bytes);
+      throw out_of_memory("out of host memory for the handle of a tensor on " + device_name<D>());
+    }
+    s->data = data;
+    s->bytes = bytes;
+    s->destroy = [](storage* p) noexcept {
+      device_arena<D>::get().release(p->data, p->bytes);
+      delete p;
+    };
+    return storage_ptr(s);
+  }
+
+  static void copy_to_host(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::copy_to_host(to, from, bytes);
+  }
+  static void copy_from_host(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::copy_from_host(to, from, bytes);
+  }
+  template <device From>
+  static void copy_from_device(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) cuda_impl::gpu<D>::template copy_from_device<From>(to, from, bytes);
+  }
+};
+
+}  // namespace sinter::detail

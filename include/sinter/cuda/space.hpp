@@ -1,0 +1,151 @@
+// sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
+//
+// Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
+// g.sync() and g.shared<T>(). On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the host.
+#pragma once
+
+#include "sinter/core/shape.hpp"
+#include "sinter/core/view.hpp"
+#include "sinter/expr/backend.hpp"
+
+namespace sinter::cuda_impl {
+
+using sinter::detail::leaf_ref;
+using sinter::detail::sink_ref;
+
+/// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
+///   memory()                       its arena
+///   launch(what, body, shape)      runs a body on a grid, after all that was started before
+///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
+///   gemm(...)                      see product.hpp
+template <device D>
+struct gpu;
+
+/// Threads of a block, for every kernel.
+inline constexpr int block_threads = 256;
+
+/// Division of numbers below 2^31 by a constant, as a multiplication and a shift. Granlund, Montgomery, "Division by
+/// invariant integers using multiplication", 1994.
+struct divider {
+  std::uint32_t multiplier = 1;
+  std::uint32_t shift = 0;
+
+  constexpr divider() = default;
+  constexpr explicit divider(std::uint32_t d) {
+    while ((std::uint64_t{1} << shift) < d) ++shift;
+    multiplier = static_cast<std::uint32_t>((std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift) - d) / d + 1);
+  }
+  SINTER_WORD std::uint32_t operator()(std::uint32_t n) const {
+    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(n) * multiplier >> 32) + n) >> shift;
+  }
+};
+
+/// Rows of `inner` elements, in row-major order of the outer axes.
+struct index_space {
+  int outer_axes = 0;
+  bool narrow = true;  ///< row numbers fit the divider
+  index_t inner = 1;
+  index_t rows = 1;
+  index_t extent[max_rank] = {};
+  divider by[max_rank];
+
+  constexpr index_t numel() const { return rows * inner; }
+};
+
+/// One operand of each kind: its first element, its step along the inner axis and its strides along the outer ones.
+template <int N>
+struct operand_table {
+  static constexpr int size = N > 0 ? N : 1;
+  char* data[size] = {};
+  index_t step[size] = {};
+  index_t stride[size][max_rank] = {};
+};
+
+/// Adds to at[s], in elements, where row number `row` of each operand begins.
+template <int N>
+SINTER_WORD void add_row(const index_space& space, const operand_table<N>& operands, index_t row, index_t* at) {
+  for (int d = space.outer_axes - 1; d >= 0; --d) {
+    const index_t quotient =
+        space.narrow ? static_cast<index_t>(space.by[d](static_cast<std::uint32_t>(row))) : row / space.extent[d];
+    const index_t coordinate = row - quotient * space.extent[d];
+    for (int s = 0; s < N; ++s) at[s] += coordinate * operands.stride[s][d];
+    row = quotient;
+  }
+}
+
+/// The axes of a pass while it is prepared, with the strides of all its operands.
+template <int N>
+struct pass_axes {
+  int rank = 0;
+  index_t shape[max_rank] = {};
+  char* data[N > 0 ? N : 1] = {};
+  index_t strides[N > 0 ? N : 1][max_rank] = {};
+
+  void set_shape(const index_t* extents, int count) {
+    rank = count;
+    for (int d = 0; d < count; ++d) shape[d] = extents[d];
+  }
+  void bind(int s, const leaf_ref& leaf) {
+    data[s] = static_cast<char*>(leaf.data);
+    sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape, strides[s], rank);
+  }
+  void bind(int s, const sink_ref& sink) {
+    data[s] = static_cast<char*>(sink.data);
+    for (int d = 0; d < rank; ++d) strides[s][d] = sink.strides[d];
+  }
+  void bind_dense(int s, void* memory) {
+    data[s] = static_cast<char*>(memory);
+    index_t step = 1;
+    for (int d = rank - 1; d >= 0; --d) {
+      strides[s][d] = step;
+      step *= shape[d];
+    }
+  }
+
+  void coalesce() {
+    rank = sinter::detail::coalesce_axes(shape, rank, N, [this](int s) { return strides[s]; });
+  }
+
+  /// The last axis is the inner one.
+  index_space space() const {
+    index_space s;
+    if (rank > 0) s.inner = shape[rank - 1];
+    s.outer_axes = rank > 0 ? rank - 1 : 0;
+    for (int d = 0; d < s.outer_axes; ++d) {
+      s.extent[d] = shape[d];
+      s.rows *= shape[d];
+    }
+    s.narrow = s.rows < (index_t{1} << 31);
+    for (int d = 0; d < s.outer_axes; ++d) s.by[d] = s.narrow && shape[d] > 0 ? divider(static_cast<std::uint32_t>(shape[d])) : divider();
+    return s;
+  }
+
+  /// Operands [begin, begin + Count).
+  template <int Count>
+  operand_table<Count> table(int begin) const {
+    operand_table<Count> t;
+    for (int s = 0; s < Count; ++s) {
+      t.data[s] = data[begin + s];
+      t.step[s] = rank > 0 ? strides[begin + s][rank - 1] : 0;
+      for (int d = 0; d + 1 < rank; ++d) t.stride[s][d] = strides[begin + s][d];
+    }
+    return t;
+  }
+};
+
+/// What a launch needs beside its body.
+struct launch_shape {
+  index_t blocks = 0;
+  std::size_t shared_bytes = 0;
+};
+
+/// A grid never has more blocks; the threads go on to further work instead.
+inline constexpr index_t most_blocks = index_t{1} << 20;
+
+/// Enough blocks for n pieces of work of which a block does `each` at a time.
+constexpr index_t blocks_for(index_t n, index_t each = 1) {
+  const index_t blocks = (n + each - 1) / each;
+  return blocks < most_blocks ? blocks : most_blocks;
+}
+
+}  // namespace sinter::cuda_impl

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Compiles the CUDA backend with nvcc and looks at what it made of it.
+
+Every header of the backend and hot.cu must compile for sm_80 and sm_90 without a warning, the tests of this folder and of
+tests/gpu for sm_90. The kernels of hot.cu must read and write 16 bytes at a time and keep everything in registers: no stack,
+no spills.
+"""
+import argparse
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tools
+
+HERE = Path(__file__).resolve().parent
+ARCHITECTURES = ["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"]
+
+
+def complaints(options, passed, file, flags, look):
+    """None if `file` compiles without a word, else the text; look(output) may find more to complain of."""
+    command = [options.nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-ccbin={options.compiler}", f"-I{tools.INCLUDE}",
+               *tools.eigen_flags(options.eigen), f'-DSINTER_REPOSITORY="{tools.ROOT}"', "-Xcompiler=-Wall,-Wextra", "-Werror=all-warnings", "-x", "cu",
+               *flags, file]
+    key = passed.key(*map(str, command), Path(file), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")),
+                     *sorted(HERE.glob("*.hpp")), HERE / "compile.py")
+    if key in passed:
+        return None
+    code, text = tools.run(command)
+    if code != 0:
+        return "\n".join(text.splitlines()[:40])
+    if "warning" in text:
+        return text
+    found = look(text)
+    if not found:
+        passed.add(key)
+    return found
+
+
+def nothing(_):
+    return None
+
+
+def resources(text):
+    """What ptxas says of each kernel: a stack or a spill is a problem."""
+    frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", text)
+    if not frames:
+        return "ptxas named no kernel"
+    if any(frame != ("0", "0", "0") for frame in frames):
+        return "a kernel uses local memory:\n" + "\n".join(line for line in text.splitlines() if "stack frame" in line)
+    return None
+
+
+def accesses(ptx):
+    """Each kernel must have 128-bit global loads and stores."""
+    kernels = ptx.read_text().split(".visible .entry ")[1:]
+    hot = [kernel for kernel in kernels if "map_body" in kernel.split("(")[0]]
+    if not hot:
+        return "there is no elementwise kernel in the PTX"
+    for kernel in hot:
+        name = kernel.split("(")[0]
+        wide = [re.search(rf"\b{access}\.global(?:\.nc)?\.(?:v4\.[bfu]32|v2\.[bfu]64)", kernel) for access in ("ld", "st")]
+        if not all(wide):
+            return f"{name} has no 128-bit global {'store' if wide[0] else 'load'}"
+        if ".local." in kernel:
+            return f"{name} uses local memory"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nvcc", default="nvcc")
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
+    parser.add_argument("--scratch", type=Path, default=Path("build/cuda_compile"))
+    options = parser.parse_args()
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    passed = tools.Passed(options.scratch, [options.nvcc], tools.run([options.nvcc, "--version"])[1])
+    ptx = options.scratch / "hot.ptx"
+    work = []
+    alone = options.scratch / "headers.cu"
+    alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp"))))
+    work.append(("the headers of cuda/", alone, [*ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
+    work.append(("registers of hot.cu", HERE / "hot.cu", [*ARCHITECTURES, "-Xptxas=-v", "-c", "-o", "/dev/null"], resources))
+    work.append(("accesses of hot.cu", HERE / "hot.cu", ["-arch=sm_90", "-ptx", "-o", ptx], lambda _: accesses(ptx)))
+    for test in [*sorted(HERE.glob("*_test.cpp")), *sorted((HERE.parent / "gpu").glob("*.cu"))]:
+        work.append((test.name, test, ["-arch=sm_90", "-c", "-o", "/dev/null"], nothing))
+    results = tools.parallel(lambda item: (item[0], complaints(options, passed, *item[1:])), work)
+    failures = [(name, text) for name, text in results if text]
+    tools.report("CUDA compilations", failures, len(work), 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+// tests/cuda/fold_test.cpp: reductions, row-wise ops and indexed reads on simulated GPUs, against the CPU.
+#include "compare.hpp"
+
+using namespace sinter;
+using compare::distance;
+using compare::numbers;
+using g0 = cuda<0>;
+
+namespace {
+
+/// The lengths around warps, blocks and pieces.
+const std::vector<index_t> awkward = {0, 1, 2, 31, 32, 33, 255, 257, 1023, 1025, 4099};
+
+}  // namespace
+
+TEST_CASE("sums and extremes of rows, columns and everything", "[cuda]") {
+  for (const index_t n : awkward) {
+    const auto x = numbers({3, n}, 1);
+    CHECK(compare::values([](const auto& v) { return sum(v * 2, 1); }, x) < 1e-4);
+    CHECK(compare::values([](const auto& v) { return sum(v, 0); }, x) < 1e-4);
+    CHECK(compare::values([](const auto& v) { return sum(v.transpose(), 0); }, x) < 1e-4);
+    CHECK(compare::values([](const auto& v) { return eval(sum(v)); }, x) < 1e-4);
+    CHECK(compare::values([](const auto& v) { return any(v > 8, 1); }, x) <= compare::rounding);
+    if (n == 0) continue;
+    CHECK(compare::values([](const auto& v) { return max(abs(v), 1) + min(v, 1); }, x) <= compare::rounding);
+    CHECK(compare::values([](const auto& v) { return argmax(v, 1); }, x) <= compare::rounding);
+    CHECK(compare::values([](const auto& v) { return argmin(v, 0); }, x) <= compare::rounding);
+    CHECK(compare::values([](const auto& v) { return logsumexp(v, 1); }, x) < 1e-5);
+    CHECK(compare::values([](const auto& v) { return var(v, 0); }, x) < 1e-5);
+  }
+}
+
+TEST_CASE("reductions cut in pieces, over middle axes and of integers", "[cuda]") {
+  CHECK(compare::values([](const auto& v) { return eval(sum(v)); }, numbers({123457}, 2)) < 1e-5);
+  CHECK(compare::values([](const auto& v) { return eval(argmax(v)); }, numbers({123457}, 2)) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return sum(v, 0); }, numbers({20011, 7}, 3)) < 1e-5);
+  CHECK(compare::values([](const auto& v) { return argmin(v, 0); }, numbers({20011, 2}, 3)) <= compare::rounding);
+  const auto x = numbers({4, 5, 6, 7}, 4);
+  CHECK(compare::values([](const auto& v) { return sum(v, {1, 3}); }, x) < 1e-5);
+  CHECK(compare::values([](const auto& v) { return mean(v, {0, 2}, keepdim) * 3; }, x) < 1e-5);
+  CHECK(compare::values([](const auto& v) { return max(v.permute({3, 1, 0, 2}), 1); }, x) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return prod(v, 2); }, numbers<std::int32_t>({4, 5, 6, 7}, 5)) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return v - mean(v, 1, keepdim); }, numbers({40, 50}, 6)) < 1e-5);
+}
+
+TEST_CASE("the first of equal extremes, and NaN, as on the CPU", "[cuda]") {
+  for (const index_t n : {2, 33, 300, 20000}) {
+    auto x = zeros<float>({n});
+    CHECK(eval(argmax(x.to<g0>())).item() == 0);
+    x(n / 2) = std::nanf("");
+    x(n - 1) = std::nanf("");
+    CHECK(eval(argmax(x.to<g0>())).item() == n / 2);
+    CHECK(std::isnan(eval(max(x.to<g0>())).item()));
+    CHECK(std::isnan(eval(sum(x.to<g0>())).item()));
+  }
+}
+
+TEST_CASE("gradients through reductions", "[cuda]") {
+  const auto x = numbers({9, 33}, 1);
+  CHECK(compare::gradients([](const auto& v) { return eval(sum(tanh(v) * v, 1)); }, x) < 1e-5);
+  CHECK(compare::gradients([](const auto& v) { return eval(max(v, 0) + mean(v, 0)); }, x) < 1e-5);
+  CHECK(compare::gradients([](const auto& v) { return eval(logsumexp(v, 1) + norm(v, 1)); }, x) < 1e-5);
+  CHECK(compare::gradients([](const auto& v) { return eval((v - mean(v, 1, keepdim)) * sum(v)); }, x) < 1e-4);
+}
+
+TEST_CASE("rows of any width: softmax, log_softmax, layer_norm, rms_norm", "[cuda]") {
+  for (const index_t n : awkward) {
+    const auto x = numbers({5, n}, 1);
+    const auto gain = numbers({n}, 2), bias = numbers({n}, 3);
+    CHECK(compare::values([](const auto& v) { return softmax(v * 2, 1); }, x) < 1e-6);
+    CHECK(compare::values([](const auto& v) { return log_softmax(v, 1) + 1; }, x) < 1e-5);
+    CHECK(compare::values([](const auto& v, const auto& g, const auto& b) { return layer_norm(v, g, b); }, x, gain, bias) < 1e-4);
+    CHECK(compare::values([](const auto& v, const auto& g) { return rms_norm(v, g); }, x, gain) < 1e-5);
+    if (n == 0) continue;
+    CHECK(compare::gradients([](const auto& v) { return eval(softmax(exp(v * 0.1), 1)); }, x) < 1e-5);
+    CHECK(compare::gradients([](const auto& v, const auto& g, const auto& b) { return eval(layer_norm(v, g, b) * v); }, x, gain, bias) < 1e-3);
+  }
+  CHECK(compare::values([](const auto& v) { return softmax(v, 0); }, numbers({33, 5}, 4)) < 1e-6);
+  const auto before = launches<g0>();
+  const tensor y = softmax(numbers({300, 40}).to<g0>() * 2, 1);
+  CHECK(launches<g0>() - before == 1);
+  CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, full<float>({2, 40}, -INFINITY)) <= compare::rounding);
+}
+
+TEST_CASE("cross_entropy, its gradient, and labels that are no class", "[cuda]") {
+  for (const index_t classes : {1, 2, 10, 33, 1000}) {
+    const auto x = numbers({7, classes}, 1);
+    const auto labels = eval(cast<std::int64_t>(abs(numbers({7}, 2)) * 1e-3f * static_cast<float>(classes)));
+    const auto loss = [&](const auto& v) { return cross_entropy(v * 2, labels.template to<device_of<decltype(v)>>(), reduction::none); };
+    CHECK(compare::values(loss, x) < 1e-5);
+    CHECK(compare::gradients([&](const auto& v) { return eval(cross_entropy(tanh(v), labels.template to<device_of<decltype(v)>>())); }, x) < 1e-5);
+  }
+  const auto x = zeros<float, g0>({3, 4});
+  CHECK_THROWS_WITH(cross_entropy(x, tensor<int, 1>{0, 4, -1}.to<g0>()), Catch::Contains("label 4 at position 1") && Catch::Contains("[0, 4)"));
+}
+
+TEST_CASE("gather, index_select, concat and stack", "[cuda]") {
+  const auto x = numbers({6, 7, 8}, 1);
+  const auto index = eval(cast<std::int64_t>(abs(numbers({6, 3, 8}, 2)) * 0.5f));
+  const auto at = [](const auto& t, const auto& like) { return t.template to<device_of<decltype(like)>>(); };
+  CHECK(compare::values([&](const auto& v) { return gather(v, 1, at(index, v)); }, x) <= compare::rounding);
+  CHECK(compare::gradients([&](const auto& v) { return gather(v * 1, 1, at(index, v)); }, x) < 1e-6);
+  const tensor<std::int64_t, 1> rows{5, 5, 0};
+  CHECK(compare::values([&](const auto& v) { return index_select(v, 0, at(rows, v)); }, x) <= compare::rounding);
+  CHECK(compare::gradients([&](const auto& v) { return index_select(v * 2, 2, at(rows, v)); }, x) < 1e-6);
+  CHECK(compare::gradients([](const auto& v) { return eval(concat(1, v, v * 2) * 3); }, x) < 1e-6);
+  CHECK(compare::gradients([](const auto& v) { return eval(stack(0, v, v * v) * 3); }, x) < 1e-5);
+  CHECK_THROWS_AS(gather(zeros<float, g0>({2, 2}), 1, tensor<int, 2>{{2}}.to<g0>()), index_error);
+}

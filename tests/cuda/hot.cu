@@ -1,0 +1,16 @@
+// tests/cuda/hot.cu: statements whose kernels compile.py looks at.
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+using vector = tensor<float, 1, cuda<0>>;
+using leaf = variable<float, 1, cuda<0>>;
+
+vector add(const vector& a, const vector& b) { return a + b; }
+vector gated(const vector& a, const vector& b, const vector& c, const vector& d) { return sigmoid(a * b + c) * tanh(d); }
+void gated_backward(const leaf& a, const leaf& b, const leaf& c, const leaf& d, const vector& seed) {
+  const variable y = sigmoid(a * b + c) * tanh(d);
+  y.backward(seed);
+}
+tensor<double, 1, cuda<0>> in_double(const tensor<double, 1, cuda<0>>& a) { return abs(a) * 2; }
+void two_results(vector& a, vector& b) { fuse(a.in_place() += b, b.in_place() -= a); }

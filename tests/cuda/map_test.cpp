@@ -1,0 +1,138 @@
+// tests/cuda/map_test.cpp: elementwise statements and their gradients on simulated GPUs, against the CPU.
+#include "compare.hpp"
+
+using namespace sinter;
+using compare::distance;
+using compare::numbers;
+using g0 = cuda<0>;
+using g1 = cuda<1>;
+
+TEST_CASE("a fused statement is one launch, whatever its length", "[cuda]") {
+  for (const index_t n : {0, 1, 2, 3, 4, 5, 31, 32, 33, 1023, 1024, 1025, 4099, 262147}) {
+    const auto a = numbers({n}, 1), b = numbers({n}, 2), c = numbers({n}, 3);
+    const auto da = a.to<g0>(), db = b.to<g0>(), dc = c.to<g0>();
+    const auto before = launches<g0>();
+    const tensor y = sigmoid(da * db + dc) * tanh(db);
+    CHECK(launches<g0>() - before == (n > 0 ? 1 : 0));
+    CHECK(distance(y, tensor(sigmoid(a * b + c) * tanh(b))) < 1e-6);
+  }
+}
+
+TEST_CASE("strided, broadcast, flipped and shifted operands", "[cuda]") {
+  const auto a = numbers({6, 10, 12}, 1), b = numbers({6, 10, 12}, 2);
+  const auto row = numbers({12}, 3);
+  const auto column = numbers({10, 1}, 4);
+  CHECK(compare::values([](const auto& x, const auto& y) { return x + y * 2; }, a, b) <= compare::rounding);
+  CHECK(compare::values([](const auto& x, const auto& r) { return x * r; }, a, row) <= compare::rounding);
+  CHECK(compare::values([](const auto& x, const auto& c) { return x - c; }, a, column) <= compare::rounding);
+  CHECK(compare::values([](const auto& x, const auto& y) { return x.transpose(0, 2) + y.permute({2, 1, 0}); }, a, b) <= compare::rounding);
+  CHECK(compare::values([](const auto& x) { return x.flip(2) + x; }, a) <= compare::rounding);
+  CHECK(compare::values([](const auto& x) { return x.slice(2, 1, 11, 3) * 2; }, a) <= compare::rounding);
+  CHECK(compare::values([](const auto& x) { return x.slice(2, 1, 11) + x.slice(2, 2, 12); }, a) <= compare::rounding);
+  CHECK(compare::values([](const auto& x, const auto& r) { return x.select(0, 2) + r; }, a, row) <= compare::rounding);
+  CHECK(compare::values([](const auto& r, const auto& c) { return r * c; }, row, column) <= compare::rounding);
+  for (const index_t n : {1, 2, 3, 4, 5, 7, 8, 33, 130})
+    CHECK(compare::values([](const auto& x, const auto& r, const auto& c) { return x * r + c; }, numbers({17, n}, 5), numbers({n}, 6), numbers({17, 1}, 7)) <= compare::rounding);
+}
+
+TEST_CASE("element types side by side in one pass", "[cuda]") {
+  const auto x = numbers({513}, 1);
+  const auto d = numbers<double>({513}, 2);
+  const auto i = numbers<std::int32_t>({513}, 3);
+  const auto u = eval(cast<std::uint8_t>(abs(x) * 40));
+  CHECK(compare::values([](const auto& a, const auto& b) { return where(a > 0, cast<double>(a), b); }, x, d) <= compare::rounding);
+  CHECK(compare::values([](const auto& a, const auto& b) { return cast<float>(a) / 7 + b; }, i, x) < 1e-6);
+  CHECK(compare::values([](const auto& a) { return (a & 15) + (a >> 2); }, i) <= compare::rounding);
+  CHECK(compare::values([](const auto& a) { return cast<float>(a) / 255; }, u) <= compare::rounding);
+  CHECK(compare::values([](const auto& a, const auto& b) { return (a > 1) && (b < 0); }, x, d) <= compare::rounding);
+}
+
+TEST_CASE("let, fuse and writes through views", "[cuda]") {
+  const auto a = numbers({7, 33}, 1), b = numbers({7, 33}, 2);
+  CHECK(compare::values([](const auto& x, const auto& y) { return let(exp(x * y), [](auto e) { return e / (1 + e); }); }, a, b) < 1e-6);
+  auto x = a.clone(), y = b.clone();
+  auto dx = a.to<g0>(), dy = b.to<g0>();
+  fuse(x.in_place() += y, y.in_place() -= x);
+  const auto before = launches<g0>();
+  fuse(dx.in_place() += dy, dy.in_place() -= dx);
+  CHECK(launches<g0>() - before == 1);
+  CHECK(distance(dx, x) <= compare::rounding);
+  CHECK(distance(dy, y) <= compare::rounding);
+  x.slice(1, 1, 30).flip(0) = y.slice(1, 2, 31) * 2;
+  dx.slice(1, 1, 30).flip(0) = dy.slice(1, 2, 31) * 2;
+  x.transpose() += 1;
+  dx.transpose() += 1;
+  CHECK(distance(dx, x) <= compare::rounding);
+}
+
+TEST_CASE("gradients of operands of every shape", "[cuda]") {
+  const auto a = numbers({9, 5, 21}, 1), b = numbers({9, 5, 21}, 2);
+  const auto row = numbers({21}, 3);
+  const auto matrix = numbers({5, 1}, 4);
+  const auto scalar = numbers(extents<0>{}, 5);
+  CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(sigmoid(x * y + x) * tanh(y)); }, a, b) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(x * r); }, a, row) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& m) { return eval(exp(x * m * 0.1)); }, a, matrix) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& s) { return eval(tanh(x) * s + s); }, a, scalar) < 1e-5);
+  CHECK(compare::gradients([](const auto& r, const auto& m) { return eval(r * m); }, row, matrix) < 1e-5);
+  CHECK(compare::gradients([](const auto& x) { return eval(x.transpose(0, 2) * x.permute({2, 1, 0})); }, a) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(x.slice(2, 3, 10) * r.slice(0, 1, 8)); }, a, row) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(x * r); }, numbers({0, 21}), row) == 0);
+  CHECK(compare::gradients([](const auto& x, const auto& s) { return eval(x * s); }, numbers({300, 700}), scalar) < 1e-4);
+}
+
+TEST_CASE("backward without broadcast leaves is one launch", "[cuda]") {
+  const variable a = numbers({1000}).to<g0>(), b = numbers({1000}, 2).to<g0>();
+  const variable y = sigmoid(a * b) * tanh(b);
+  const auto seed = ones_like(y.value());
+  const auto before = launches<g0>();
+  y.backward(seed);
+  CHECK(launches<g0>() - before == 1);
+}
+
+TEST_CASE("two GPUs and the CPU pass values and gradients on", "[cuda]") {
+  const auto x = numbers({5, 8}, 1), w = numbers({8, 8}, 2);
+  const auto loss = [](const auto& v, const auto& u) { return sum(tanh(matmul(v, u))); };
+  const variable host_x = x.clone(), host_w = w.clone();
+  const variable expected = loss(host_x, host_w);
+  expected.backward();
+  const variable start = x.clone();
+  const variable on_0 = start.to<g0>();
+  const variable weight = w.to<g1>();
+  const variable middle = on_0 * 1;
+  const variable on_1 = middle.to<g1>();
+  const variable total = loss(on_1, weight);
+  total.backward();
+  CHECK(total.item() == Approx(expected.item()).epsilon(1e-5));
+  CHECK(distance(start.grad(), host_x.grad()) < 1e-5);
+  CHECK(distance(weight.grad(), host_w.grad()) < 1e-5);
+}
+
+TEST_CASE("division by a constant is exact below 2^31", "[cuda]") {
+  for (const std::uint32_t d : {1u, 2u, 3u, 5u, 7u, 10u, 31u, 641u, 65535u, 65536u, 65537u, 1000003u, 0x7ffffffeu, 0x7fffffffu}) {
+    const cuda_impl::divider by(d);
+    for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{d}, std::uint64_t{d} * 2, std::uint64_t{d} * 1000, std::uint64_t{1} << 30, (std::uint64_t{1} << 31) - 3})
+      for (std::uint64_t n = base < 3 ? 0 : base - 3; n < base + 3 && n < (std::uint64_t{1} << 31); ++n)
+        REQUIRE(by(static_cast<std::uint32_t>(n)) == n / d);
+  }
+}
+
+TEST_CASE("spaces beyond 2^31 elements keep their addresses", "[cuda]") {
+  // By index arithmetic alone: no such memory is touched.
+  cuda_impl::pass_axes<1> axes;
+  const index_t shape[] = {3, index_t{1} << 33, 5};
+  axes.set_shape(shape, 3);
+  axes.data[0] = nullptr;
+  axes.strides[0][0] = index_t{1} << 40;
+  axes.strides[0][1] = 7;
+  axes.strides[0][2] = 1;
+  axes.coalesce();
+  const cuda_impl::index_space space = axes.space();
+  CHECK_FALSE(space.narrow);
+  const auto table = axes.table<1>(0);
+  for (const index_t row : {index_t{0}, (index_t{1} << 33) - 1, index_t{1} << 33, 3 * (index_t{1} << 33) - 1}) {
+    index_t at[1] = {0};
+    cuda_impl::add_row(space, table, row, at);
+    CHECK(at[0] == row / shape[1] * (index_t{1} << 40) + row % shape[1] * 7);
+  }
+}

@@ -1,0 +1,129 @@
+// tests/cuda/program_test.cpp: products, modules, optimizers and whole training runs on simulated GPUs, against the CPU.
+#include "compare.hpp"
+
+using namespace sinter;
+using compare::distance;
+using compare::numbers;
+using g0 = cuda<0>;
+using g1 = cuda<1>;
+
+TEST_CASE("matrix products of dense, transposed, sliced and strided operands", "[cuda]") {
+  const auto a = numbers({7, 5}, 1), b = numbers({5, 9}, 2), c = numbers({9, 5}, 3), d = numbers({5, 7}, 4);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, a, b) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y.transpose()); }, a, c) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.transpose(), y); }, d, b) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.transpose(), y.transpose()); }, d, c) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.slice(1, 1, 4), y.slice(0, 2, 5)); }, a, b) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.slice(1, 0, 5, 2), y.slice(0, 0, 5, 2).flip(1)); }, a, b) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return relu(matmul(x * 2, y) + 1); }, a, b) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers<double>({4, 3}, 5), numbers<double>({3, 2}, 6)) < 1e-12);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers<int>({4, 3}, 5), numbers<int>({3, 2}, 6)) <= compare::rounding);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers({3, 7, 5}, 7), numbers({3, 5, 2}, 8)) < 1e-5);
+  for (const index_t m : {0, 1, 3})
+    for (const index_t k : {0, 1, 3})
+      for (const index_t n : {0, 1, 3})
+        CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y) + 1; }, numbers({m, k}, 9), numbers({k, n}, 10)) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(tanh(matmul(x, y))); }, a, b) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& w, const auto& v) { return eval(relu(linear(x, w, v))); }, a, c, numbers({9}, 5)) < 1e-5);
+}
+
+namespace {
+
+/// The losses of a few steps on D.
+template <device D, class Optimizer, class Options>
+std::vector<double> train(const Options& options) {
+  generator gen(3);
+  const auto x = numbers({40, 12}, 1).to<D>();
+  const auto labels = eval(cast<std::int64_t>(abs(numbers({40}, 2)) * 0.5f)).template to<D>();
+  auto model = nn::sequential(nn::linear(12, 16, gen), nn::relu(), nn::linear(16, 8, gen)).template to<D>();
+  Optimizer optimizer(model, options);
+  std::vector<double> losses;
+  for (int i = 0; i < 6; ++i) {
+    optimizer.zero_grad();
+    const variable loss = cross_entropy(model(x), labels);
+    loss.backward();
+    optim::clip_grad_norm(model, 1.0);
+    optimizer.step();
+    losses.push_back(loss.item());
+  }
+  return losses;
+}
+
+template <class Optimizer, class Options>
+void check_training(const Options& options) {
+  const auto host = train<cpu, Optimizer>(options), there = train<g0, Optimizer>(options);
+  CHECK(host.back() < host.front());
+  for (std::size_t i = 0; i < host.size(); ++i) CHECK(there[i] == Approx(host[i]).epsilon(1e-4));
+}
+
+}  // namespace
+
+TEST_CASE("training runs on a GPU lose what they lose on the CPU", "[cuda]") {
+  check_training<optim::sgd>(optim::sgd::options_type{.lr = 0.1, .momentum = 0.9});
+  check_training<optim::adam>(optim::adam::options_type{.lr = 0.01});
+  check_training<optim::rmsprop>(optim::rmsprop::options_type{.lr = 0.01});
+}
+
+TEST_CASE("a model laid out over the CPU and two GPUs", "[cuda]") {
+  generator gen(3);
+  const nn::linear first(6, 8, gen);
+  const auto second = nn::linear(8, 8, gen).to<g0>();
+  const auto third = nn::linear(8, 3, gen).to<g1>();
+  const auto x = numbers({5, 6}, 1);
+  const variable h = relu(first(x));
+  const variable on_0 = relu(second(h.to<g0>()));
+  const variable y = third(on_0.to<g1>());
+  const variable loss = mean(square(y));
+  loss.backward();
+  const auto host_second = second.to<cpu>();
+  const auto host_third = third.to<cpu>();
+  const variable expected = mean(square(host_third(relu(host_second(relu(first(x)))))));
+  CHECK(loss.item() == Approx(expected.item()).epsilon(1e-5));
+  const tensor in_between = first.weight.grad().clone();
+  first.zero_grad();
+  expected.backward();
+  CHECK(distance(in_between, first.weight.grad()) < 1e-5);
+}
+
+TEST_CASE("random numbers and dropout have the bits of the CPU", "[cuda]") {
+  generator a(5), b(5);
+  CHECK(distance(rand<float, g0>(b, {1001}), rand<float>(a, {1001})) <= compare::rounding);
+  CHECK(distance(randn<float, g0>(b, {77}), randn<float>(a, {77})) < 1e-6);
+  const auto x = numbers({33, 17}, 1);
+  const variable host = x.clone();
+  const variable there = x.to<g0>();
+  const variable y = dropout(host * 2, 0.4, a);
+  const variable z = dropout(there * 2, 0.4, b);
+  CHECK(distance(z.value(), y.value()) <= compare::rounding);
+  y.backward(ones_like(x));
+  z.backward(ones<float, g0>({33, 17}));
+  CHECK(distance(there.grad(), host.grad()) <= compare::rounding);
+}
+
+TEST_CASE("memory on a GPU is counted, cached and limited", "[cuda]") {
+  const auto before = memory<g1>();
+  {
+    const auto x = zeros<float, g1>({1000});
+    CHECK(memory<g1>().bytes_in_use >= before.bytes_in_use + 4000);
+  }
+  CHECK(memory<g1>().bytes_in_use == before.bytes_in_use);
+  set_memory_limit<g1>(1 << 20);
+  CHECK_THROWS_WITH((zeros<float, g1>({1 << 20})), Catch::Contains("cuda:1"));
+  const auto x = full<float, g1>({10}, 2);
+  CHECK(eval(sum(x)).item() == 20);
+  set_memory_limit<g1>(0);
+}
+
+TEST_CASE("creation, copies and items", "[cuda]") {
+  CHECK(distance(arange<float, g0>(7), arange<float>(7)) <= compare::rounding);
+  CHECK(distance(eye<double, g0>(3), eye<double>(3)) <= compare::rounding);
+  const auto x = numbers({4, 6}, 1);
+  const auto there = x.to<g0>();
+  CHECK(distance(there.transpose().to<g1>(), x.transpose()) <= compare::rounding);
+  auto target = zeros<float, g0>({6, 4});
+  copy(x.transpose(), target);
+  CHECK(distance(target, x.transpose()) <= compare::rounding);
+  CHECK(eval(max(there)).item() == eval(max(x)).item());
+  CHECK(distance(there.slice(0, 1, 3).clone(), x.slice(0, 1, 3)) <= compare::rounding);
+  CHECK(there.to_async<cpu>().get()(3, 5) == x(3, 5));
+}

@@ -1,0 +1,96 @@
+// tests/gpu/bench.cu: times fused statements on a GPU beside a copy of the same memory; prints name, milliseconds, bytes.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+using gpu = cuda<0>;
+
+namespace {
+
+/// Median milliseconds of `repeats` runs of f, each measured by events around it, after two warm-up runs.
+template <class F>
+double median_ms(int repeats, const F& f) {
+  const cudaStream_t stream = cuda_impl::context_of<gpu>().stream();
+  cudaEvent_t begin, end;
+  cuda_impl::check(cudaEventCreate(&begin), "bench");
+  cuda_impl::check(cudaEventCreate(&end), "bench");
+  std::vector<float> times;
+  for (int i = 0; i < repeats + 2; ++i) {
+    cuda_impl::check(cudaEventRecord(begin, stream), "bench");
+    f();
+    cuda_impl::check(cudaEventRecord(end, stream), "bench");
+    cuda_impl::check(cudaEventSynchronize(end), "bench");
+    float ms = 0;
+    cuda_impl::check(cudaEventElapsedTime(&ms, begin, end), "bench");
+    if (i > 1) times.push_back(ms);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+void report(const char* name, double ms, double bytes) {
+  std::printf("%s\t%.4f\t%.0f\n", name, ms, bytes);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main() {
+  if (!available<gpu>()) {
+    std::fprintf(stderr, "bench: there is no GPU\n");
+    return 1;
+  }
+  generator gen(1);
+  const index_t n = index_t{64} << 20;
+  const double element = 4.0 * static_cast<double>(n);
+  const auto draw = [&](index_t count) { return randn<float>(gen, {count}).to<gpu>(); };
+  {
+    const auto a = draw(n), b = draw(n), c = draw(n), d = draw(n);
+    auto y = empty<float, gpu>({n});
+    report("copy", median_ms(15, [&] {
+             cuda_impl::check(cudaMemcpyAsync(detail::access::data(y), detail::access::data(a), static_cast<std::size_t>(n) * 4,
+                                              cudaMemcpyDeviceToDevice, cuda_impl::context_of<gpu>().stream()),
+                              "bench");
+           }),
+           2 * element);
+    report("sinter a+b", median_ms(15, [&] { y = a + b; }), 3 * element);
+    report("sinter sigmoid(a*b+c)*tanh(d)", median_ms(15, [&] { y = sigmoid(a * b + c) * tanh(d); }), 5 * element);
+    const variable va = a, vb = b, vc = c, vd = d;
+    const auto seed = ones_like(a);
+    const variable r = sigmoid(va * vb + vc) * tanh(vd);
+    report("sinter backward of it", median_ms(15, [&] {
+             for (const auto& v : {va, vb, vc, vd}) v.zero_grad();
+             r.backward(seed, {.retain_graph = true});
+           }),
+           9 * element);
+    tensor total = sum(a * b);
+    report("sinter sum(a*b)", median_ms(15, [&] { total = sum(a * b); }), 2 * element);
+  }
+  {
+    const index_t rows = 16384, columns = 4096;
+    const auto x = draw(rows * columns).reshape({rows, columns});
+    const auto gain = draw(columns), bias = draw(columns);
+    tensor<float, 2, gpu> z;
+    const double bytes = 8.0 * static_cast<double>(rows * columns);
+    report("sinter softmax 16384x4096", median_ms(15, [&] { z = softmax(x, 1); }), bytes);
+    report("sinter layer_norm 16384x4096", median_ms(15, [&] { z = layer_norm(x, gain, bias); }), bytes);
+  }
+  for (const index_t batch : {128, 1024}) {
+    nn::sequential model{nn::linear<float, gpu>(784, 2048, gen), nn::relu(), nn::linear<float, gpu>(2048, 2048, gen), nn::relu(),
+                         nn::linear<float, gpu>(2048, 2048, gen), nn::relu(), nn::linear<float, gpu>(2048, 10, gen)};
+    optim::sgd optimizer(model, {.lr = 0.01});
+    const auto x = draw(batch * 784).reshape({batch, 784});
+    const auto labels = eval(cast<std::int64_t>(rand<float>(gen, {batch}) * 10.f)).to<gpu>();
+    report(batch == 128 ? "sinter mlp batch 128" : "sinter mlp batch 1024", median_ms(31, [&] {
+             optimizer.zero_grad();
+             const variable loss = cross_entropy(model(x), labels);
+             loss.backward();
+             optimizer.step();
+           }),
+           0);
+  }
+  synchronize<gpu>();
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# tests/gpu/run.sh: on a machine with a GPU: builds, tests, sanitizes and times the CUDA backend in one call.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+Usage: bash tests/gpu/run.sh [options]
+
+  --eigen DIR   Eigen's headers (default: /usr/include/eigen3)
+  --catch DIR   the folder that holds catch2/ (default: the compiler's)
+  --arch ARCH   what to compile for (default: native)
+  --out DIR     where logs and figures go (default: build/gpu)
+  --build-only  compile everything and stop; needs no GPU
+  -h, --help    this text
+
+Needs nvcc and g++. PyTorch is timed beside Sinter where python3 has it, compute-sanitizer runs where it is installed.
+Exit code: 0 if everything passed.
+TEXT
+}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+eigen=/usr/include/eigen3 catch= arch=native out=$here/build/gpu only_build=no
+while [ $# -gt 0 ]; do
+  case $1 in
+    -h | --help) usage; exit 0 ;;
+    --build-only) only_build=yes ;;
+    --eigen | --catch | --arch | --out)
+      [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
+      declare "${1#--}=$2"
+      shift ;;
+    *) echo "run.sh: unknown option $1" >&2; usage >&2; exit 2 ;;
+  esac
+  shift
+done
+
+PATH=$PATH:/usr/local/cuda/bin
+command -v nvcc >/dev/null || { echo "run.sh: nvcc, the compiler of the CUDA toolkit, is not there" >&2; exit 1; }
+mkdir -p "$out"
+flags=(-std=c++20 --expt-relaxed-constexpr -O2 "-arch=$arch" -Xcompiler=-march=native "-DSINTER_REPOSITORY=\"$here\"" -I "$here/include" -isystem "$eigen" -x cu)
+[ -z "$catch" ] || flags=(-isystem "$catch" "${flags[@]}")
+
+build() { # build <program> <source>...
+  local program=$1
+  shift
+  nvcc "${flags[@]}" "$@" -o "$out/$program" -lcublas >"$out/$program.log" 2>&1 || { echo "building $program failed:"; tail -40 "$out/$program.log"; return 1; }
+}
+echo "building in $out"
+jobs=()
+for test in map fold program; do
+  build "${test}_test" "$here/tests/cuda/${test}_test.cpp" "$here/tests/main.cpp" &
+  jobs+=($!)
+done
+build memory_test "$here/tests/gpu/memory_test.cu" "$here/tests/main.cpp" & jobs+=($!)
+build bench "$here/tests/gpu/bench.cu" & jobs+=($!)
+build digits "$here/examples/01_digits.cpp" & jobs+=($!)
+for job in "${jobs[@]}"; do wait "$job"; done
+if [ $only_build = yes ]; then
+  echo "built"
+  exit
+fi
+
+failed=()
+attempt() { # attempt <name> <command>...
+  local name=$1
+  shift
+  echo "== $name"
+  if ! timeout 240 "$@" 2>&1 | tee "$out/$name.txt" | tail -25; then failed+=("$name"); fi
+}
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/device.txt"
+nvcc --version | tail -2 | tee -a "$out/device.txt"
+export SINTER_CUDA_MAP=0,0 # cuda<0> and cuda<1> on one GPU
+for test in map fold program memory; do attempt "$test" "$out/${test}_test"; done
+unset SINTER_CUDA_MAP
+attempt digits "$out/digits" --device cuda --epochs 20 --data "$here/examples/data" --out "$out"
+if command -v compute-sanitizer >/dev/null; then
+  export SINTER_CUDA_MAP=0,0
+  for test in map fold; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
+  attempt racecheck_fold compute-sanitizer --tool racecheck --error-exitcode 1 "$out/fold_test" "rows of any width*,sums and extremes*"
+  unset SINTER_CUDA_MAP
+else
+  echo "compute-sanitizer is not installed: nothing was sanitized"
+fi
+attempt bench "$out/bench"
+if python3 -c 'import torch' 2>/dev/null; then attempt torch python3 "$here/tests/gpu/rival_torch.py"; fi
+echo "milliseconds, and the share of the copy's bytes per second:"
+awk -F'\t' '$1 == "copy" { rate = $3 / $2 } { printf "  %-42s %10.4f ms", $1, $2; if ($3 > 0) printf "  %.2f", $3 / $2 / rate; print "" }' "$out/bench.txt"
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "failed: ${failed[*]}"
+  exit 1
+fi
+echo "everything passed"
