@@ -6538,27 +6538,33 @@ inline constexpr int lets_inside<Node<A...>> = larger(0, lets_inside<A>...);
 template <int Depth, class X, class Body>
 inline constexpr int lets_inside<let_node<let_tag<Depth>, X, Body>> = larger(Depth + 1, lets_inside<X>);
 
+template <int Depth, class X>
+using let_name = bound_node<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
+
+template <int Depth, class X, class Body>
+auto make_let(X&& x, Body body) {
+  return let_node<let_tag<Depth>, bare<X>, Body>(std::forward<X>(x), std::move(body));
+}
+
 }  // namespace detail
 
 /// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
-/// expression to an expression; it may use other tensors and nest further lets. Errors: shape_error when shapes do not
+/// expression to an expression; it may use other tensors and nest further lets; one that nests is called twice. Errors: shape_error when shapes do not
 /// broadcast.
 ///
 ///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
 template <expression X, class F>
 auto let(X&& x, const F& f) {
-  using E = detail::bare<X>;
-  using innermost = bound_node<detail::let_tag<0>, element_of<E>, rank_of<E>, device_of<E>, E::order>;
-  using Tag = detail::let_tag<detail::lets_inside<detail::bare<decltype(f(std::declval<const innermost&>()))>>>;
   detail::check_defined("let", x);
-  const bound_node<Tag, element_of<E>, rank_of<E>, device_of<E>, E::order> name{x.shape()};
-  auto body = f(name);
+  auto body = f(detail::let_name<0, detail::bare<X>>{x.shape()});
   using reads_in_point = detail::point_reads_name<decltype(body)>;
   static_assert(!reads_in_point::value,
                 "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
                 "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
-  if constexpr (reads_in_point::value) return E(std::forward<X>(x));  // one message is enough
-  else return let_node<Tag, E, decltype(body)>(std::forward<X>(x), std::move(body));
+  constexpr int depth = detail::lets_inside<decltype(body)>;
+  if constexpr (reads_in_point::value) return detail::bare<X>(std::forward<X>(x));  // one message is enough
+  else if constexpr (depth == 0) return detail::make_let<0>(std::forward<X>(x), std::move(body));
+  else return detail::make_let<depth>(std::forward<X>(x), f(detail::let_name<depth, detail::bare<X>>{x.shape()}));
 }
 
 }  // namespace sinter

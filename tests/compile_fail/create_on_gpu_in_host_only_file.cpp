@@ -1,5 +1,5 @@
 // tests/compile_fail/create_on_gpu_in_host_only_file.cpp: creating a tensor on a GPU in a file for the host compiler.
-// FIRST-LINE: sinter: creating or evaluating tensors on cuda<I> needs nvcc or clang's CUDA mode and the CUDA backend
+// FIRST-LINE: sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc
 // EXPECT: cuda<1>
 // LINES-GCC: 13
 // LINES-CLANG: 24
