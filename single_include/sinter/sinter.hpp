@@ -522,6 +522,39 @@ constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& str
   return r;
 }
 
+/// What a reduction folds, its axes in the order kept, reduced, kept; each group counts as one axis.
+struct fold_shape {
+  index_t outer = 1, reduced = 1, inner = 1;
+};
+
+/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept). See coalesce_axes.
+template <class F>
+fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
+  int last = rank - 1;
+  while (last >= 0 && shape[last] == 1) --last;
+  int tail = rank;  // axes from here on are kept and stay last
+  if (last >= 0 && !reduced[last]) {
+    tail = last + 1;
+    while (tail > 0 && !reduced[tail - 1]) --tail;
+  }
+  int order[max_rank];
+  int n = 0;
+  fold_shape s;
+  for (int d = 0; d < tail; ++d)
+    if (!reduced[d]) order[n++] = d, s.outer *= shape[d];
+  for (int d = 0; d < tail; ++d)
+    if (reduced[d]) order[n++] = d, s.reduced *= shape[d];
+  for (int d = tail; d < rank; ++d) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
+  const auto reorder = [&](index_t* values) {
+    index_t from[max_rank];
+    for (int d = 0; d < rank; ++d) from[d] = values[d];
+    for (int d = 0; d < rank; ++d) values[d] = from[order[d]];
+  };
+  reorder(shape);
+  for (int i = 0; i < operands; ++i) reorder(strides_of(i));
+  return s;
+}
+
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
 inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
   index_t n = 1;
@@ -13362,47 +13395,11 @@ typename R::state fold(const T* x, index_t n, index_t first) {
   return s;
 }
 
-struct reduction_shape {
-  index_t outer = 1;    ///< kept axes before the reduced ones
-  index_t reduced = 1;  ///< reduced axes, as one
-  index_t inner = 1;    ///< kept axes after the reduced ones
-};
-
-/// Reorders the axes of l to (kept, reduced) when the last axis is reduced, else to (kept, reduced, kept).
-inline reduction_shape order_axes(loop& l, const bool* reduced) {
-  int order[max_rank];
-  int n = 0;
-  int last = l.rank - 1;
-  while (last >= 0 && l.shape[last] == 1) --last;
-  int tail = l.rank;  // axes from here on are kept and stay last
-  if (last >= 0 && !reduced[last]) {
-    tail = last + 1;
-    while (tail > 0 && !reduced[tail - 1]) --tail;
-  }
-  reduction_shape s;
-  for (int d = 0; d < tail; ++d)
-    if (!reduced[d]) order[n++] = d, s.outer *= l.shape[d];
-  for (int d = 0; d < tail; ++d)
-    if (reduced[d]) order[n++] = d, s.reduced *= l.shape[d];
-  for (int d = tail; d < l.rank; ++d) {
-    order[n++] = d;
-    if (reduced[d]) s.reduced *= l.shape[d];
-    else s.inner *= l.shape[d];
-  }
-  index_t shape[max_rank];
-  for (int d = 0; d < l.rank; ++d) shape[d] = l.shape[order[d]];
-  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape[d];
-  for (int i = 0; i < l.inputs; ++i) {
-    index_t strides[max_rank];
-    for (int d = 0; d < l.rank; ++d) strides[d] = l.in[i].strides[order[d]];
-    for (int d = 0; d < l.rank; ++d) l.in[i].strides[d] = strides[d];
-  }
-  return s;
-}
+using sinter::detail::fold_shape;
 
 /// Calls done(begin, end) when results [begin, end) are in place.
 template <class R, class T, class Out, class Done>
-void reduce_rows(const producer<T>& p, const reduction_shape& s, Out* out, thread_pool& pool, const Done& done) {
+void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   constexpr index_t run = producer<T>::run;
   constexpr index_t piece = 65536;
   using state = typename R::state;
@@ -13451,7 +13448,7 @@ void reduce_rows(const producer<T>& p, const reduction_shape& s, Out* out, threa
 }
 
 template <class R, class T, class Out, class Done>
-void reduce_columns(const producer<T>& p, const reduction_shape& s, Out* out, thread_pool& pool, const Done& done) {
+void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   using state = typename R::state;
   constexpr index_t width = 512;
   const index_t blocks = (s.inner + width - 1) / width;
@@ -13497,7 +13494,7 @@ void reduce_columns(const producer<T>& p, const reduction_shape& s, Out* out, th
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
 template <class R, class T, class Out, class Done>
 void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
-  const reduction_shape s = order_axes(l, reduced);
+  const fold_shape s = sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
   if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
@@ -14812,40 +14809,6 @@ struct merge_pieces_body {
   }
 };
 
-/// What to fold, its axes in the order (kept, reduced, kept).
-struct fold_shape {
-  index_t outer = 1, reduced = 1, inner = 1;
-};
-
-/// Reorders the axes so that the reduced ones come last, or, where the last axis is kept, before the kept ones at the end.
-template <int N>
-fold_shape order_axes(pass_axes<N>& axes, const bool* reduced) {
-  int last = axes.rank - 1;
-  while (last >= 0 && axes.shape[last] == 1) --last;
-  int tail = axes.rank;
-  if (last >= 0 && !reduced[last]) {
-    tail = last + 1;
-    while (tail > 0 && !reduced[tail - 1]) --tail;
-  }
-  int order[max_rank];
-  int n = 0;
-  fold_shape s;
-  for (int d = 0; d < tail; ++d)
-    if (!reduced[d]) order[n++] = d, s.outer *= axes.shape[d];
-  for (int d = 0; d < tail; ++d)
-    if (reduced[d]) order[n++] = d, s.reduced *= axes.shape[d];
-  for (int d = tail; d < axes.rank; ++d) {
-    order[n++] = d;
-    (reduced[d] ? s.reduced : s.inner) *= axes.shape[d];
-  }
-  const pass_axes<N> from = axes;
-  for (int d = 0; d < n; ++d) {
-    axes.shape[d] = from.shape[order[d]];
-    for (int i = 0; i < N; ++i) axes.strides[i][d] = from.strides[i][order[d]];
-  }
-  return s;
-}
-
 /// How many tasks keep a GPU busy; beyond this rows are not cut further.
 inline constexpr index_t enough_tasks = 1024;
 
@@ -14866,7 +14829,8 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
 template <class R, class K, class Run, class Memory>
 void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
   using state = typename R::state;
-  const fold_shape s = order_axes(axes, reduced);
+  const sinter::detail::fold_shape s =
+      sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source(plan, axes);
   const std::size_t shared = sizeof(state) * block_threads;

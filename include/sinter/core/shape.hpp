@@ -94,6 +94,39 @@ constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& str
   return r;
 }
 
+/// What a reduction folds, its axes in the order kept, reduced, kept; each group counts as one axis.
+struct fold_shape {
+  index_t outer = 1, reduced = 1, inner = 1;
+};
+
+/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept). See coalesce_axes.
+template <class F>
+fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
+  int last = rank - 1;
+  while (last >= 0 && shape[last] == 1) --last;
+  int tail = rank;  // axes from here on are kept and stay last
+  if (last >= 0 && !reduced[last]) {
+    tail = last + 1;
+    while (tail > 0 && !reduced[tail - 1]) --tail;
+  }
+  int order[max_rank];
+  int n = 0;
+  fold_shape s;
+  for (int d = 0; d < tail; ++d)
+    if (!reduced[d]) order[n++] = d, s.outer *= shape[d];
+  for (int d = 0; d < tail; ++d)
+    if (reduced[d]) order[n++] = d, s.reduced *= shape[d];
+  for (int d = tail; d < rank; ++d) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
+  const auto reorder = [&](index_t* values) {
+    index_t from[max_rank];
+    for (int d = 0; d < rank; ++d) from[d] = values[d];
+    for (int d = 0; d < rank; ++d) values[d] = from[order[d]];
+  };
+  reorder(shape);
+  for (int i = 0; i < operands; ++i) reorder(strides_of(i));
+  return s;
+}
+
 /// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
 inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
   index_t n = 1;

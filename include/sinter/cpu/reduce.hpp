@@ -71,47 +71,11 @@ typename R::state fold(const T* x, index_t n, index_t first) {
   return s;
 }
 
-struct reduction_shape {
-  index_t outer = 1;    ///< kept axes before the reduced ones
-  index_t reduced = 1;  ///< reduced axes, as one
-  index_t inner = 1;    ///< kept axes after the reduced ones
-};
-
-/// Reorders the axes of l to (kept, reduced) when the last axis is reduced, else to (kept, reduced, kept).
-inline reduction_shape order_axes(loop& l, const bool* reduced) {
-  int order[max_rank];
-  int n = 0;
-  int last = l.rank - 1;
-  while (last >= 0 && l.shape[last] == 1) --last;
-  int tail = l.rank;  // axes from here on are kept and stay last
-  if (last >= 0 && !reduced[last]) {
-    tail = last + 1;
-    while (tail > 0 && !reduced[tail - 1]) --tail;
-  }
-  reduction_shape s;
-  for (int d = 0; d < tail; ++d)
-    if (!reduced[d]) order[n++] = d, s.outer *= l.shape[d];
-  for (int d = 0; d < tail; ++d)
-    if (reduced[d]) order[n++] = d, s.reduced *= l.shape[d];
-  for (int d = tail; d < l.rank; ++d) {
-    order[n++] = d;
-    if (reduced[d]) s.reduced *= l.shape[d];
-    else s.inner *= l.shape[d];
-  }
-  index_t shape[max_rank];
-  for (int d = 0; d < l.rank; ++d) shape[d] = l.shape[order[d]];
-  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape[d];
-  for (int i = 0; i < l.inputs; ++i) {
-    index_t strides[max_rank];
-    for (int d = 0; d < l.rank; ++d) strides[d] = l.in[i].strides[order[d]];
-    for (int d = 0; d < l.rank; ++d) l.in[i].strides[d] = strides[d];
-  }
-  return s;
-}
+using sinter::detail::fold_shape;
 
 /// Calls done(begin, end) when results [begin, end) are in place.
 template <class R, class T, class Out, class Done>
-void reduce_rows(const producer<T>& p, const reduction_shape& s, Out* out, thread_pool& pool, const Done& done) {
+void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   constexpr index_t run = producer<T>::run;
   constexpr index_t piece = 65536;
   using state = typename R::state;
@@ -160,7 +124,7 @@ void reduce_rows(const producer<T>& p, const reduction_shape& s, Out* out, threa
 }
 
 template <class R, class T, class Out, class Done>
-void reduce_columns(const producer<T>& p, const reduction_shape& s, Out* out, thread_pool& pool, const Done& done) {
+void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   using state = typename R::state;
   constexpr index_t width = 512;
   const index_t blocks = (s.inner + width - 1) / width;
@@ -206,7 +170,7 @@ void reduce_columns(const producer<T>& p, const reduction_shape& s, Out* out, th
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
 template <class R, class T, class Out, class Done>
 void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
-  const reduction_shape s = order_axes(l, reduced);
+  const fold_shape s = sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
   if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);

@@ -117,40 +117,6 @@ struct merge_pieces_body {
   }
 };
 
-/// What to fold, its axes in the order (kept, reduced, kept).
-struct fold_shape {
-  index_t outer = 1, reduced = 1, inner = 1;
-};
-
-/// Reorders the axes so that the reduced ones come last, or, where the last axis is kept, before the kept ones at the end.
-template <int N>
-fold_shape order_axes(pass_axes<N>& axes, const bool* reduced) {
-  int last = axes.rank - 1;
-  while (last >= 0 && axes.shape[last] == 1) --last;
-  int tail = axes.rank;
-  if (last >= 0 && !reduced[last]) {
-    tail = last + 1;
-    while (tail > 0 && !reduced[tail - 1]) --tail;
-  }
-  int order[max_rank];
-  int n = 0;
-  fold_shape s;
-  for (int d = 0; d < tail; ++d)
-    if (!reduced[d]) order[n++] = d, s.outer *= axes.shape[d];
-  for (int d = 0; d < tail; ++d)
-    if (reduced[d]) order[n++] = d, s.reduced *= axes.shape[d];
-  for (int d = tail; d < axes.rank; ++d) {
-    order[n++] = d;
-    (reduced[d] ? s.reduced : s.inner) *= axes.shape[d];
-  }
-  const pass_axes<N> from = axes;
-  for (int d = 0; d < n; ++d) {
-    axes.shape[d] = from.shape[order[d]];
-    for (int i = 0; i < N; ++i) axes.strides[i][d] = from.strides[i][order[d]];
-  }
-  return s;
-}
-
 /// How many tasks keep a GPU busy; beyond this rows are not cut further.
 inline constexpr index_t enough_tasks = 1024;
 
@@ -171,7 +137,8 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
 template <class R, class K, class Run, class Memory>
 void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
   using state = typename R::state;
-  const fold_shape s = order_axes(axes, reduced);
+  const sinter::detail::fold_shape s =
+      sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source(plan, axes);
   const std::size_t shared = sizeof(state) * block_threads;
