@@ -7105,7 +7105,10 @@ class versioned_expression {
   template <class F>
   void each(const F& f) const {
     int i = 0;
-    auto visit = [&](const auto& leaf, auto) { f(i++, access::storage_of(plain(leaf))->version.load(std::memory_order_relaxed)); };
+    auto visit = [&](const auto& leaf, auto) {
+      const storage* const s = access::storage_of(plain(leaf)).get();
+      f(i++, s != nullptr ? s->version.load(std::memory_order_relaxed) : 0);
+    };
     visit_leaves<false>(*e_, visit);
   }
 
