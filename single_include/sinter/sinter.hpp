@@ -486,14 +486,18 @@ constexpr extents<R> to_extents(const index_t (&list)[R]) {
 }
 
 /// Strides, in elements, of a dense row-major tensor.
+constexpr void row_major_strides(const index_t* shape, int rank, index_t* strides) {
+  index_t step = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    strides[d] = step;
+    step *= shape[d];
+  }
+}
+
 template <int R>
 constexpr extents<R> row_major_strides(const extents<R>& shape) {
   extents<R> strides;
-  index_t step = 1;
-  for (int i = R - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= shape[i];
-  }
+  row_major_strides(shape.data(), R, strides.values);
   return strides;
 }
 
@@ -931,6 +935,24 @@ struct device_arena<D> {
     static auto& arena = *new caching_arena<host_memory>(device_name<D>());
     return arena;
   }
+};
+
+/// Memory from D's arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the block
+/// next works after that.
+template <device D>
+class temporary {
+ public:
+  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes > 0 ? device_arena<D>::get().allocate(bytes) : nullptr) {}
+  temporary(temporary&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  temporary& operator=(temporary&&) = delete;
+  ~temporary() {
+    if (data_ != nullptr) device_arena<D>::get().release(data_, bytes_);
+  }
+  void* data() const { return data_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
 };
 
 }  // namespace detail
@@ -2452,6 +2474,12 @@ struct lowering<map_node<Op, A, B, C>> {
 }  // namespace sinter
 
 namespace sinter::detail {
+
+/// For check_range: an index or label that is none.
+[[noreturn]] inline void throw_out_of_range(const char* op, const char* what, std::int64_t value, index_t position, index_t extent) {
+  throw index_error(std::string(op) + ": " + what + " " + std::to_string(value) + " at position " + std::to_string(position) +
+                    " is out of range [0, " + std::to_string(extent) + ")");
+}
 
 /// One result of a pass, or one gradient: dense memory, or a view. Strides are those of the pass's index space; 0 along
 /// an axis sums over it (gradients of broadcast leaves).
@@ -6582,8 +6610,8 @@ auto make_let(X&& x, Body body) {
 }  // namespace detail
 
 /// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
-/// expression to an expression; it may use other tensors and nest further lets; one that nests is called twice. Errors: shape_error when shapes do not
-/// broadcast.
+/// expression to an expression; it may use other tensors and nest further lets; one that nests is called twice. Errors:
+/// shape_error when shapes do not broadcast.
 ///
 ///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
 template <expression X, class F>
@@ -6911,11 +6939,7 @@ struct elementwise_node : tape_node {
 
   static extents<max_rank> dense_strides(const saved_leaf& l) {
     extents<max_rank> strides;
-    index_t step = 1;
-    for (int d = l.rank - 1; d >= 0; --d) {
-      strides[d] = step;
-      step *= l.shape[d];
-    }
+    row_major_strides(l.shape.data(), l.rank, strides.values);
     return strides;
   }
 
@@ -12751,7 +12775,8 @@ void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f
   }
 }
 
-/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to the largest request.
+/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to
+/// the largest request.
 template <int Use>
 char* scratch(std::size_t bytes) {
   struct buffer {
@@ -13025,31 +13050,17 @@ inline constexpr index_t task_elements = 65536;
 
 namespace detail {
 
-/// Memory from the host arena, for the length of a scope.
-class temporary {
- public:
-  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes ? sinter::detail::device_arena<cpu>::get().allocate(bytes) : nullptr) {}
-  temporary(const temporary&) = delete;
-  temporary& operator=(const temporary&) = delete;
-  ~temporary() {
-    if (data_ != nullptr) sinter::detail::device_arena<cpu>::get().release(data_, bytes_);
-  }
-  char* data() const { return static_cast<char*>(data_); }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
+using sinter::detail::temporary;
 
 /// n values of a trivial type in arena memory.
 template <class T>
 class temporary_array {
  public:
   explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
-  T& operator[](index_t i) const { return reinterpret_cast<T*>(memory_.data())[i]; }
+  T& operator[](index_t i) const { return static_cast<T*>(memory_.data())[i]; }
 
  private:
-  temporary memory_;
+  temporary<cpu> memory_;
 };
 
 /// Elements between the first and the last that output s touches.
@@ -13136,7 +13147,8 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
     offset[s] = bytes;
     bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
   });
-  temporary memory(static_cast<std::size_t>(bytes));
+  const temporary<cpu> memory(static_cast<std::size_t>(bytes));
+  char* const parts = static_cast<char*>(memory.data());
   pool.parallel_for(tasks, [&](index_t t) {
     char* base[max_operands];
     char* sum_of_task[max_operands];
@@ -13147,7 +13159,7 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
     }
     char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
     sums.each(l.outputs, [&](int s, index_t n) {
-      sum_of_task[s] = memory.data() + offset[s] + t * n * l.out[s].size;
+      sum_of_task[s] = parts + offset[s] + t * n * l.out[s].size;
       base[s] = of_piece;
       of_piece += (n * l.out[s].size + 7) / 8 * 8;
       add[s] = true;
@@ -13160,7 +13172,7 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
       sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
     }
   });
-  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add); });
+  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add); });
 }
 
 }  // namespace detail
@@ -13827,11 +13839,7 @@ inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
   l.outputs = 1;
   l.out = out;
   out[0] = to_operand(sink, 0);
-  index_t step = 1;
-  for (int d = l.rank - 1; d >= 0; --d) {
-    out[0].strides[d] = step;
-    step *= l.shape[d];
-  }
+  sinter::detail::row_major_strides(l.shape, l.rank, out[0].strides);
 }
 
 inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in,
@@ -13978,15 +13986,11 @@ struct rms_norm_op;
 
 namespace sinter::cpu_impl {
 
-inline softmax_row row_kernel(const ops::softmax_op&) { return {}; }
-inline log_softmax_row row_kernel(const ops::log_softmax_op&) { return {}; }
-template <std::same_as<ops::layer_norm_op> Op>
-norm_row<true> row_kernel(const Op& op) {
-  return norm_row<true>{op.eps};
-}
-template <std::same_as<ops::rms_norm_op> Op>
-norm_row<false> row_kernel(const Op& op) {
-  return norm_row<false>{op.eps};
+template <class Op>
+auto row_kernel([[maybe_unused]] const Op& op) {
+  if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_row{};
+  else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_row{};
+  else return norm_row<std::is_same_v<Op, ops::layer_norm_op>>{op.eps};
 }
 
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
@@ -14070,8 +14074,7 @@ struct backend<D> {
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     for (index_t i = 0; i < n; ++i)
       if (values[i] < 0 || values[i] >= extent)
-        throw index_error(std::string(op) + ": " + what + " " + std::to_string(values[i]) + " at position " + std::to_string(i) +
-                          " is out of range [0, " + std::to_string(extent) + ")");
+        throw_out_of_range(op, what, values[i], i, extent);
   }
 
   template <class T, int R>
@@ -14222,8 +14225,6 @@ struct index_space {
   index_t rows = 1;
   index_t extent[max_rank] = {};
   divider by[max_rank];
-
-  constexpr index_t numel() const { return rows * inner; }
 };
 
 /// One operand of each kind: its first element, its step along the inner axis and its strides along the outer ones.
@@ -14269,11 +14270,7 @@ struct pass_axes {
   }
   void bind_dense(int s, void* memory) {
     data[s] = static_cast<char*>(memory);
-    index_t step = 1;
-    for (int d = rank - 1; d >= 0; --d) {
-      strides[s][d] = step;
-      step *= shape[d];
-    }
+    sinter::detail::row_major_strides(shape, rank, strides[s]);
   }
 
   void coalesce() {
@@ -14994,7 +14991,6 @@ struct rows_body : row_groups {
   Kernel kernel;
   T* out;
   T* saved;
-  T unused = 0;
 
   rows_body(const element_source<K>& x, const Kernel& k, T* y, T* s, index_t count, index_t length)
       : row_groups(count, length), source(x), kernel(k), out(y), saved(s) {}
@@ -15145,30 +15141,13 @@ struct rms_norm_op;
 
 namespace sinter::cuda_impl {
 
-/// Memory on D for the length of a scope. What was started on the GPU may still use it afterwards: who gets the block next
-/// works after that.
-template <device D>
-class scratch {
- public:
-  explicit scratch(std::size_t bytes) : bytes_(bytes), data_(bytes > 0 ? gpu<D>::memory().allocate(bytes) : nullptr) {}
-  scratch(scratch&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
-  scratch& operator=(scratch&&) = delete;
-  ~scratch() {
-    if (data_ != nullptr) gpu<D>::memory().release(data_, bytes_);
-  }
-  void* data() const { return data_; }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
+using sinter::detail::temporary;
 
 template <class Op>
-auto row_kernel(const Op& op) {
+auto row_kernel([[maybe_unused]] const Op& op) {
   if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_rows{};
   else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_rows{};
-  else if constexpr (std::is_same_v<Op, ops::layer_norm_op>) return norm_rows<true>{op.eps};
-  else return norm_rows<false>{op.eps};
+  else return norm_rows<std::is_same_v<Op, ops::layer_norm_op>>{op.eps};
 }
 
 /// The axes of an expression without points, with its leaves bound.
@@ -15193,7 +15172,7 @@ struct add_pass {
 /// out = R folded over the values of K along the axes marked in `reduced`.
 template <device D, class R, class K>
 void reduce_on(const char* what, const K& plan, const pass_axes<K::leaves>& axes, const bool* reduced, typename R::result* out) {
-  std::vector<scratch<D>> pieces;
+  std::vector<temporary<D>> pieces;
   plan_reduction<R>(
       plan, axes, reduced, out, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
@@ -15211,7 +15190,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   pass_axes<1> axes;
   axes.set_shape(shape, rank);
   axes.bind_dense(0, values);
-  const scratch<D> apart(sink.add ? static_cast<std::size_t>(kept) * sizeof(T) : 0);
+  const temporary<D> apart(sink.add ? static_cast<std::size_t>(kept) * sizeof(T) : 0);
   T* const to = static_cast<T*>(sink.add ? apart.data() : sink.data);
   reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, to);
   if (!sink.add) return;
@@ -15240,7 +15219,7 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
     axes.bind(s, leaves[s]);
     in_size[s] = leaves[s].element_size;
   }
-  std::vector<scratch<D>> apart;
+  std::vector<temporary<D>> apart;
   for (int s = 0; s < outputs; ++s) {
     for (int d = 0; d < rank; ++d) folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
     out_size[s] = sinks[s].element_size;
@@ -15316,7 +15295,7 @@ struct backend<D> {
     if (to.numel() > 0) {
       const auto kernel = cuda_impl::row_kernel(op);
       const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T> body(source_of(e), kernel, access::data(to), access::data(saved),
-                                                                                 to.numel() / n, n);
+                                                                              to.numel() / n, n);
       gpu::launch(Op::name, body, body.launch(sizeof(T)));
     }
     if (after != nullptr) after->run();
@@ -15335,16 +15314,15 @@ struct backend<D> {
   /// Throws index_error unless all n values lie in [0, extent). Waits for the GPU.
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     if (n == 0) return;
-    const cuda_impl::scratch<D> worst(sizeof(index_t));
+    const temporary<D> worst(sizeof(index_t));
     gpu::launch(op, cuda_impl::check_range_body{values, n, extent, static_cast<index_t*>(worst.data())},
-                      {1, sizeof(index_t) * cuda_impl::block_threads});
+                {1, sizeof(index_t) * cuda_impl::block_threads});
     index_t at = n;
     device_runtime<D>::copy_to_host(&at, worst.data(), sizeof at);
     if (at == n) return;
     std::int64_t value = 0;
     device_runtime<D>::copy_to_host(&value, values + at, sizeof value);
-    throw index_error(std::string(op) + ": " + what + " " + std::to_string(value) + " at position " + std::to_string(at) +
-                      " is out of range [0, " + std::to_string(extent) + ")");
+    throw_out_of_range(op, what, value, at, extent);
   }
 
   template <class T, int R>
@@ -15418,8 +15396,6 @@ struct backend<D> {
 #include <cublas_v2.h>
 
 // sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
-
-#include <array>
 
 // sinter/cuda/error.hpp: failures of the CUDA runtime and its libraries as Sinter's errors.
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -177,6 +178,24 @@ struct device_arena<D> {
     static auto& arena = *new caching_arena<host_memory>(device_name<D>());
     return arena;
   }
+};
+
+/// Memory from D's arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the block
+/// next works after that.
+template <device D>
+class temporary {
+ public:
+  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes > 0 ? device_arena<D>::get().allocate(bytes) : nullptr) {}
+  temporary(temporary&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  temporary& operator=(temporary&&) = delete;
+  ~temporary() {
+    if (data_ != nullptr) device_arena<D>::get().release(data_, bytes_);
+  }
+  void* data() const { return data_; }
+
+ private:
+  std::size_t bytes_;
+  void* data_;
 };
 
 }  // namespace detail

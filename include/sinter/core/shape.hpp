@@ -58,14 +58,18 @@ constexpr extents<R> to_extents(const index_t (&list)[R]) {
 }
 
 /// Strides, in elements, of a dense row-major tensor.
+constexpr void row_major_strides(const index_t* shape, int rank, index_t* strides) {
+  index_t step = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    strides[d] = step;
+    step *= shape[d];
+  }
+}
+
 template <int R>
 constexpr extents<R> row_major_strides(const extents<R>& shape) {
   extents<R> strides;
-  index_t step = 1;
-  for (int i = R - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= shape[i];
-  }
+  row_major_strides(shape.data(), R, strides.values);
   return strides;
 }
 

@@ -48,11 +48,7 @@ inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
   l.outputs = 1;
   l.out = out;
   out[0] = to_operand(sink, 0);
-  index_t step = 1;
-  for (int d = l.rank - 1; d >= 0; --d) {
-    out[0].strides[d] = step;
-    step *= l.shape[d];
-  }
+  sinter::detail::row_major_strides(l.shape, l.rank, out[0].strides);
 }
 
 inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in,
@@ -199,15 +195,11 @@ struct rms_norm_op;
 
 namespace sinter::cpu_impl {
 
-inline softmax_row row_kernel(const ops::softmax_op&) { return {}; }
-inline log_softmax_row row_kernel(const ops::log_softmax_op&) { return {}; }
-template <std::same_as<ops::layer_norm_op> Op>
-norm_row<true> row_kernel(const Op& op) {
-  return norm_row<true>{op.eps};
-}
-template <std::same_as<ops::rms_norm_op> Op>
-norm_row<false> row_kernel(const Op& op) {
-  return norm_row<false>{op.eps};
+template <class Op>
+auto row_kernel([[maybe_unused]] const Op& op) {
+  if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_row{};
+  else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_row{};
+  else return norm_row<std::is_same_v<Op, ops::layer_norm_op>>{op.eps};
 }
 
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
@@ -291,8 +283,7 @@ struct backend<D> {
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     for (index_t i = 0; i < n; ++i)
       if (values[i] < 0 || values[i] >= extent)
-        throw index_error(std::string(op) + ": " + what + " " + std::to_string(values[i]) + " at position " + std::to_string(i) +
-                          " is out of range [0, " + std::to_string(extent) + ")");
+        throw_out_of_range(op, what, values[i], i, extent);
   }
 
   template <class T, int R>

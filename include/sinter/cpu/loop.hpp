@@ -151,7 +151,8 @@ void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f
   }
 }
 
-/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to the largest request.
+/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to
+/// the largest request.
 template <int Use>
 char* scratch(std::size_t bytes) {
   struct buffer {
@@ -425,31 +426,17 @@ inline constexpr index_t task_elements = 65536;
 
 namespace detail {
 
-/// Memory from the host arena, for the length of a scope.
-class temporary {
- public:
-  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes ? sinter::detail::device_arena<cpu>::get().allocate(bytes) : nullptr) {}
-  temporary(const temporary&) = delete;
-  temporary& operator=(const temporary&) = delete;
-  ~temporary() {
-    if (data_ != nullptr) sinter::detail::device_arena<cpu>::get().release(data_, bytes_);
-  }
-  char* data() const { return static_cast<char*>(data_); }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
+using sinter::detail::temporary;
 
 /// n values of a trivial type in arena memory.
 template <class T>
 class temporary_array {
  public:
   explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
-  T& operator[](index_t i) const { return reinterpret_cast<T*>(memory_.data())[i]; }
+  T& operator[](index_t i) const { return static_cast<T*>(memory_.data())[i]; }
 
  private:
-  temporary memory_;
+  temporary<cpu> memory_;
 };
 
 /// Elements between the first and the last that output s touches.
@@ -536,7 +523,8 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
     offset[s] = bytes;
     bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
   });
-  temporary memory(static_cast<std::size_t>(bytes));
+  const temporary<cpu> memory(static_cast<std::size_t>(bytes));
+  char* const parts = static_cast<char*>(memory.data());
   pool.parallel_for(tasks, [&](index_t t) {
     char* base[max_operands];
     char* sum_of_task[max_operands];
@@ -547,7 +535,7 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
     }
     char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
     sums.each(l.outputs, [&](int s, index_t n) {
-      sum_of_task[s] = memory.data() + offset[s] + t * n * l.out[s].size;
+      sum_of_task[s] = parts + offset[s] + t * n * l.out[s].size;
       base[s] = of_piece;
       of_piece += (n * l.out[s].size + 7) / 8 * 8;
       add[s] = true;
@@ -560,7 +548,7 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
       sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
     }
   });
-  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, memory.data() + offset[s], n, tasks, l.out[s].add); });
+  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add); });
 }
 
 }  // namespace detail

@@ -19,30 +19,13 @@ struct rms_norm_op;
 
 namespace sinter::cuda_impl {
 
-/// Memory on D for the length of a scope. What was started on the GPU may still use it afterwards: who gets the block next
-/// works after that.
-template <device D>
-class scratch {
- public:
-  explicit scratch(std::size_t bytes) : bytes_(bytes), data_(bytes > 0 ? gpu<D>::memory().allocate(bytes) : nullptr) {}
-  scratch(scratch&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
-  scratch& operator=(scratch&&) = delete;
-  ~scratch() {
-    if (data_ != nullptr) gpu<D>::memory().release(data_, bytes_);
-  }
-  void* data() const { return data_; }
-
- private:
-  std::size_t bytes_;
-  void* data_;
-};
+using sinter::detail::temporary;
 
 template <class Op>
-auto row_kernel(const Op& op) {
+auto row_kernel([[maybe_unused]] const Op& op) {
   if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_rows{};
   else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_rows{};
-  else if constexpr (std::is_same_v<Op, ops::layer_norm_op>) return norm_rows<true>{op.eps};
-  else return norm_rows<false>{op.eps};
+  else return norm_rows<std::is_same_v<Op, ops::layer_norm_op>>{op.eps};
 }
 
 /// The axes of an expression without points, with its leaves bound.
@@ -67,7 +50,7 @@ struct add_pass {
 /// out = R folded over the values of K along the axes marked in `reduced`.
 template <device D, class R, class K>
 void reduce_on(const char* what, const K& plan, const pass_axes<K::leaves>& axes, const bool* reduced, typename R::result* out) {
-  std::vector<scratch<D>> pieces;
+  std::vector<temporary<D>> pieces;
   plan_reduction<R>(
       plan, axes, reduced, out, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
@@ -85,7 +68,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   pass_axes<1> axes;
   axes.set_shape(shape, rank);
   axes.bind_dense(0, values);
-  const scratch<D> apart(sink.add ? static_cast<std::size_t>(kept) * sizeof(T) : 0);
+  const temporary<D> apart(sink.add ? static_cast<std::size_t>(kept) * sizeof(T) : 0);
   T* const to = static_cast<T*>(sink.add ? apart.data() : sink.data);
   reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, to);
   if (!sink.add) return;
@@ -114,7 +97,7 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
     axes.bind(s, leaves[s]);
     in_size[s] = leaves[s].element_size;
   }
-  std::vector<scratch<D>> apart;
+  std::vector<temporary<D>> apart;
   for (int s = 0; s < outputs; ++s) {
     for (int d = 0; d < rank; ++d) folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
     out_size[s] = sinks[s].element_size;
@@ -190,7 +173,7 @@ struct backend<D> {
     if (to.numel() > 0) {
       const auto kernel = cuda_impl::row_kernel(op);
       const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T> body(source_of(e), kernel, access::data(to), access::data(saved),
-                                                                                 to.numel() / n, n);
+                                                                              to.numel() / n, n);
       gpu::launch(Op::name, body, body.launch(sizeof(T)));
     }
     if (after != nullptr) after->run();
@@ -209,16 +192,15 @@ struct backend<D> {
   /// Throws index_error unless all n values lie in [0, extent). Waits for the GPU.
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     if (n == 0) return;
-    const cuda_impl::scratch<D> worst(sizeof(index_t));
+    const temporary<D> worst(sizeof(index_t));
     gpu::launch(op, cuda_impl::check_range_body{values, n, extent, static_cast<index_t*>(worst.data())},
-                      {1, sizeof(index_t) * cuda_impl::block_threads});
+                {1, sizeof(index_t) * cuda_impl::block_threads});
     index_t at = n;
     device_runtime<D>::copy_to_host(&at, worst.data(), sizeof at);
     if (at == n) return;
     std::int64_t value = 0;
     device_runtime<D>::copy_to_host(&value, values + at, sizeof value);
-    throw index_error(std::string(op) + ": " + what + " " + std::to_string(value) + " at position " + std::to_string(at) +
-                      " is out of range [0, " + std::to_string(extent) + ")");
+    throw_out_of_range(op, what, value, at, extent);
   }
 
   template <class T, int R>

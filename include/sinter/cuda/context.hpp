@@ -1,7 +1,6 @@
 // sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>

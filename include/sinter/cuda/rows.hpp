@@ -134,7 +134,6 @@ struct rows_body : row_groups {
   Kernel kernel;
   T* out;
   T* saved;
-  T unused = 0;
 
   rows_body(const element_source<K>& x, const Kernel& k, T* y, T* s, index_t count, index_t length)
       : row_groups(count, length), source(x), kernel(k), out(y), saved(s) {}

@@ -48,8 +48,6 @@ struct index_space {
   index_t rows = 1;
   index_t extent[max_rank] = {};
   divider by[max_rank];
-
-  constexpr index_t numel() const { return rows * inner; }
 };
 
 /// One operand of each kind: its first element, its step along the inner axis and its strides along the outer ones.
@@ -95,11 +93,7 @@ struct pass_axes {
   }
   void bind_dense(int s, void* memory) {
     data[s] = static_cast<char*>(memory);
-    index_t step = 1;
-    for (int d = rank - 1; d >= 0; --d) {
-      strides[s][d] = step;
-      step *= shape[d];
-    }
+    sinter::detail::row_major_strides(shape, rank, strides[s]);
   }
 
   void coalesce() {

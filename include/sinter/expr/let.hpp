@@ -212,8 +212,8 @@ auto make_let(X&& x, Body body) {
 }  // namespace detail
 
 /// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
-/// expression to an expression; it may use other tensors and nest further lets; one that nests is called twice. Errors: shape_error when shapes do not
-/// broadcast.
+/// expression to an expression; it may use other tensors and nest further lets; one that nests is called twice. Errors:
+/// shape_error when shapes do not broadcast.
 ///
 ///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
 template <expression X, class F>

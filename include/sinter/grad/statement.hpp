@@ -121,11 +121,7 @@ struct elementwise_node : tape_node {
 
   static extents<max_rank> dense_strides(const saved_leaf& l) {
     extents<max_rank> strides;
-    index_t step = 1;
-    for (int d = l.rank - 1; d >= 0; --d) {
-      strides[d] = step;
-      step *= l.shape[d];
-    }
+    row_major_strides(l.shape.data(), l.rank, strides.values);
     return strides;
   }
 
