@@ -2867,11 +2867,12 @@ void assign_into(const Y& y, const E& e) {
   access::storage_of(y)->version.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// May a new value of this shape be written where the old one is? Only if nobody else can see the old one.
+/// May a new value of this shape be written where the old one is? Only if nobody else can see the old one: beside y, the
+/// statement itself has `handles` of it.
 template <class Y>
-bool is_replaceable(const Y& y, const extents<Y::rank>& shape) {
+bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles = 0) {
   const storage_ptr& s = access::storage_of(y);
-  return s.use_count() == 1 && !s->borrowed && y.shape() == shape && y.is_contiguous();
+  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape && y.is_contiguous();
 }
 
 }  // namespace detail
@@ -6290,8 +6291,7 @@ auto fuse_destination(A& a, const Ready&... ready) {
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() && target.is_contiguous() && target.shape() == a.source().shape() &&
-                       access::storage_of(target).use_count() == 1 + (count_handles(ready, target) + ...) &&
+    const bool reuse = target.defined() && is_replaceable(target, a.source().shape(), (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
     return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
   }

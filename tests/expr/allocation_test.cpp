@@ -83,9 +83,13 @@ TEST_CASE("a new value takes the place of an old one that nobody else can see", 
 
   std::vector<float> mine(64 * 64, 7.f);
   auto borrowed = wrap(mine.data(), {64, 64});
-  borrowed = a + 6;
+  borrowed = a + 7;
   CHECK(mine[0] == 7);
-  CHECK(borrowed(0, 0) == 7);
+  CHECK(borrowed(0, 0) == 8);
+  auto fused = wrap(mine.data(), {64, 64});
+  fuse(fused = a + 8, y = a + 9);
+  CHECK(mine[0] == 7);
+  CHECK(fused(0, 0) == 9);
 }
 
 TEST_CASE("views take nothing", "[allocation]") {

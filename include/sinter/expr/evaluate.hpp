@@ -207,11 +207,12 @@ void assign_into(const Y& y, const E& e) {
   access::storage_of(y)->version.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// May a new value of this shape be written where the old one is? Only if nobody else can see the old one.
+/// May a new value of this shape be written where the old one is? Only if nobody else can see the old one: beside y, the
+/// statement itself has `handles` of it.
 template <class Y>
-bool is_replaceable(const Y& y, const extents<Y::rank>& shape) {
+bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles = 0) {
   const storage_ptr& s = access::storage_of(y);
-  return s.use_count() == 1 && !s->borrowed && y.shape() == shape && y.is_contiguous();
+  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape && y.is_contiguous();
 }
 
 }  // namespace detail

@@ -94,8 +94,7 @@ auto fuse_destination(A& a, const Ready&... ready) {
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() && target.is_contiguous() && target.shape() == a.source().shape() &&
-                       access::storage_of(target).use_count() == 1 + (count_handles(ready, target) + ...) &&
+    const bool reuse = target.defined() && is_replaceable(target, a.source().shape(), (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
     return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
   }
