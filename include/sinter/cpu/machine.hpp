@@ -65,7 +65,8 @@ template <class Pass>
 void run_pass(const void* plan, const kernel_args& a) {
   const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
   vector_machine<Pass::inputs, Pass::outputs> m(a);
-  for (; m.i < a.n; m.i += lanes) pass(m);
+  const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
+  for (; m.i < n; m.i += lanes) pass(m);
 }
 
 template <class K, class T>

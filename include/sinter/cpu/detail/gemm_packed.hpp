@@ -13,14 +13,14 @@
 
 namespace sinter::cpu_impl::detail {
 
-/// Half of a core's L2 cache in bytes, as the system tells it, else half a MiB; 1 MiB at most.
-inline index_t half_of_l2() {
+/// A quarter of a core's L2 cache in bytes, as the system tells it, else 256 KiB; 512 KiB at most.
+inline index_t quarter_of_l2() {
   static const index_t bytes = [] {
 #if defined(_SC_LEVEL2_CACHE_SIZE)
     const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    if (l2 > 0) return smaller(l2 / 2, index_t{1} << 20);
+    if (l2 > 0) return smaller(l2 / 4, index_t{1} << 19);
 #endif
-    return index_t{1} << 19;
+    return index_t{1} << 18;
   }();
   return bytes;
 }
@@ -31,7 +31,7 @@ inline index_t half_of_l2() {
 template <class T>
 struct packed_product {
   using shape = tile_shape<T>;
-  static constexpr index_t max_k_block = 2048 / static_cast<index_t>(sizeof(T)), max_k_span = 8 * max_k_block;
+  static constexpr index_t max_k_block = 1536 / static_cast<index_t>(sizeof(T)), max_k_span = 10 * max_k_block;
   static constexpr index_t max_packed_a = (index_t{16} << 20) / static_cast<index_t>(sizeof(T));
   static constexpr index_t panels_per_task = 8, steps_per_pass = 32;
 
@@ -65,7 +65,7 @@ struct packed_product {
   void plan_chunks() {
     const index_t strips = ceil_div(args.n, shape::max_columns), threads = pool.size();
     const index_t strip_bytes = max_k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
-    const index_t strips_per_chunk = ceil_div(half_of_l2(), strip_bytes);
+    const index_t strips_per_chunk = ceil_div(quarter_of_l2(), strip_bytes);
     chunks = ceil_div(ceil_div(strips, strips_per_chunk), threads) * threads;
     if (chunks > strips) chunks = strips;
     row_groups = chunks >= threads ? 1 : smaller(panels, ceil_div(threads, chunks));
