@@ -12093,7 +12093,6 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
   packet sum[Rows * Packets];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* a_again = a;
-  asm("" : "+r"(a_again));  // else the compiler would know that it need not read twice
   index_t k = 0;
   const auto multiply = [&](int at) __attribute__((always_inline)) {
     packet right[Packets];
@@ -12115,9 +12114,12 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     k += count;
     a += count * Rows;
     a_again += count * Rows;
+    // Or the compiler would see that it need not read twice, or address both by one index, which splits the instructions.
+    asm("" : "+r"(a), "+r"(a_again));
     b += count * (Packing ? b_step : Packets * lanes);
     if constexpr (Packing) b_packed += count * Packets * lanes;
   };
+  advance(0);
   const T* c_row = c;
   const T* const c_last = c + (Rows - 1) * ldc;
   while (k < k_count) {
@@ -12126,14 +12128,15 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     __builtin_prefetch(a_next);
     c_row += c_row == c_last ? 0 : ldc;
     a_next += lanes;
-    if (k + k_per_fetch <= k_count) {
-      for (int at = 0; at < k_per_fetch; at += 2) multiply(at), multiply(at + 1);
-      advance(k_per_fetch);
-    } else {
-      while (k < k_count) {
-        multiply(0);
-        advance(1);
-      }
+    const index_t end = k + k_per_fetch < k_count ? k + k_per_fetch : k_count;
+    while (k + 2 <= end) {
+      multiply(0);
+      multiply(1);
+      advance(2);
+    }
+    if (k < end) {
+      multiply(0);
+      advance(1);
     }
   }
   // c moves to the next row after the last packet of one: few registers are left for addresses.
