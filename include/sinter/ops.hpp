@@ -28,6 +28,7 @@
 #include "sinter/ops/cross_entropy.hpp"
 #include "sinter/ops/divide.hpp"
 #include "sinter/ops/elu.hpp"
+#include "sinter/ops/dot.hpp"
 #include "sinter/ops/equal.hpp"
 #include "sinter/ops/erf.hpp"
 #include "sinter/ops/erfc.hpp"

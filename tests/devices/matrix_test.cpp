@@ -147,6 +147,8 @@ PAIR(backward_seed_function, true, (variable<float, 2, D>), (tensor<float, 2, E>
 
 PAIR(matmul_pair, true, (tensor<float, 2, D>), (tensor<float, 2, E>), matmul(a, b))
 PAIR(matmul_batched, true, (variable<float, 3, D>), (tensor<float, 3, E>), matmul(a, b))
+PAIR(mv_pair, true, (tensor<float, 2, D>), (variable<float, 1, E>), mv(a, b))
+PAIR(dot_pair, true, (tensor<float, 1, D>), (tensor<float, 1, E>), dot(a, b))
 PAIR(linear_pair, true, (tensor<float, 2, D>), (variable<float, 2, E>), linear(a, b))
 TRIPLE(linear_all, true, (tensor<float, 2, D>), (tensor<float, 2, E>), (tensor<float, 1, F>), linear(a, b, c))
 PAIR(gather_pair, true, (tensor<float, 2, D>), (tensor<std::int64_t, 2, E>), gather(a, 1, b))

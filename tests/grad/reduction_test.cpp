@@ -57,6 +57,26 @@ TEST_CASE("max, min and prod have gradients", "[grad]") {
   check([](const auto& v) { return prod(v + 1, {0, 1}); }, 24, x);
 }
 
+TEST_CASE("products with vectors have gradients", "[grad]") {
+  std::mt19937 gen(5);
+  const auto a = random(gen, {4, 6});
+  const auto row = random(gen, {6});
+  check([](const auto& m, const auto& v) { return mv(m, v); }, 24, a, row);
+  check([](const auto& m, const auto& v) { return mv(exp(m.transpose()), v * 2) + 1; }, 24, a, random(gen, {4}));
+  check([](const auto& v, const auto& w) { return dot(v, w); }, 6, row, random(gen, {6}));
+  check([](const auto& v) { return dot(sin(v), v); }, 6, row);
+}
+
+TEST_CASE("the gradient of an extreme that is NaN goes to the NaN", "[grad]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const variable x = tensor<double, 2>{{1, nan, 3}, {nan, 5, nan}};
+  variable(sum(max(x, 1))).backward();
+  variable(sum(min(x, 1))).backward();
+  const double expected[2][3] = {{0, 2, 0}, {1, 0, 1}};
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 3; ++j) CHECK(x.grad()(i, j) == expected[i][j]);
+}
+
 TEST_CASE("equal extremes share the gradient", "[grad]") {
   const variable x = tensor<double, 2>{{3, 1, 3}, {2, 2, 2}};
   const variable y = max(x, 1);

@@ -216,6 +216,30 @@ TEST_CASE("reductions give the same bits on one, two and three threads", "[reduc
   set_num_threads(2);
 }
 
+TEST_CASE("a matrix times a vector is the sum of products of each row", "[reduce]") {
+  std::mt19937 gen(7);
+  for (const index_t rows : {1, 3, 40, 700})
+    for (const index_t columns : {0, 1, 17, 300}) {
+      const tensor<float, 2> m = random4(gen, {{rows, columns, 1, 1}}).reshape({rows, columns});
+      const tensor<float, 2> turned = m.transpose().clone();
+      const tensor<float, 1> v = random4(gen, {{columns, 1, 1, 1}}).reshape({columns});
+      const tensor y = mv(m, v), z = mv(turned.transpose(), v), w = mv(m + m, v * 0.5f);
+      for (index_t i = 0; i < rows; ++i) {
+        double expected = 0;
+        for (index_t j = 0; j < columns; ++j) expected += static_cast<double>(m(i, j)) * static_cast<double>(v(j));
+        CHECK(y(i) == Approx(expected).margin(1e-5));
+        CHECK(z(i) == Approx(expected).margin(1e-5));
+        CHECK(w(i) == Approx(expected).margin(1e-5));
+      }
+      if (rows == 1) CHECK(eval(dot(m.squeeze(0), v)).item() == Approx(y(0)).margin(1e-5));
+    }
+  CHECK(eval(dot(tensor<int, 1>{100000, 100000}, tensor<int, 1>{2, 3})).item() == 500000);
+  CHECK_THROWS_WITH(mv(zeros<float>({2, 3}), zeros<float>({1})),
+                    Catch::Contains("mv: shapes (2, 3) and (1,) do not fit"));
+  CHECK_THROWS_AS(dot(zeros<float>({3}), zeros<float>({1})), shape_error);
+  CHECK_THROWS_AS(dot(tensor<float, 1>(), zeros<float>({1})), shape_error);
+}
+
 TEST_CASE("sums over many elements stay accurate", "[reduce]") {
   const auto x = full<float>({16000000}, 0.1f);
   const double expected = 16e6 * static_cast<double>(0.1f);

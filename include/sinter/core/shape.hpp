@@ -103,7 +103,8 @@ struct fold_shape {
   index_t outer = 1, reduced = 1, inner = 1;
 };
 
-/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept). See coalesce_axes.
+/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
+/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
 template <class F>
 fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
   int last = rank - 1;
@@ -113,14 +114,28 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
     tail = last + 1;
     while (tail > 0 && !reduced[tail - 1]) --tail;
   }
+  int column = -1;
+  if (last >= 0 && reduced[last]) {
+    constexpr index_t shortest = 32;
+    int kept = last - 1;
+    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
+    int nearer = 0;
+    for (int i = 0; kept >= 0 && i < operands; ++i) {
+      const auto apart = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
+      nearer += int{apart(last)} - int{apart(kept)};
+    }
+    if (nearer > 0 && shape[kept] >= shortest) column = kept;
+  }
+  const auto is_inner = [&](int d) { return d >= tail || d == column; };
   int order[max_rank];
   int n = 0;
   fold_shape s;
-  for (int d = 0; d < tail; ++d)
-    if (!reduced[d]) order[n++] = d, s.outer *= shape[d];
-  for (int d = 0; d < tail; ++d)
-    if (reduced[d]) order[n++] = d, s.reduced *= shape[d];
-  for (int d = tail; d < rank; ++d) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
   const auto reorder = [&](index_t* values) {
     index_t from[max_rank];
     for (int d = 0; d < rank; ++d) from[d] = values[d];

@@ -123,10 +123,36 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
   });
 }
 
+inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
+
+/// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
+template <class R, class Rows>
+void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
+  using T = std::remove_cvref_t<decltype(*row_at(begin))>;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    alignas(64) T folded[columns_at_once];
+    const index_t whole = n - n % lanes;
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      if (row == begin) std::memcpy(folded, x, static_cast<std::size_t>(whole) * sizeof(T));
+      else
+        for (index_t i = 0; i < whole; i += lanes) R::combine(V::load(folded + i), V::load(x + i)).store(folded + i);
+      for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
+    }
+    for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
+  } else {
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
+    }
+  }
+}
+
 template <class R, class T, class Out, class Done>
 void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   using state = typename R::state;
-  constexpr index_t width = 512;
+  constexpr index_t width = columns_at_once;
   const index_t blocks = (s.inner + width - 1) / width;
   // Rows are cut in pieces where there are too few columns to share; their states merge in order.
   index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
@@ -145,10 +171,9 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     state total[width];
     for (index_t i = 0; i < n; ++i) total[i] = R::identity();
     const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    for (index_t row = piece * rows; row < end; ++row) {
-      const T* x = p.get((outer * s.reduced + row) * s.inner + column, n, buffer);
-      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
-    }
+    for (index_t row = piece * rows; row < end; row += rows_in_a_row)
+      fold_columns<R>(total, n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end,
+                      [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); });
     const index_t at = outer * s.inner + column;
     if (pieces == 1) {
       for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);

@@ -236,7 +236,8 @@ inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
 
 /// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
 /// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel.
-/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
+/// For vectors there are mv() and dot(). Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not
+/// fit.
 ///
 ///     tensor y = relu(matmul(x, w) + bias);
 template <expression A, expression B>
