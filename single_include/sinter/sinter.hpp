@@ -407,17 +407,24 @@ bool device_matches(std::string_view choice) {
   return choice == device_name<D>() || (choice == "cuda" && is_cuda_v<D> && device_ordinal_v<D> == 0);
 }
 
+/// "cpu, cuda:0 (not available)".
+template <device... Ds>
+std::string device_list() {
+  std::string text;
+  ((text += (text.empty() ? "" : ", ") + device_name<Ds>() + (available<Ds>() ? "" : " (not available)")), ...);
+  return text;
+}
+
 template <class F, device D, device... Ds>
-decltype(auto) with_device_impl(std::string_view choice, F& f) {
+decltype(auto) with_device_impl(std::string_view choice, F& f, std::string (*all)()) {
   if (device_matches<D>(choice)) {
     if (!available<D>()) throw device_error("with_device: " + device_name<D>() + " is not available on this machine");
     return f(D{});
   }
   if constexpr (sizeof...(Ds) > 0) {
-    return with_device_impl<F, Ds...>(choice, f);
+    return with_device_impl<F, Ds...>(choice, f, all);
   } else {
-    throw device_error("with_device: '" + std::string(choice) +
-                       "' names none of the devices this program was built for (or none is available)");
+    throw device_error("with_device: '" + std::string(choice) + "' is none of the devices this program chooses from: " + all());
     return f(D{});
   }
 }
@@ -427,7 +434,7 @@ decltype(auto) with_device_impl(std::string_view choice, F& f) {
 template <device... Ds, class F>
 decltype(auto) with_device(std::string_view choice, F&& f) {
   static_assert(sizeof...(Ds) > 0, "sinter: with_device<D...> needs at least one device");
-  return detail::with_device_impl<F, Ds...>(choice, f);
+  return detail::with_device_impl<F, Ds...>(choice, f, &detail::device_list<Ds...>);
 }
 
 }  // namespace sinter
@@ -531,7 +538,8 @@ struct fold_shape {
   index_t outer = 1, reduced = 1, inner = 1;
 };
 
-/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept). See coalesce_axes.
+/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
+/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
 template <class F>
 fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
   int last = rank - 1;
@@ -541,14 +549,28 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
     tail = last + 1;
     while (tail > 0 && !reduced[tail - 1]) --tail;
   }
+  int column = -1;
+  if (last >= 0 && reduced[last]) {
+    constexpr index_t shortest = 32;
+    int kept = last - 1;
+    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
+    int nearer = 0;
+    for (int i = 0; kept >= 0 && i < operands; ++i) {
+      const auto apart = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
+      nearer += int{apart(last)} - int{apart(kept)};
+    }
+    if (nearer > 0 && shape[kept] >= shortest) column = kept;
+  }
+  const auto is_inner = [&](int d) { return d >= tail || d == column; };
   int order[max_rank];
   int n = 0;
   fold_shape s;
-  for (int d = 0; d < tail; ++d)
-    if (!reduced[d]) order[n++] = d, s.outer *= shape[d];
-  for (int d = 0; d < tail; ++d)
-    if (reduced[d]) order[n++] = d, s.reduced *= shape[d];
-  for (int d = tail; d < rank; ++d) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
   const auto reorder = [&](index_t* values) {
     index_t from[max_rank];
     for (int d = 0; d < rank; ++d) from[d] = values[d];
@@ -1244,8 +1266,31 @@ struct nested_list<T, 0> {
 
 struct no_list {};
 
+inline constexpr int max_list_rank = 4;
 template <class T, int R, class D>
-using list_of = std::conditional_t<(R == 1 || R == 2) && is_cpu_v<D>, typename nested_list<T, (R == 1 || R == 2) ? R : 1>::type, no_list>;
+inline constexpr bool has_list = R >= 1 && R <= max_list_rank && is_cpu_v<D>;
+template <class T, int R, class D>
+using list_of = std::conditional_t<has_list<T, R, D>, typename nested_list<T, has_list<T, R, D> ? R : 1>::type, no_list>;
+
+/// Sets the extents of a nested list from its first elements, and checks all others against them.
+template <int R, class List>
+void measure_list(const List& list, index_t* extent, bool first = true) {
+  const auto n = static_cast<index_t>(list.size());
+  if (first) *extent = n;
+  if (n != *extent)
+    throw shape_error("tensor: the rows of a list differ in length: " + std::to_string(*extent) + " and " + std::to_string(n));
+  if constexpr (R > 1)
+    for (const auto& row : list) measure_list<R - 1>(row, extent + 1, first && &row == list.begin());
+}
+
+template <int R, class T, class List>
+T* copy_list(const List& list, T* to) {
+  for (const auto& x : list) {
+    if constexpr (R > 1) to = copy_list<R - 1>(x, to);
+    else *to++ = x;
+  }
+  return to;
+}
 
 /// The one entry through which a tensor is made from, or written by, an expression; defined in expr/evaluate.hpp.
 template <class E>
@@ -1301,24 +1346,14 @@ class tensor {
             class Fix = typename detail::conversion_mistake<E, T, rank, D>::fix>
   tensor(E&&) = delete;
 
-  /// Host tensors of rank 1 and 2 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
+  /// Host tensors of rank 1 to 4 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
   tensor(list_type values)
-    requires(is_cpu_v<D> && (rank == 1 || rank == 2))
+    requires(detail::has_list<T, rank, D>)
   {
-    shape_type shape;
-    shape[0] = static_cast<index_t>(values.size());
-    if constexpr (rank == 2) {
-      shape[1] = values.size() == 0 ? 0 : static_cast<index_t>(values.begin()->size());
-      for (const auto& row : values)
-        if (static_cast<index_t>(row.size()) != shape[1]) throw shape_error("tensor: the rows of a list differ in length");
-    }
+    shape_type shape{};
+    detail::measure_list<rank>(values, shape.values);
     *this = uninitialized(shape);
-    T* to = data_;
-    for (const auto& v : values) {
-      if constexpr (rank == 1) *to++ = v;
-      else
-        for (const T& x : v) *to++ = x;
-    }
+    detail::copy_list<rank>(values, data_);
   }
 
   /// Memory for `shape`, not initialised.
@@ -8611,6 +8646,132 @@ auto elu(A&& x, double alpha = 1) {
 SINTER_REAL_ONLY(elu)
 
 }  // namespace sinter
+// sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
+
+// sinter/ops/multiply.hpp: the product of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct multiply_op : number_op {
+  static constexpr const char* name = "multiply";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) * wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0)
+      return g * b;
+    else
+      return g * a;
+  }
+};
+
+}  // namespace ops
+
+/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
+///
+///     tensor y = x * 2.f;
+SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
+
+}  // namespace sinter
+// sinter/ops/sum.hpp: the sum along axes.
+
+namespace sinter {
+namespace ops {
+
+struct sum_op {
+  static constexpr const char* name = "sum";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
+/// the error does not grow with the length. Derivative: g, broadcast along the axes.
+///
+///     tensor total = sum(x);
+///     tensor per_row = sum(square(x), 1);
+SINTER_REDUCTION(sum, ops::sum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <int, int>
+struct dot_of_ranks;
+template <int, int>
+struct mv_of_ranks;
+struct both_of_rank_1;
+struct a_matrix_of_rank_2_and_a_vector_of_rank_1;
+
+namespace detail {
+
+/// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
+template <int R, template <int, int> class Ranks, class Fix, class A, class B>
+constexpr auto find_vector_mistake() {
+  if constexpr (!expression<A> || !expression<B>)
+    return not_operands{};
+  else if constexpr (!fits<ops::multiply_op, A, B>)
+    return mistake_of<ops::multiply_op, A, B>{};
+  else if constexpr (rank_of<A> != R || rank_of<B> != 1)
+    return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
+  else
+    return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using dot_mistake = decltype(find_vector_mistake<1, dot_of_ranks, both_of_rank_1, bare<A>, bare<B>>());
+template <class A, class B>
+using mv_mistake = decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
+
+template <class A, class B>
+void check_inner(const char* op, const A& a, const B& b) {
+  check_defined(op, a);
+  check_defined(op, b);
+  if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
+    throw shape_error(std::string(op) + ": shapes " + shape_text(a.shape()) + " and " + shape_text(b.shape()) +
+                      " do not fit: their last extents must be equal");
+}
+
+}  // namespace detail
+
+/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a. Errors:
+/// shape_error when the extents differ.
+///
+///     tensor projection = dot(x, direction);
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::dot_mistake<A, B>>)
+auto dot(A&& a, B&& b) {
+  detail::check_inner("dot", a, b);
+  return sum(std::forward<A>(a) * std::forward<B>(b));
+}
+template <class A, class B, class Problem = typename detail::dot_mistake<A, B>::problem,
+          class Fix = typename detail::dot_mistake<A, B>::fix>
+void dot(A&&, B&&) = delete;
+
+/// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
+/// db = a^T g. Errors: shape_error when the extents do not fit.
+///
+///     tensor y = mv(w, x) + bias;
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::mv_mistake<A, B>>)
+auto mv(A&& a, B&& b) {
+  detail::check_inner("mv", a, b);
+  return sum(std::forward<A>(a) * std::forward<B>(b), 1);
+}
+template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
+          class Fix = typename detail::mv_mistake<A, B>::fix>
+void mv(A&&, B&&) = delete;
+
+}  // namespace sinter
 // sinter/ops/equal.hpp: a == b.
 
 namespace sinter {
@@ -9058,35 +9219,6 @@ SINTER_UNARY_FUNCTION(gelu_tanh, ops::gelu_tanh_op)
 
 // sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
 
-// sinter/ops/multiply.hpp: the product of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct multiply_op : number_op {
-  static constexpr const char* name = "multiply";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) * wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return g * b;
-    else
-      return g * a;
-  }
-};
-
-}  // namespace ops
-
-/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
-///
-///     tensor y = x * 2.f;
-SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
-
-}  // namespace sinter
 // sinter/ops/subtract.hpp: the difference of two operands.
 
 namespace sinter {
@@ -9175,32 +9307,6 @@ SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
 SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
 SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
 SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
-
-}  // namespace sinter
-// sinter/ops/sum.hpp: the sum along axes.
-
-namespace sinter {
-namespace ops {
-
-struct sum_op {
-  static constexpr const char* name = "sum";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
-/// the error does not grow with the length. Derivative: g, broadcast along the axes.
-///
-///     tensor total = sum(x);
-///     tensor per_row = sum(square(x), 1);
-SINTER_REDUCTION(sum, ops::sum_op)
 
 }  // namespace sinter
 
@@ -10387,7 +10493,8 @@ inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
 
 /// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
 /// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel.
-/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
+/// For vectors there are mv() and dot(). Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not
+/// fit.
 ///
 ///     tensor y = relu(matmul(x, w) + bias);
 template <expression A, expression B>
@@ -10435,17 +10542,26 @@ void linear(X&&, W&&) = delete;
 }  // namespace sinter
 // sinter/ops/max.hpp: the largest element along axes.
 
+// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
+
 namespace sinter {
 namespace ops {
 
-struct max_op {
-  static constexpr const char* name = "max";
+/// Is x the extreme element, or one of those that are? NaN is where there is one.
+struct wins_op : predicate_op {
+  static constexpr const char* name = "wins";
+  template <class V>
+  SINTER_WORD static auto apply(V x, V extreme) {
+    return math::logical_or(x == extreme, x != x);
+  }
+};
+
+struct extreme_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = true;
   template <class T>
   static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::max_reducer<T>;
+
   struct seed : sinter::detail::seed_base {
     static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
     template <class V>
@@ -10454,20 +10570,33 @@ struct max_op {
     }
     template <int I, class G, class X, class Y, class N, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
-      return select(x == extreme, g / count, zero_of(g));
+      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
     }
   };
+  /// How many elements share the gradient.
   template <class E, class R>
   static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
-    return sinter::detail::reduce_now<sum_op>(
-        where(sinter::detail::untrack(e) == result, element_of<E>(1), element_of<E>(0)), axes);
+    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
+    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
   }
+};
+
+}  // namespace ops
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct max_op : extreme_op {
+  static constexpr const char* name = "max";
+  template <class T>
+  using reducer = sinter::detail::max_reducer<T>;
 };
 
 }  // namespace ops
 
 /// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
-/// Derivative: g, shared equally among the elements that are largest. Throws shape_error where there are no elements.
+/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no elements.
 ///
 ///     tensor row_max = max(x, 1);
 SINTER_REDUCTION(max, ops::max_op)
@@ -10509,36 +10638,16 @@ SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
 namespace sinter {
 namespace ops {
 
-struct min_op {
+struct min_op : extreme_op {
   static constexpr const char* name = "min";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
   template <class T>
   using reducer = sinter::detail::min_reducer<T>;
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
-    template <int I, class G, class X, class Y, class N, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
-      return select(x == extreme, g / count, zero_of(g));
-    }
-  };
-  template <class E, class R>
-  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
-    return sinter::detail::reduce_now<sum_op>(
-        where(sinter::detail::untrack(e) == result, element_of<E>(1), element_of<E>(0)), axes);
-  }
 };
 
 }  // namespace ops
 
 /// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
-/// wins. Derivative: g, shared equally among the elements that are smallest. Throws shape_error where there are no
+/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are no
 /// elements.
 ///
 ///     tensor row_min = min(x, 1);
@@ -11713,13 +11822,15 @@ inline int usable_processor_count(int) noexcept { return 0; }
 
 #endif
 
-/// SINTER_NUM_THREADS if it is a number of at least 1, else the usable processors (of the node, if it is not negative).
-inline int default_threads(int node) noexcept {
+/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
+inline int default_threads(int node) {
   constexpr long most = 4096;
-  if (const char* const text = std::getenv("SINTER_NUM_THREADS")) {
+  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
-    if (end != text && *end == '\0' && threads >= 1 && threads <= most) return static_cast<int>(threads);
+    if (*end == '\0' && threads >= 1 && threads <= most) return static_cast<int>(threads);
+    throw value_error("the environment variable SINTER_NUM_THREADS is '" + std::string(text) + "'; set it to a number from 1 to " +
+                      std::to_string(most) + ", or not at all");
   }
   const int usable = usable_processor_count(node);
   if (usable > 0) return usable;
@@ -11949,7 +12060,8 @@ struct pool_closer {
   ~pool_closer() { pool->close(); }
 };
 
-/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is a positive number, else one per usable processor.
+/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
+/// `value_error` where it is set to no number of threads.
 inline thread_pool& host_pool() {
   static thread_pool* const pool = new thread_pool(detail::default_threads(-1));
   static const pool_closer closer{pool};
@@ -13492,10 +13604,36 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
   });
 }
 
+inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
+
+/// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
+template <class R, class Rows>
+void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
+  using T = std::remove_cvref_t<decltype(*row_at(begin))>;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    alignas(64) T folded[columns_at_once];
+    const index_t whole = n - n % lanes;
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      if (row == begin) std::memcpy(folded, x, static_cast<std::size_t>(whole) * sizeof(T));
+      else
+        for (index_t i = 0; i < whole; i += lanes) R::combine(V::load(folded + i), V::load(x + i)).store(folded + i);
+      for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
+    }
+    for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
+  } else {
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
+    }
+  }
+}
+
 template <class R, class T, class Out, class Done>
 void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   using state = typename R::state;
-  constexpr index_t width = 512;
+  constexpr index_t width = columns_at_once;
   const index_t blocks = (s.inner + width - 1) / width;
   // Rows are cut in pieces where there are too few columns to share; their states merge in order.
   index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
@@ -13514,10 +13652,9 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     state total[width];
     for (index_t i = 0; i < n; ++i) total[i] = R::identity();
     const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    for (index_t row = piece * rows; row < end; ++row) {
-      const T* x = p.get((outer * s.reduced + row) * s.inner + column, n, buffer);
-      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
-    }
+    for (index_t row = piece * rows; row < end; row += rows_in_a_row)
+      fold_columns<R>(total, n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end,
+                      [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); });
     const index_t at = outer * s.inner + column;
     if (pieces == 1) {
       for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
@@ -16525,7 +16662,8 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
         detail::throw_csv(path, line, column, detail::shown(field) + " does not fit " + element_name<T>());
       if (field.empty()) detail::throw_csv(path, line, column, "the field is empty");
       if (problem != std::errc() || last != field.data() + field.size())
-        detail::throw_csv(path, line, column, detail::shown(field) + " is not a number of type " + element_name<T>());
+        detail::throw_csv(path, line, column, detail::shown(field) + " is not a number of type " + element_name<T>() +
+                              (rows == 0 ? "; csv_options::skip_lines skips a heading" : ""));
       values.push_back(value);
     }
     if (rows == 0) columns = column;
@@ -17513,7 +17651,8 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear() = default;
   linear(index_t inputs, index_t outputs, generator& gen) {
     if (inputs < 0 || outputs < 0)
-      throw shape_error("linear: " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) + " outputs");
+      throw shape_error("linear: " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) +
+                        " outputs; neither may be negative");
     weight = init::fan_in_uniform<T, D>(gen, inputs, extents<2>{{outputs, inputs}});
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }

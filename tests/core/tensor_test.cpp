@@ -164,12 +164,18 @@ TEST_CASE("span and iterators cover contiguous tensors only", "[tensor]") {
   CHECK(x.contiguous().data() == x.data());
 }
 
-TEST_CASE("lists give tensors of rank 1 and 2, and rows must agree", "[tensor]") {
+TEST_CASE("lists give tensors of rank 1 to 4, and rows must agree", "[tensor]") {
   const tensor<int, 2> a{{1, 2}, {3, 4}, {5, 6}};
   CHECK(a.shape() == extents<2>{{3, 2}});
   CHECK(a(2, 1) == 6);
   CHECK(tensor<bool, 1>{true, false}.numel() == 2);
   CHECK_THROWS_AS((tensor<int, 2>{{1, 2}, {3}}), shape_error);
+  const tensor<int, 3> b{{{1, 2}, {3, 4}, {5, 6}}, {{7, 8}, {9, 10}, {11, 12}}};
+  CHECK(b.shape() == extents<3>{{2, 3, 2}});
+  CHECK(b(1, 0, 1) == 8);
+  CHECK_THROWS_AS((tensor<int, 3>{{{1}, {2}}, {{3}}}), shape_error);
+  CHECK_THROWS_WITH((tensor<int, 3>{{{1}}, {{2, 3}}}), Catch::Contains("differ in length: 1 and 2"));
+  CHECK(tensor<int, 4>{{{{1}, {2}}}}.shape() == extents<4>{{1, 1, 2, 1}});
 }
 
 TEST_CASE("an assignment used as a value has run", "[tensor]") {

@@ -52,7 +52,7 @@ TEST_CASE("library: tensors, views and Eigen") {
     // [docs:create]
     const std::vector<float> values = {1, 2, 3, 4, 5, 6};
     tensor a = from_data<float>(values, {2, 3});  // copies
-    tensor<double, 1> list = {1, 2, 3};           // rank 1 and 2 from lists
+    tensor<double, 1> list = {1, 2, 3};           // rank 1 to 4 from lists
     tensor b = full<float>({2, 3}, 0.5f);
     tensor c = zeros_like(a);
     tensor n = arange<int>(2, 10, 3);  // 2, 5, 8

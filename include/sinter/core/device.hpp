@@ -132,17 +132,24 @@ bool device_matches(std::string_view choice) {
   return choice == device_name<D>() || (choice == "cuda" && is_cuda_v<D> && device_ordinal_v<D> == 0);
 }
 
+/// "cpu, cuda:0 (not available)".
+template <device... Ds>
+std::string device_list() {
+  std::string text;
+  ((text += (text.empty() ? "" : ", ") + device_name<Ds>() + (available<Ds>() ? "" : " (not available)")), ...);
+  return text;
+}
+
 template <class F, device D, device... Ds>
-decltype(auto) with_device_impl(std::string_view choice, F& f) {
+decltype(auto) with_device_impl(std::string_view choice, F& f, std::string (*all)()) {
   if (device_matches<D>(choice)) {
     if (!available<D>()) throw device_error("with_device: " + device_name<D>() + " is not available on this machine");
     return f(D{});
   }
   if constexpr (sizeof...(Ds) > 0) {
-    return with_device_impl<F, Ds...>(choice, f);
+    return with_device_impl<F, Ds...>(choice, f, all);
   } else {
-    throw device_error("with_device: '" + std::string(choice) +
-                       "' names none of the devices this program was built for (or none is available)");
+    throw device_error("with_device: '" + std::string(choice) + "' is none of the devices this program chooses from: " + all());
     return f(D{});
   }
 }
@@ -152,7 +159,7 @@ decltype(auto) with_device_impl(std::string_view choice, F& f) {
 template <device... Ds, class F>
 decltype(auto) with_device(std::string_view choice, F&& f) {
   static_assert(sizeof...(Ds) > 0, "sinter: with_device<D...> needs at least one device");
-  return detail::with_device_impl<F, Ds...>(choice, f);
+  return detail::with_device_impl<F, Ds...>(choice, f, &detail::device_list<Ds...>);
 }
 
 }  // namespace sinter

@@ -23,8 +23,31 @@ struct nested_list<T, 0> {
 
 struct no_list {};
 
+inline constexpr int max_list_rank = 4;
 template <class T, int R, class D>
-using list_of = std::conditional_t<(R == 1 || R == 2) && is_cpu_v<D>, typename nested_list<T, (R == 1 || R == 2) ? R : 1>::type, no_list>;
+inline constexpr bool has_list = R >= 1 && R <= max_list_rank && is_cpu_v<D>;
+template <class T, int R, class D>
+using list_of = std::conditional_t<has_list<T, R, D>, typename nested_list<T, has_list<T, R, D> ? R : 1>::type, no_list>;
+
+/// Sets the extents of a nested list from its first elements, and checks all others against them.
+template <int R, class List>
+void measure_list(const List& list, index_t* extent, bool first = true) {
+  const auto n = static_cast<index_t>(list.size());
+  if (first) *extent = n;
+  if (n != *extent)
+    throw shape_error("tensor: the rows of a list differ in length: " + std::to_string(*extent) + " and " + std::to_string(n));
+  if constexpr (R > 1)
+    for (const auto& row : list) measure_list<R - 1>(row, extent + 1, first && &row == list.begin());
+}
+
+template <int R, class T, class List>
+T* copy_list(const List& list, T* to) {
+  for (const auto& x : list) {
+    if constexpr (R > 1) to = copy_list<R - 1>(x, to);
+    else *to++ = x;
+  }
+  return to;
+}
 
 /// The one entry through which a tensor is made from, or written by, an expression; defined in expr/evaluate.hpp.
 template <class E>
@@ -80,24 +103,14 @@ class tensor {
             class Fix = typename detail::conversion_mistake<E, T, rank, D>::fix>
   tensor(E&&) = delete;
 
-  /// Host tensors of rank 1 and 2 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
+  /// Host tensors of rank 1 to 4 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
   tensor(list_type values)
-    requires(is_cpu_v<D> && (rank == 1 || rank == 2))
+    requires(detail::has_list<T, rank, D>)
   {
-    shape_type shape;
-    shape[0] = static_cast<index_t>(values.size());
-    if constexpr (rank == 2) {
-      shape[1] = values.size() == 0 ? 0 : static_cast<index_t>(values.begin()->size());
-      for (const auto& row : values)
-        if (static_cast<index_t>(row.size()) != shape[1]) throw shape_error("tensor: the rows of a list differ in length");
-    }
+    shape_type shape{};
+    detail::measure_list<rank>(values, shape.values);
     *this = uninitialized(shape);
-    T* to = data_;
-    for (const auto& v : values) {
-      if constexpr (rank == 1) *to++ = v;
-      else
-        for (const T& x : v) *to++ = x;
-    }
+    detail::copy_list<rank>(values, data_);
   }
 
   /// Memory for `shape`, not initialised.

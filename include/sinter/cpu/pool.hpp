@@ -235,7 +235,8 @@ struct pool_closer {
   ~pool_closer() { pool->close(); }
 };
 
-/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is a positive number, else one per usable processor.
+/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
+/// `value_error` where it is set to no number of threads.
 inline thread_pool& host_pool() {
   static thread_pool* const pool = new thread_pool(detail::default_threads(-1));
   static const pool_closer closer{pool};

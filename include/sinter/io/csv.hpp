@@ -68,7 +68,8 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
         detail::throw_csv(path, line, column, detail::shown(field) + " does not fit " + element_name<T>());
       if (field.empty()) detail::throw_csv(path, line, column, "the field is empty");
       if (problem != std::errc() || last != field.data() + field.size())
-        detail::throw_csv(path, line, column, detail::shown(field) + " is not a number of type " + element_name<T>());
+        detail::throw_csv(path, line, column, detail::shown(field) + " is not a number of type " + element_name<T>() +
+                              (rows == 0 ? "; csv_options::skip_lines skips a heading" : ""));
       values.push_back(value);
     }
     if (rows == 0) columns = column;

@@ -3,11 +3,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 #if defined(__linux__)
 #include <sched.h>
 #endif
+
+#include "sinter/core/error.hpp"
 
 namespace sinter::cpu_impl::detail {
 
@@ -95,13 +98,15 @@ inline int usable_processor_count(int) noexcept { return 0; }
 
 #endif
 
-/// SINTER_NUM_THREADS if it is a number of at least 1, else the usable processors (of the node, if it is not negative).
-inline int default_threads(int node) noexcept {
+/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
+inline int default_threads(int node) {
   constexpr long most = 4096;
-  if (const char* const text = std::getenv("SINTER_NUM_THREADS")) {
+  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
-    if (end != text && *end == '\0' && threads >= 1 && threads <= most) return static_cast<int>(threads);
+    if (*end == '\0' && threads >= 1 && threads <= most) return static_cast<int>(threads);
+    throw value_error("the environment variable SINTER_NUM_THREADS is '" + std::string(text) + "'; set it to a number from 1 to " +
+                      std::to_string(most) + ", or not at all");
   }
   const int usable = usable_processor_count(node);
   if (usable > 0) return usable;
