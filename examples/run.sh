@@ -70,7 +70,7 @@ if [[ " ${arguments[*]} " =~ \ --device\ cuda ]]; then
   echo "building $example with nvcc in build/cuda"
   if [ -n "$(find "$here/include" "$here/examples/$example.cpp" -newer "$program" 2>/dev/null)" ] || [ ! -x "$program" ]; then
     nvcc -std=c++20 --expt-relaxed-constexpr -O3 -arch="${SINTER_CUDA_ARCH:-native}" -Xcompiler -march=native -I "$here/include" \
-      -isystem /usr/include/eigen3 -x cu "$here/examples/$example.cpp" -o "$program" -lcublas >"$here/build/cuda/build.log" 2>&1 || {
+      -isystem /usr/include/eigen3 -x cu "$here/examples/$example.cpp" -o "$program" -lcublasLt >"$here/build/cuda/build.log" 2>&1 || {
       cat "$here/build/cuda/build.log" >&2
       fail 1 "building failed"
     }

@@ -71,6 +71,7 @@
 #include "sinter/ops/logit.hpp"
 #include "sinter/ops/logsumexp.hpp"
 #include "sinter/ops/matmul.hpp"
+#include "sinter/ops/matmul_precision.hpp"
 #include "sinter/ops/max.hpp"
 #include "sinter/ops/maximum.hpp"
 #include "sinter/ops/mean.hpp"

@@ -959,22 +959,29 @@ struct device_arena<D> {
   }
 };
 
-/// Memory from D's arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the block
+/// Memory from an arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the block
 /// next works after that.
-template <device D>
-class temporary {
+template <class Arena>
+class block {
  public:
-  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes > 0 ? device_arena<D>::get().allocate(bytes) : nullptr) {}
-  temporary(temporary&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
-  temporary& operator=(temporary&&) = delete;
-  ~temporary() {
-    if (data_ != nullptr) device_arena<D>::get().release(data_, bytes_);
+  block(Arena& arena, std::size_t bytes) : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+  block(block&& other) noexcept : arena_(other.arena_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  block& operator=(block&&) = delete;
+  ~block() {
+    if (data_ != nullptr) arena_->release(data_, bytes_);
   }
   void* data() const { return data_; }
 
  private:
+  Arena* arena_;
   std::size_t bytes_;
   void* data_;
+};
+
+/// The same from D's arena.
+template <device D>
+struct temporary : block<std::remove_reference_t<decltype(device_arena<D>::get())>> {
+  explicit temporary(std::size_t bytes) : temporary::block(device_arena<D>::get(), bytes) {}
 };
 
 }  // namespace detail
@@ -2525,11 +2532,21 @@ struct sink_ref {
   bool add = false;  ///< add to what is there instead of overwriting it
 };
 
-/// A matrix in device memory; strides in elements.
+/// A matrix in device memory, or a batch of them; strides in elements.
 struct matrix_ref {
   void* data = nullptr;
   index_t rows = 0, columns = 0;
   index_t row_stride = 0, column_stride = 0;
+  index_t batches = 1, batch_stride = 0;
+
+  /// Matrix i of the batch, of elements T.
+  template <class T>
+  SINTER_WORD matrix_ref of_batch(index_t i) const {
+    matrix_ref one = *this;
+    one.data = static_cast<T*>(data) + i * batch_stride;
+    one.batches = 1;
+    return one;
+  }
 };
 
 /// Runs kernels on D. Specialised for the host devices in cpu/backend.hpp, where each function is described, and for
@@ -10262,6 +10279,42 @@ SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
 }  // namespace sinter
 // sinter/ops/matmul.hpp: matrix products, plain, batched, and as a linear layer.
 
+// sinter/ops/matmul_precision.hpp: in what arithmetic products of float matrices are computed.
+
+namespace sinter {
+
+/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on the
+/// host devices, which compute float32 whatever is asked for.
+enum class matmul_precision {
+  float32,  ///< every product and sum in float; the default
+  tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
+};
+
+namespace detail {
+inline matmul_precision& precision_of_products() {
+  static thread_local matmul_precision now = matmul_precision::float32;
+  return now;
+}
+}  // namespace detail
+
+/// While one is alive, products that start on this thread are computed in the given precision: forward and, where
+/// backward() is called under it, backward. They may nest. What is recorded into a cuda_graph keeps the precision it was
+/// recorded with. As torch.set_float32_matmul_precision, but never more than asked for: without one, nothing is TF32.
+///
+///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
+class use_matmul_precision {
+ public:
+  explicit use_matmul_precision(matmul_precision p) : before_(std::exchange(detail::precision_of_products(), p)) {}
+  ~use_matmul_precision() { detail::precision_of_products() = before_; }
+  use_matmul_precision(const use_matmul_precision&) = delete;
+  use_matmul_precision& operator=(const use_matmul_precision&) = delete;
+
+ private:
+  matmul_precision before_;
+};
+
+}  // namespace sinter
+
 namespace sinter {
 
 template <class A, class B, bool BT>
@@ -10273,20 +10326,20 @@ template <class A, class B, bool BT>
 using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
 
 template <class T, auto S, device D>
-matrix_ref matrix_of(const tensor<T, S, D>& t, index_t batch = 0) {
+matrix_ref matrix_of(const tensor<T, S, D>& t) {
   constexpr int R = tensor<T, S, D>::rank;
-  char* data = reinterpret_cast<char*>(access::data(t));
-  if constexpr (R == 3) data += (t.shape()[0] == 1 ? 0 : batch) * t.strides()[0] * static_cast<index_t>(sizeof(T));
-  return {data, t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
+  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
+  if constexpr (R == 3) {
+    m.batches = t.shape()[0];
+    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
+  }
+  return m;
 }
 
 /// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3.
 template <class A, class B, class C>
 void multiply_into(const A& a, const B& b, const C& c, bool accumulate, const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
-  using T = element_of<C>;
-  const index_t batches = C::rank == 3 ? c.shape()[0] : 1;
-  for (index_t i = 0; i < batches; ++i)
-    backend<device_of<C>>::template matmul<T>(matrix_of(a, i), matrix_of(b, i), matrix_of(c, i), accumulate, epilogue);
+  backend<device_of<C>>::template matmul<element_of<C>>(matrix_of(a), matrix_of(b), matrix_of(c), accumulate, epilogue);
 }
 
 template <class E>
@@ -10492,9 +10545,9 @@ inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
 }  // namespace detail
 
 /// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
-/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel.
-/// For vectors there are mv() and dot(). Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not
-/// fit.
+/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
+/// tells in what arithmetic. For vectors there are mv() and dot().
+/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
 ///
 ///     tensor y = relu(matmul(x, w) + bias);
 template <expression A, expression B>
@@ -14283,7 +14336,8 @@ struct backend<D> {
 
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    cpu_impl::run_matmul<T>(a, b, c, accumulate, e, pool());
+    for (index_t i = 0; i < c.batches; ++i)
+      cpu_impl::run_matmul<T>(a.of_batch<T>(i), b.of_batch<T>(i), c.of_batch<T>(i), accumulate, e, pool());
   }
 
   /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where
@@ -14361,7 +14415,7 @@ using sinter::detail::sink_ref;
 ///   memory()                       its arena
 ///   launch(what, body, shape)      runs a body on a grid, after all that was started before
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
-///   gemm(...)                      see product.hpp
+///   gemm<T>(product)               see product.hpp
 template <device D>
 struct gpu;
 
@@ -14744,11 +14798,71 @@ launch_shape launch_of(const map_body<Pass>& body) {
 }
 
 }  // namespace sinter::cuda_impl
-// sinter/cuda/product.hpp: matrix products, handed to a BLAS where it takes them.
+// sinter/cuda/product.hpp: matrix products, handed to a BLAS where it takes them, with what follows them.
+
+namespace sinter::ops {
+struct add_op;
+struct relu_op;
+struct gelu_tanh_op;
+}  // namespace sinter::ops
 
 namespace sinter::cuda_impl {
 
 using sinter::detail::matrix_ref;
+
+/// What a BLAS can do to a product before it writes it: act(product + bias).
+struct product_tail {
+  enum class activation { none, relu, gelu_tanh };
+
+  const void* bias = nullptr;  ///< one value for each column of the row-major product
+  activation act = activation::none;
+
+  bool empty() const { return bias == nullptr && act == activation::none; }
+};
+
+/// Whether the formula K over a product is such a tail. The product is one of its leaves.
+template <class K>
+struct tail_formula {
+  static constexpr bool fits = false;
+};
+template <class T>
+struct tail_formula<sinter::detail::kernel::leaf<T, false>> {
+  static constexpr bool fits = true;
+  static constexpr auto act = product_tail::activation::none;
+};
+template <class T>
+struct tail_formula<sinter::detail::kernel::map<ops::add_op, sinter::detail::kernel::leaf<T, false>, sinter::detail::kernel::leaf<T, false>>>
+    : tail_formula<sinter::detail::kernel::leaf<T, false>> {};
+template <class K>
+  requires(tail_formula<K>::fits && tail_formula<K>::act == product_tail::activation::none)
+struct tail_formula<sinter::detail::kernel::map<ops::relu_op, K>> : tail_formula<K> {
+  static constexpr auto act = product_tail::activation::relu;
+};
+template <class K>
+  requires(tail_formula<K>::fits && tail_formula<K>::act == product_tail::activation::none)
+struct tail_formula<sinter::detail::kernel::map<ops::gelu_tanh_op, K>> : tail_formula<K> {
+  static constexpr auto act = product_tail::activation::gelu_tanh;
+};
+
+/// K, elementwise work on the product of shape (rows,columns) that lies in `sink`, as a tail; an empty one where it is
+/// none: another formula, or a second operand that is no dense row of `columns` values.
+template <class K>
+product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& sink) {
+  product_tail tail;
+  if constexpr (tail_formula<K>::fits) {
+    if constexpr (K::leaves == 2) {
+      const leaf_ref& bias = leaves[leaves[0].data == sink.data ? 1 : 0];
+      constexpr std::uintptr_t alignment = 16;  // of the vector loads in its kernels
+      if (bias.data == sink.data || bias.rank < 1 || reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0) return tail;
+      const int last = bias.rank - 1;
+      if (bias.shape[last] != columns || (bias.strides[last] != 1 && columns > 1)) return tail;
+      if (last == 1 && bias.shape[0] != 1) return tail;
+      tail.bias = bias.data;
+    }
+    tail.act = tail_formula<K>::act;
+  }
+  return tail;
+}
 
 /// How a BLAS, which counts by columns, sees a row-major matrix: as its transpose, unless the matrix is one itself.
 struct column_major {
@@ -14769,6 +14883,22 @@ struct column_major {
   }
 };
 
+/// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for each
+/// matrix of the batch.
+struct blas_product {
+  struct operand {
+    void* data;
+    index_t leading, batch_stride;
+    bool turned;  ///< lies transposed
+
+    operand(const matrix_ref& m, const column_major& seen) : data(m.data), leading(seen.leading), batch_stride(m.batch_stride), turned(seen.turned) {}
+  };
+  index_t m, n, k, batches;
+  operand a, b, d;
+  bool accumulate;
+  product_tail tail;
+};
+
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
 struct plain_product_body {
@@ -14778,33 +14908,35 @@ struct plain_product_body {
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    const index_t stride = g.blocks() * g.threads();
-    for (index_t e = g.block() * g.threads() + g.thread(); e < c.rows * c.columns; e += stride) {
-      const index_t i = e / c.columns, j = e - i * c.columns;
-      T& to = static_cast<T*>(c.data)[i * c.row_stride + j * c.column_stride];
+    const index_t stride = g.blocks() * g.threads(), each = c.rows * c.columns;
+    for (index_t e = g.block() * g.threads() + g.thread(); e < c.batches * each; e += stride) {
+      const index_t batch = e / each, i = (e - batch * each) / c.columns, j = e - batch * each - i * c.columns;
+      const T* const x = static_cast<const T*>(a.data) + batch * a.batch_stride + i * a.row_stride;
+      const T* const y = static_cast<const T*>(b.data) + batch * b.batch_stride + j * b.column_stride;
+      T& to = static_cast<T*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
       word sum = accumulate ? static_cast<word>(to) : word(0);
-      for (index_t p = 0; p < a.columns; ++p)
-        sum += static_cast<word>(static_cast<const T*>(a.data)[i * a.row_stride + p * a.column_stride]) *
-               static_cast<word>(static_cast<const T*>(b.data)[p * b.row_stride + j * b.column_stride]);
+      for (index_t p = 0; p < a.columns; ++p) sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
       to = static_cast<T>(sum);
     }
   }
 };
 
-/// c (+)= a b. gpu<D>::gemm(a_turned, b_turned, m, n, k, a, lda, b, ldb, beta, c, ldc) is that of a BLAS, for float and
-/// double: column-major c (m,n) = a (m,k) b (k,n) + beta c.
+/// c (+)= a b, followed by the tail if a BLAS takes both: then true. gpu<D>::gemm<T>(product) is that of a BLAS for float
+/// and double; false where it cannot.
 template <class T, device D>
-void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
-  if (c.rows * c.columns == 0) return;
-  const column_major left(a), right(b), to(c);
+bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
+  if (c.batches * c.rows * c.columns == 0) return false;
   if constexpr (std::is_floating_point_v<T>) {
+    const column_major left(a), right(b), to(c);
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0) {
-      gpu<D>::gemm(right.turned, left.turned, c.columns, c.rows, a.columns, static_cast<const T*>(b.data), right.leading,
-                   static_cast<const T*>(a.data), left.leading, T(accumulate ? 1 : 0), static_cast<T*>(c.data), to.leading);
-      return;
+      blas_product p{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail};
+      if (!tail.empty() && gpu<D>::template gemm<T>(p)) return true;
+      p.tail = {};
+      if (gpu<D>::template gemm<T>(p)) return false;
     }
   }
-  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.rows * c.columns, block_threads), 0});
+  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
+  return false;
 }
 
 }  // namespace sinter::cuda_impl
@@ -15412,9 +15544,10 @@ namespace sinter::detail {
 template <device D>
   requires is_cuda_v<D>
 struct backend<D> {
-  /// Elementwise work on a result that another kernel has made, a kernel of its own.
+  /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of that.
   struct epilogue {
     virtual void run() const = 0;
+    virtual cuda_impl::product_tail tail(index_t columns) const = 0;
 
    protected:
     ~epilogue() = default;
@@ -15425,6 +15558,7 @@ struct backend<D> {
     fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink)
         : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
+    cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_); }
 
    private:
     K plan_;
@@ -15523,8 +15657,8 @@ struct backend<D> {
 
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    cuda_impl::multiply<T, D>(a, b, c, accumulate);
-    if (e != nullptr) e->run();
+    const bool whole = cuda_impl::multiply<T, D>(a, b, c, accumulate, e != nullptr ? e->tail(c.columns) : cuda_impl::product_tail{});
+    if (e != nullptr && !whole) e->run();
   }
 
  private:
@@ -15558,9 +15692,12 @@ struct backend<D> {
 };
 
 }  // namespace sinter::detail
-// sinter/cuda/blas.hpp: cuBLAS on the stream of a GPU, in plain float or double arithmetic.
+// sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU.
 
-#include <cublas_v2.h>
+#include <cublasLt.h>
+
+#include <array>
+#include <map>
 
 // sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
 
@@ -15756,49 +15893,173 @@ namespace sinter::cuda_impl {
 
 inline void check(cublasStatus_t status, const std::string& what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const std::string text = what + ": " + cublasGetStatusString(status);
+  const std::string text = what + ": " + cublasLtGetStatusString(status) + " (" + cublasLtGetStatusName(status) + ")";
   if (status == CUBLAS_STATUS_ALLOC_FAILED) throw out_of_memory(text + "; free tensors or use smaller batches");
   throw device_error(text);
 }
 
-/// cuBLAS on a context's stream; one caller at a time.
+/// cuBLASLt on a context's stream; one caller at a time. What a product needs, its descriptors and the algorithm that
+/// cuBLASLt's heuristic picks for its shape, is made once and kept.
 class blas {
  public:
   explicit blas(context& c) : context_(c) {
     const use_gpu current(c.gpu());
-    check(cublasCreate(&handle_), c.name() + ": starting cuBLAS");
-    check(cublasSetStream(handle_, c.stream()), c.name() + ": giving cuBLAS its stream");
+    check(cublasLtCreate(&handle_), c.name() + ": starting cuBLASLt");
   }
   blas(const blas&) = delete;
   blas& operator=(const blas&) = delete;
 
-  /// Column-major c (m,n) = a (m,k) b (k,n) + beta c.
-  void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const float* a, index_t lda, const float* b, index_t ldb, float beta,
-            float* c, index_t ldc) {
-    const float one = 1;
-    run(m, n, k, [&] { return cublasSgemm_64(handle_, op(a_turned), op(b_turned), m, n, k, &one, a, lda, b, ldb, &beta, c, ldc); });
-  }
-  void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const double* a, index_t lda, const double* b, index_t ldb, double beta,
-            double* c, index_t ldc) {
-    const double one = 1;
-    run(m, n, k, [&] { return cublasDgemm_64(handle_, op(a_turned), op(b_turned), m, n, k, &one, a, lda, b, ldb, &beta, c, ldc); });
+  /// False where cuBLASLt has no algorithm for it.
+  template <class T>
+  bool run(const blas_product& p) {
+    const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) + ") x (" +
+                             std::to_string(p.k) + "," + std::to_string(p.m) + ")";
+    const std::lock_guard lock(busy_);
+    const use_gpu current(context_.gpu());
+    const plan& way = plan_for<T>(p, what);
+    if (!way.found) return false;
+    if (p.tail.bias != nullptr) set(way.operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
+    // The next product on this stream that takes the same memory works after this one.
+    const sinter::detail::block workspace(context_.memory(), way.workspace);
+    const T one = 1, beta = p.accumulate ? T(1) : T(0);
+    check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta, p.d.data, way.d.get(), p.d.data,
+                         way.d.get(), &way.algorithm, workspace.data(), way.workspace, context_.stream()),
+          what);
+    context_.count_launch();
+    return true;
   }
 
  private:
-  static cublasOperation_t op(bool turned) { return turned ? CUBLAS_OP_T : CUBLAS_OP_N; }
+  template <auto Destroy>
+  struct destroyer {
+    template <class H>
+    void operator()(H* handle) const {
+      static_cast<void>(Destroy(handle));
+    }
+  };
+  using operation_ptr = std::unique_ptr<cublasLtMatmulDescOpaque_t, destroyer<cublasLtMatmulDescDestroy>>;
+  using layout_ptr = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, destroyer<cublasLtMatrixLayoutDestroy>>;
+  using preference_ptr = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, destroyer<cublasLtMatmulPreferenceDestroy>>;
 
-  template <class F>
-  void run(index_t m, index_t n, index_t k, const F& f) {
-    const std::lock_guard lock(busy_);
-    const use_gpu current(context_.gpu());
-    check(f(), context_.name() + ": matrix product (" + std::to_string(n) + "," + std::to_string(k) + ") x (" + std::to_string(k) + "," +
-                   std::to_string(m) + ")");
-    context_.count_launch();
+  struct plan {
+    operation_ptr operation;
+    layout_ptr a, b, d;
+    cublasLtMatmulAlgo_t algorithm{};
+    std::size_t workspace = 0;
+    bool found = false;
+  };
+  using key = std::array<index_t, 19>;
+
+  static constexpr std::size_t most_plans = 4096;
+  static constexpr std::size_t most_workspace = std::size_t{32} << 20;
+
+  template <class T>
+  static constexpr cudaDataType_t type_of = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
+
+  template <class T>
+  static cublasComputeType_t compute_type() {
+    if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
+    switch (sinter::detail::precision_of_products()) {
+      case matmul_precision::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case matmul_precision::float32: break;
+    }
+    return CUBLAS_COMPUTE_32F;
+  }
+
+  static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
+    const bool biased = tail.bias != nullptr;
+    switch (tail.act) {
+      case product_tail::activation::relu: return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+      case product_tail::activation::gelu_tanh: return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+      case product_tail::activation::none: break;
+    }
+    return biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  }
+
+  /// The largest power of two, up to 256 bytes, at a multiple of which all batches of an operand begin.
+  template <class T>
+  static std::uint32_t alignment_of(const void* data, index_t batch_stride = 0) {
+    const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(batch_stride) * sizeof(T) | 256u;
+    return static_cast<std::uint32_t>(bits & (~bits + 1));
+  }
+
+  template <class Attribute, class X>
+  static void set(cublasLtMatmulDesc_t to, Attribute which, const X& value, const std::string& what) {
+    check(cublasLtMatmulDescSetAttribute(to, which, &value, sizeof value), what);
+  }
+  template <class X>
+  static void set(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const X& value, const std::string& what) {
+    check(cublasLtMatmulPreferenceSetAttribute(to, which, &value, sizeof value), what);
+  }
+
+  template <class T>
+  static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches, const std::string& what) {
+    cublasLtMatrixLayout_t made = nullptr;
+    if (x.turned) std::swap(rows, columns);
+    check(cublasLtMatrixLayoutCreate(&made, type_of<T>, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), x.leading), what);
+    layout_ptr layout(made);
+    if (batches > 1) {
+      const auto count = static_cast<std::int32_t>(batches);
+      const std::int64_t stride = x.batch_stride;
+      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), what);
+      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), what);
+    }
+    return layout;
+  }
+
+  template <class T>
+  const plan& plan_for(const blas_product& p, const std::string& what) {
+    const cublasComputeType_t compute = compute_type<T>();
+    const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
+    const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride), alignment_of<T>(p.b.data, p.b.batch_stride),
+                                      std::min(alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias))};
+    const key k{static_cast<index_t>(sizeof(T)), static_cast<index_t>(compute), static_cast<index_t>(epilogue), p.m, p.n, p.k, p.batches,
+                p.a.leading, p.a.batch_stride, p.a.turned, p.b.leading, p.b.batch_stride, p.b.turned, p.d.leading, p.d.batch_stride,
+                p.accumulate, aligned[0], aligned[1], aligned[2]};
+    if (const auto at = plans_.find(k); at != plans_.end()) return at->second;
+    if (plans_.size() >= most_plans) plans_.clear();
+    return plans_.emplace(k, make_plan<T>(p, compute, epilogue, aligned, what)).first->second;
+  }
+
+  template <class T>
+  plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue, const std::uint32_t (&aligned)[3],
+                 const std::string& what) const {
+    plan way;
+    if (p.batches > std::numeric_limits<std::int32_t>::max()) return way;
+    cublasLtMatmulDesc_t operation = nullptr;
+    check(cublasLtMatmulDescCreate(&operation, compute, type_of<T>), what);
+    way.operation.reset(operation);
+    set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
+    set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
+    set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, what);
+    if (p.tail.bias != nullptr) set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
+    way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
+    way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
+    way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);
+    cublasLtMatmulPreference_t made = nullptr;
+    check(cublasLtMatmulPreferenceCreate(&made), what);
+    const preference_ptr preference(made);
+    set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace, what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned[0], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned[1], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned[2], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned[2], what);
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, way.a.get(), way.b.get(), way.d.get(), way.d.get(), made, 1,
+                                                                 &best, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return way;
+    check(status, what + ": choosing an algorithm");
+    way.found = found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
+    way.algorithm = best.algo;
+    way.workspace = best.workspaceSize;
+    return way;
   }
 
   context& context_;
   std::mutex busy_;
-  cublasHandle_t handle_ = nullptr;
+  cublasLtHandle_t handle_ = nullptr;
+  std::map<key, plan> plans_;
 };
 
 template <device D>
@@ -15892,9 +16153,8 @@ struct gpu {
   }
 
   template <class T>
-  static void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const T* a, index_t lda, const T* b, index_t ldb, T beta, T* c,
-                   index_t ldc) {
-    blas_of<D>().gemm(a_turned, b_turned, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  static bool gemm(const blas_product& p) {
+    return blas_of<D>().template run<T>(p);
   }
 
  private:

@@ -8,6 +8,8 @@
 
 #include <ucontext.h>
 
+#include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -18,6 +20,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+#include "sinter/cuda/product.hpp"
 #include "sinter/cuda/runtime.hpp"
 
 namespace sinter::cuda_impl {
@@ -166,18 +169,41 @@ struct gpu {
     std::memcpy(to, from, bytes);
   }
 
+  /// Whether the BLAS of this GPU does what may follow a product.
+  static bool& has_tails() {
+    static bool yes = true;
+    return yes;
+  }
+
   template <class T>
-  static void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const T* a, index_t lda, const T* b, index_t ldb, T beta, T* c,
-                   index_t ldc) {
-    if (lda < (a_turned ? k : m) || ldb < (b_turned ? n : k) || ldc < m) throw std::logic_error("simulator: a leading dimension is too small");
+  static bool gemm(const blas_product& p) {
+    if (!p.tail.empty() && !has_tails()) return false;
+    if (p.a.leading < (p.a.turned ? p.k : p.m) || p.b.leading < (p.b.turned ? p.n : p.k) || p.d.turned || p.d.leading < p.m)
+      throw std::logic_error("simulator: a leading dimension is too small");
     ++launches();
-    for (index_t j = 0; j < n; ++j)
-      for (index_t i = 0; i < m; ++i) {
-        double sum = beta != 0 ? static_cast<double>(beta) * static_cast<double>(c[i + j * ldc]) : 0;
-        for (index_t p = 0; p < k; ++p)
-          sum += static_cast<double>(a_turned ? a[p + i * lda] : a[i + p * lda]) * static_cast<double>(b_turned ? b[j + p * ldb] : b[p + j * ldb]);
-        c[i + j * ldc] = static_cast<T>(sum);
-      }
+    const bool rounded = std::is_same_v<T, float> && sinter::detail::precision_of_products() == matmul_precision::tf32;
+    const auto element = [&](const blas_product::operand& x, index_t batch, index_t i, index_t j) {
+      const T value = static_cast<const T*>(x.data)[batch * x.batch_stride + (x.turned ? j + i * x.leading : i + j * x.leading)];
+      return rounded ? static_cast<double>(to_tf32(static_cast<float>(value))) : static_cast<double>(value);
+    };
+    for (index_t batch = 0; batch < p.batches; ++batch)
+      for (index_t j = 0; j < p.n; ++j)
+        for (index_t i = 0; i < p.m; ++i) {
+          T& to = static_cast<T*>(p.d.data)[batch * p.d.batch_stride + i + j * p.d.leading];
+          double sum = p.accumulate ? static_cast<double>(to) : 0;
+          for (index_t l = 0; l < p.k; ++l) sum += element(p.a, batch, i, l) * element(p.b, batch, l, j);
+          if (p.tail.bias != nullptr) sum += static_cast<double>(static_cast<const T*>(p.tail.bias)[i]);
+          if (p.tail.act == product_tail::activation::relu) sum = ops::relu_op::apply(sum);
+          if (p.tail.act == product_tail::activation::gelu_tanh) sum = ops::gelu_tanh_op::apply(sum);
+          to = static_cast<T>(sum);
+        }
+    return true;
+  }
+
+ private:
+  /// To the 10 bits after the point that TF32 keeps, ties away from zero.
+  static float to_tf32(float x) {
+    return std::isfinite(x) ? std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + 0x1000u) & ~0x1fffu) : x;
   }
 };
 

@@ -42,7 +42,7 @@ flags=(-std=c++20 --expt-relaxed-constexpr -O2 "-arch=$arch" -Xcompiler=-march=n
 build() { # build <program> <source>...
   local program=$1
   shift
-  nvcc "${flags[@]}" "$@" -o "$out/$program" -lcublas >"$out/$program.log" 2>&1 || { echo "building $program failed:"; tail -40 "$out/$program.log"; return 1; }
+  nvcc "${flags[@]}" "$@" -o "$out/$program" -lcublasLt >"$out/$program.log" 2>&1 || { echo "building $program failed:"; tail -40 "$out/$program.log"; return 1; }
 }
 echo "building in $out"
 jobs=()

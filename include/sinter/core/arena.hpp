@@ -180,22 +180,29 @@ struct device_arena<D> {
   }
 };
 
-/// Memory from D's arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the block
+/// Memory from an arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the block
 /// next works after that.
-template <device D>
-class temporary {
+template <class Arena>
+class block {
  public:
-  explicit temporary(std::size_t bytes) : bytes_(bytes), data_(bytes > 0 ? device_arena<D>::get().allocate(bytes) : nullptr) {}
-  temporary(temporary&& other) noexcept : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
-  temporary& operator=(temporary&&) = delete;
-  ~temporary() {
-    if (data_ != nullptr) device_arena<D>::get().release(data_, bytes_);
+  block(Arena& arena, std::size_t bytes) : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+  block(block&& other) noexcept : arena_(other.arena_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  block& operator=(block&&) = delete;
+  ~block() {
+    if (data_ != nullptr) arena_->release(data_, bytes_);
   }
   void* data() const { return data_; }
 
  private:
+  Arena* arena_;
   std::size_t bytes_;
   void* data_;
+};
+
+/// The same from D's arena.
+template <device D>
+struct temporary : block<std::remove_reference_t<decltype(device_arena<D>::get())>> {
+  explicit temporary(std::size_t bytes) : temporary::block(device_arena<D>::get(), bytes) {}
 };
 
 }  // namespace detail

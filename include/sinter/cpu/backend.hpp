@@ -325,7 +325,8 @@ struct backend<D> {
 
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    cpu_impl::run_matmul<T>(a, b, c, accumulate, e, pool());
+    for (index_t i = 0; i < c.batches; ++i)
+      cpu_impl::run_matmul<T>(a.of_batch<T>(i), b.of_batch<T>(i), c.of_batch<T>(i), accumulate, e, pool());
   }
 
   /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where

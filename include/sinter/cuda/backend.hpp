@@ -123,9 +123,10 @@ namespace sinter::detail {
 template <device D>
   requires is_cuda_v<D>
 struct backend<D> {
-  /// Elementwise work on a result that another kernel has made, a kernel of its own.
+  /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of that.
   struct epilogue {
     virtual void run() const = 0;
+    virtual cuda_impl::product_tail tail(index_t columns) const = 0;
 
    protected:
     ~epilogue() = default;
@@ -136,6 +137,7 @@ struct backend<D> {
     fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink)
         : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
+    cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_); }
 
    private:
     K plan_;
@@ -234,8 +236,8 @@ struct backend<D> {
 
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    cuda_impl::multiply<T, D>(a, b, c, accumulate);
-    if (e != nullptr) e->run();
+    const bool whole = cuda_impl::multiply<T, D>(a, b, c, accumulate, e != nullptr ? e->tail(c.columns) : cuda_impl::product_tail{});
+    if (e != nullptr && !whole) e->run();
   }
 
  private:

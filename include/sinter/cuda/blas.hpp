@@ -1,59 +1,189 @@
-// sinter/cuda/blas.hpp: cuBLAS on the stream of a GPU, in plain float or double arithmetic.
+// sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU.
 #pragma once
 
-#include <cublas_v2.h>
+#include <cublasLt.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
 #include <mutex>
 
 #include "sinter/cuda/context.hpp"
+#include "sinter/cuda/product.hpp"
+#include "sinter/ops/matmul_precision.hpp"
 
 namespace sinter::cuda_impl {
 
 inline void check(cublasStatus_t status, const std::string& what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const std::string text = what + ": " + cublasGetStatusString(status);
+  const std::string text = what + ": " + cublasLtGetStatusString(status) + " (" + cublasLtGetStatusName(status) + ")";
   if (status == CUBLAS_STATUS_ALLOC_FAILED) throw out_of_memory(text + "; free tensors or use smaller batches");
   throw device_error(text);
 }
 
-/// cuBLAS on a context's stream; one caller at a time.
+/// cuBLASLt on a context's stream; one caller at a time. What a product needs, its descriptors and the algorithm that
+/// cuBLASLt's heuristic picks for its shape, is made once and kept.
 class blas {
  public:
   explicit blas(context& c) : context_(c) {
     const use_gpu current(c.gpu());
-    check(cublasCreate(&handle_), c.name() + ": starting cuBLAS");
-    check(cublasSetStream(handle_, c.stream()), c.name() + ": giving cuBLAS its stream");
+    check(cublasLtCreate(&handle_), c.name() + ": starting cuBLASLt");
   }
   blas(const blas&) = delete;
   blas& operator=(const blas&) = delete;
 
-  /// Column-major c (m,n) = a (m,k) b (k,n) + beta c.
-  void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const float* a, index_t lda, const float* b, index_t ldb, float beta,
-            float* c, index_t ldc) {
-    const float one = 1;
-    run(m, n, k, [&] { return cublasSgemm_64(handle_, op(a_turned), op(b_turned), m, n, k, &one, a, lda, b, ldb, &beta, c, ldc); });
-  }
-  void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const double* a, index_t lda, const double* b, index_t ldb, double beta,
-            double* c, index_t ldc) {
-    const double one = 1;
-    run(m, n, k, [&] { return cublasDgemm_64(handle_, op(a_turned), op(b_turned), m, n, k, &one, a, lda, b, ldb, &beta, c, ldc); });
+  /// False where cuBLASLt has no algorithm for it.
+  template <class T>
+  bool run(const blas_product& p) {
+    const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) + ") x (" +
+                             std::to_string(p.k) + "," + std::to_string(p.m) + ")";
+    const std::lock_guard lock(busy_);
+    const use_gpu current(context_.gpu());
+    const plan& way = plan_for<T>(p, what);
+    if (!way.found) return false;
+    if (p.tail.bias != nullptr) set(way.operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
+    // The next product on this stream that takes the same memory works after this one.
+    const sinter::detail::block workspace(context_.memory(), way.workspace);
+    const T one = 1, beta = p.accumulate ? T(1) : T(0);
+    check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta, p.d.data, way.d.get(), p.d.data,
+                         way.d.get(), &way.algorithm, workspace.data(), way.workspace, context_.stream()),
+          what);
+    context_.count_launch();
+    return true;
   }
 
  private:
-  static cublasOperation_t op(bool turned) { return turned ? CUBLAS_OP_T : CUBLAS_OP_N; }
+  template <auto Destroy>
+  struct destroyer {
+    template <class H>
+    void operator()(H* handle) const {
+      static_cast<void>(Destroy(handle));
+    }
+  };
+  using operation_ptr = std::unique_ptr<cublasLtMatmulDescOpaque_t, destroyer<cublasLtMatmulDescDestroy>>;
+  using layout_ptr = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, destroyer<cublasLtMatrixLayoutDestroy>>;
+  using preference_ptr = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, destroyer<cublasLtMatmulPreferenceDestroy>>;
 
-  template <class F>
-  void run(index_t m, index_t n, index_t k, const F& f) {
-    const std::lock_guard lock(busy_);
-    const use_gpu current(context_.gpu());
-    check(f(), context_.name() + ": matrix product (" + std::to_string(n) + "," + std::to_string(k) + ") x (" + std::to_string(k) + "," +
-                   std::to_string(m) + ")");
-    context_.count_launch();
+  struct plan {
+    operation_ptr operation;
+    layout_ptr a, b, d;
+    cublasLtMatmulAlgo_t algorithm{};
+    std::size_t workspace = 0;
+    bool found = false;
+  };
+  using key = std::array<index_t, 19>;
+
+  static constexpr std::size_t most_plans = 4096;
+  static constexpr std::size_t most_workspace = std::size_t{32} << 20;
+
+  template <class T>
+  static constexpr cudaDataType_t type_of = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
+
+  template <class T>
+  static cublasComputeType_t compute_type() {
+    if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
+    switch (sinter::detail::precision_of_products()) {
+      case matmul_precision::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case matmul_precision::float32: break;
+    }
+    return CUBLAS_COMPUTE_32F;
+  }
+
+  static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
+    const bool biased = tail.bias != nullptr;
+    switch (tail.act) {
+      case product_tail::activation::relu: return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+      case product_tail::activation::gelu_tanh: return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+      case product_tail::activation::none: break;
+    }
+    return biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  }
+
+  /// The largest power of two, up to 256 bytes, at a multiple of which all batches of an operand begin.
+  template <class T>
+  static std::uint32_t alignment_of(const void* data, index_t batch_stride = 0) {
+    const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(batch_stride) * sizeof(T) | 256u;
+    return static_cast<std::uint32_t>(bits & (~bits + 1));
+  }
+
+  template <class Attribute, class X>
+  static void set(cublasLtMatmulDesc_t to, Attribute which, const X& value, const std::string& what) {
+    check(cublasLtMatmulDescSetAttribute(to, which, &value, sizeof value), what);
+  }
+  template <class X>
+  static void set(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const X& value, const std::string& what) {
+    check(cublasLtMatmulPreferenceSetAttribute(to, which, &value, sizeof value), what);
+  }
+
+  template <class T>
+  static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches, const std::string& what) {
+    cublasLtMatrixLayout_t made = nullptr;
+    if (x.turned) std::swap(rows, columns);
+    check(cublasLtMatrixLayoutCreate(&made, type_of<T>, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), x.leading), what);
+    layout_ptr layout(made);
+    if (batches > 1) {
+      const auto count = static_cast<std::int32_t>(batches);
+      const std::int64_t stride = x.batch_stride;
+      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), what);
+      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), what);
+    }
+    return layout;
+  }
+
+  template <class T>
+  const plan& plan_for(const blas_product& p, const std::string& what) {
+    const cublasComputeType_t compute = compute_type<T>();
+    const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
+    const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride), alignment_of<T>(p.b.data, p.b.batch_stride),
+                                      std::min(alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias))};
+    const key k{static_cast<index_t>(sizeof(T)), static_cast<index_t>(compute), static_cast<index_t>(epilogue), p.m, p.n, p.k, p.batches,
+                p.a.leading, p.a.batch_stride, p.a.turned, p.b.leading, p.b.batch_stride, p.b.turned, p.d.leading, p.d.batch_stride,
+                p.accumulate, aligned[0], aligned[1], aligned[2]};
+    if (const auto at = plans_.find(k); at != plans_.end()) return at->second;
+    if (plans_.size() >= most_plans) plans_.clear();
+    return plans_.emplace(k, make_plan<T>(p, compute, epilogue, aligned, what)).first->second;
+  }
+
+  template <class T>
+  plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue, const std::uint32_t (&aligned)[3],
+                 const std::string& what) const {
+    plan way;
+    if (p.batches > std::numeric_limits<std::int32_t>::max()) return way;
+    cublasLtMatmulDesc_t operation = nullptr;
+    check(cublasLtMatmulDescCreate(&operation, compute, type_of<T>), what);
+    way.operation.reset(operation);
+    set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
+    set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
+    set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, what);
+    if (p.tail.bias != nullptr) set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
+    way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
+    way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
+    way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);
+    cublasLtMatmulPreference_t made = nullptr;
+    check(cublasLtMatmulPreferenceCreate(&made), what);
+    const preference_ptr preference(made);
+    set(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace, what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned[0], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned[1], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned[2], what);
+    set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned[2], what);
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, way.a.get(), way.b.get(), way.d.get(), way.d.get(), made, 1,
+                                                                 &best, &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return way;
+    check(status, what + ": choosing an algorithm");
+    way.found = found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
+    way.algorithm = best.algo;
+    way.workspace = best.workspaceSize;
+    return way;
   }
 
   context& context_;
   std::mutex busy_;
-  cublasHandle_t handle_ = nullptr;
+  cublasLtHandle_t handle_ = nullptr;
+  std::map<key, plan> plans_;
 };
 
 template <device D>

@@ -1,11 +1,71 @@
-// sinter/cuda/product.hpp: matrix products, handed to a BLAS where it takes them.
+// sinter/cuda/product.hpp: matrix products, handed to a BLAS where it takes them, with what follows them.
 #pragma once
 
 #include "sinter/cuda/space.hpp"
 
+namespace sinter::ops {
+struct add_op;
+struct relu_op;
+struct gelu_tanh_op;
+}  // namespace sinter::ops
+
 namespace sinter::cuda_impl {
 
 using sinter::detail::matrix_ref;
+
+/// What a BLAS can do to a product before it writes it: act(product + bias).
+struct product_tail {
+  enum class activation { none, relu, gelu_tanh };
+
+  const void* bias = nullptr;  ///< one value for each column of the row-major product
+  activation act = activation::none;
+
+  bool empty() const { return bias == nullptr && act == activation::none; }
+};
+
+/// Whether the formula K over a product is such a tail. The product is one of its leaves.
+template <class K>
+struct tail_formula {
+  static constexpr bool fits = false;
+};
+template <class T>
+struct tail_formula<sinter::detail::kernel::leaf<T, false>> {
+  static constexpr bool fits = true;
+  static constexpr auto act = product_tail::activation::none;
+};
+template <class T>
+struct tail_formula<sinter::detail::kernel::map<ops::add_op, sinter::detail::kernel::leaf<T, false>, sinter::detail::kernel::leaf<T, false>>>
+    : tail_formula<sinter::detail::kernel::leaf<T, false>> {};
+template <class K>
+  requires(tail_formula<K>::fits && tail_formula<K>::act == product_tail::activation::none)
+struct tail_formula<sinter::detail::kernel::map<ops::relu_op, K>> : tail_formula<K> {
+  static constexpr auto act = product_tail::activation::relu;
+};
+template <class K>
+  requires(tail_formula<K>::fits && tail_formula<K>::act == product_tail::activation::none)
+struct tail_formula<sinter::detail::kernel::map<ops::gelu_tanh_op, K>> : tail_formula<K> {
+  static constexpr auto act = product_tail::activation::gelu_tanh;
+};
+
+/// K, elementwise work on the product of shape (rows,columns) that lies in `sink`, as a tail; an empty one where it is
+/// none: another formula, or a second operand that is no dense row of `columns` values.
+template <class K>
+product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& sink) {
+  product_tail tail;
+  if constexpr (tail_formula<K>::fits) {
+    if constexpr (K::leaves == 2) {
+      const leaf_ref& bias = leaves[leaves[0].data == sink.data ? 1 : 0];
+      constexpr std::uintptr_t alignment = 16;  // of the vector loads in its kernels
+      if (bias.data == sink.data || bias.rank < 1 || reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0) return tail;
+      const int last = bias.rank - 1;
+      if (bias.shape[last] != columns || (bias.strides[last] != 1 && columns > 1)) return tail;
+      if (last == 1 && bias.shape[0] != 1) return tail;
+      tail.bias = bias.data;
+    }
+    tail.act = tail_formula<K>::act;
+  }
+  return tail;
+}
 
 /// How a BLAS, which counts by columns, sees a row-major matrix: as its transpose, unless the matrix is one itself.
 struct column_major {
@@ -26,6 +86,22 @@ struct column_major {
   }
 };
 
+/// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for each
+/// matrix of the batch.
+struct blas_product {
+  struct operand {
+    void* data;
+    index_t leading, batch_stride;
+    bool turned;  ///< lies transposed
+
+    operand(const matrix_ref& m, const column_major& seen) : data(m.data), leading(seen.leading), batch_stride(m.batch_stride), turned(seen.turned) {}
+  };
+  index_t m, n, k, batches;
+  operand a, b, d;
+  bool accumulate;
+  product_tail tail;
+};
+
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
 struct plain_product_body {
@@ -35,33 +111,35 @@ struct plain_product_body {
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    const index_t stride = g.blocks() * g.threads();
-    for (index_t e = g.block() * g.threads() + g.thread(); e < c.rows * c.columns; e += stride) {
-      const index_t i = e / c.columns, j = e - i * c.columns;
-      T& to = static_cast<T*>(c.data)[i * c.row_stride + j * c.column_stride];
+    const index_t stride = g.blocks() * g.threads(), each = c.rows * c.columns;
+    for (index_t e = g.block() * g.threads() + g.thread(); e < c.batches * each; e += stride) {
+      const index_t batch = e / each, i = (e - batch * each) / c.columns, j = e - batch * each - i * c.columns;
+      const T* const x = static_cast<const T*>(a.data) + batch * a.batch_stride + i * a.row_stride;
+      const T* const y = static_cast<const T*>(b.data) + batch * b.batch_stride + j * b.column_stride;
+      T& to = static_cast<T*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
       word sum = accumulate ? static_cast<word>(to) : word(0);
-      for (index_t p = 0; p < a.columns; ++p)
-        sum += static_cast<word>(static_cast<const T*>(a.data)[i * a.row_stride + p * a.column_stride]) *
-               static_cast<word>(static_cast<const T*>(b.data)[p * b.row_stride + j * b.column_stride]);
+      for (index_t p = 0; p < a.columns; ++p) sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
       to = static_cast<T>(sum);
     }
   }
 };
 
-/// c (+)= a b. gpu<D>::gemm(a_turned, b_turned, m, n, k, a, lda, b, ldb, beta, c, ldc) is that of a BLAS, for float and
-/// double: column-major c (m,n) = a (m,k) b (k,n) + beta c.
+/// c (+)= a b, followed by the tail if a BLAS takes both: then true. gpu<D>::gemm<T>(product) is that of a BLAS for float
+/// and double; false where it cannot.
 template <class T, device D>
-void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
-  if (c.rows * c.columns == 0) return;
-  const column_major left(a), right(b), to(c);
+bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
+  if (c.batches * c.rows * c.columns == 0) return false;
   if constexpr (std::is_floating_point_v<T>) {
+    const column_major left(a), right(b), to(c);
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0) {
-      gpu<D>::gemm(right.turned, left.turned, c.columns, c.rows, a.columns, static_cast<const T*>(b.data), right.leading,
-                   static_cast<const T*>(a.data), left.leading, T(accumulate ? 1 : 0), static_cast<T*>(c.data), to.leading);
-      return;
+      blas_product p{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail};
+      if (!tail.empty() && gpu<D>::template gemm<T>(p)) return true;
+      p.tail = {};
+      if (gpu<D>::template gemm<T>(p)) return false;
     }
   }
-  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.rows * c.columns, block_threads), 0});
+  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
+  return false;
 }
 
 }  // namespace sinter::cuda_impl

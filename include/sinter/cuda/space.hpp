@@ -17,7 +17,7 @@ using sinter::detail::sink_ref;
 ///   memory()                       its arena
 ///   launch(what, body, shape)      runs a body on a grid, after all that was started before
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
-///   gemm(...)                      see product.hpp
+///   gemm<T>(product)               see product.hpp
 template <device D>
 struct gpu;
 

@@ -20,11 +20,21 @@ struct sink_ref {
   bool add = false;  ///< add to what is there instead of overwriting it
 };
 
-/// A matrix in device memory; strides in elements.
+/// A matrix in device memory, or a batch of them; strides in elements.
 struct matrix_ref {
   void* data = nullptr;
   index_t rows = 0, columns = 0;
   index_t row_stride = 0, column_stride = 0;
+  index_t batches = 1, batch_stride = 0;
+
+  /// Matrix i of the batch, of elements T.
+  template <class T>
+  SINTER_WORD matrix_ref of_batch(index_t i) const {
+    matrix_ref one = *this;
+    one.data = static_cast<T*>(data) + i * batch_stride;
+    one.batches = 1;
+    return one;
+  }
 };
 
 /// Runs kernels on D. Specialised for the host devices in cpu/backend.hpp, where each function is described, and for

@@ -4,6 +4,7 @@
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/grad/second_order.hpp"
 #include "sinter/ops/add.hpp"
+#include "sinter/ops/matmul_precision.hpp"
 
 namespace sinter {
 
@@ -16,20 +17,20 @@ template <class A, class B, bool BT>
 using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
 
 template <class T, auto S, device D>
-matrix_ref matrix_of(const tensor<T, S, D>& t, index_t batch = 0) {
+matrix_ref matrix_of(const tensor<T, S, D>& t) {
   constexpr int R = tensor<T, S, D>::rank;
-  char* data = reinterpret_cast<char*>(access::data(t));
-  if constexpr (R == 3) data += (t.shape()[0] == 1 ? 0 : batch) * t.strides()[0] * static_cast<index_t>(sizeof(T));
-  return {data, t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
+  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
+  if constexpr (R == 3) {
+    m.batches = t.shape()[0];
+    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
+  }
+  return m;
 }
 
 /// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3.
 template <class A, class B, class C>
 void multiply_into(const A& a, const B& b, const C& c, bool accumulate, const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
-  using T = element_of<C>;
-  const index_t batches = C::rank == 3 ? c.shape()[0] : 1;
-  for (index_t i = 0; i < batches; ++i)
-    backend<device_of<C>>::template matmul<T>(matrix_of(a, i), matrix_of(b, i), matrix_of(c, i), accumulate, epilogue);
+  backend<device_of<C>>::template matmul<element_of<C>>(matrix_of(a), matrix_of(b), matrix_of(c), accumulate, epilogue);
 }
 
 template <class E>
@@ -235,9 +236,9 @@ inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
 }  // namespace detail
 
 /// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
-/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel.
-/// For vectors there are mv() and dot(). Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not
-/// fit.
+/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
+/// tells in what arithmetic. For vectors there are mv() and dot().
+/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
 ///
 ///     tensor y = relu(matmul(x, w) + bias);
 template <expression A, expression B>
