@@ -54,3 +54,25 @@ TEST_CASE("explain names ops, shapes, kernels, bytes and device", "[explain]") {
              Catch::Contains("2 kernels") && Catch::Contains("sum") && Catch::Contains("divide"));
   CHECK_THAT(explain(let(exp(a), [](auto t) { return t * t; })), Catch::Contains("let") && Catch::Contains("exp"));
 }
+
+TEST_CASE("types tell whether a statement allocates and whether it waits", "[explain]") {
+  auto y = zeros<float>({100, 20});
+  auto z = zeros<float>({100});
+  const auto requests = [](const auto& statement) {
+    const auto before = memory().allocations;
+    statement();
+    return memory().allocations - before;
+  };
+  CHECK(requests([&] { y = relu(a * 2.f + row); }) == 0);
+  CHECK(requests([&] { y = let(exp(a), [](auto t) { return t * t; }); }) == 0);
+  CHECK(requests([&] { z = sum(a, 1); }) > 0);
+  static_assert(!allocates<decltype(relu(a * 2.f + row))>);
+  static_assert(!allocates<decltype(let(exp(a), [](auto t) { return t * t; }))>);
+  static_assert(allocates<decltype(sum(a, 1))> && allocates<decltype(linear(a, w, bias))>);
+  static_assert(allocates<decltype(variable<float, 2>() * 2.f)>);
+  using on_gpu = tensor<float, 2, cuda<0>>;
+  static_assert(!allocates<decltype(on_gpu() + on_gpu())> && !synchronises<decltype(on_gpu() + on_gpu())>);
+  static_assert(!synchronises<decltype(softmax(on_gpu(), 1))> && synchronises<decltype(a + a)>);
+  CHECK_THAT(explain(a + a), Catch::EndsWith("on cpu, allocates nothing in between\n"));
+  CHECK_THAT(explain(sum(a)), Catch::EndsWith("on cpu, allocates\n"));
+}

@@ -126,6 +126,18 @@ struct explainer {
 template <expression E>
 inline constexpr int kernel_count = detail::count_kernels<detail::bare<E>>();
 
+/// Does evaluating an E into memory that is there, as `y = e` does where nobody else sees y's value, take more memory for
+/// what comes in between? Elementwise work does not; points keep their results, and tracked expressions a graph.
+///
+///     static_assert(!allocates<decltype(a * b + c)>);
+template <expression E>
+inline constexpr bool allocates = detail::points_in<detail::bare<E>> > 0 || is_tracked_v<E>;
+
+/// Is the value of an E there when its statement ends? So it is on the host devices; on a GPU no expression waits, which
+/// is why all of them can be captured. item(), to<cpu>() and synchronize() wait.
+template <expression E>
+inline constexpr bool synchronises = is_cpu_v<device_of<E>>;
+
 /// Bytes that evaluating e reads and writes: each leaf once per kernel, each result once.
 template <expression E>
 index_t bytes_moved(const E& e) {
@@ -136,7 +148,8 @@ index_t bytes_moved(const E& e) {
   return total;
 }
 
-/// The kernels that evaluating e will run, one a line, with formula and bytes.
+/// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, and whether it allocates
+/// and waits.
 ///
 ///     std::cout << explain(relu(linear(x, w, b)));
 template <expression E>
@@ -150,7 +163,8 @@ std::string explain(const E& e) {
     total += k.bytes;
   }
   return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") + std::to_string(total) + " bytes on " +
-         device_name<device_of<E>>() + "\n";
+         device_name<device_of<E>>() + (allocates<E> ? ", allocates" : ", allocates nothing in between") +
+         (synchronises<E> ? "" : ", does not wait for the device") + "\n";
 }
 
 }  // namespace sinter
