@@ -145,6 +145,39 @@ TEST_CASE("an asynchronous copy without memory reports it on get", "[arena]") {
   CHECK_THROWS_AS(coming.get(), out_of_memory);
 }
 
+TEST_CASE("a reserve keeps what was used while it was open", "[arena]") {
+  host_arena arena("reserve test");
+  const std::size_t n = 1000, size = host_arena::block_size(n);
+  void* const old = arena.allocate(n);
+  void* const kept = arena.allocate(n);
+  const int number = arena.open_reserve();
+  void* const first = arena.allocate(n);
+  arena.release(first, n);
+  CHECK(arena.allocate(n) == first);  // what the step freed it uses again
+  arena.release(old, n);              // and what it may have read
+  void* const second = arena.allocate(n);
+  CHECK(second == old);
+  void* const third = arena.allocate(n);
+  arena.release(second, n);
+  arena.close_reserve();
+  CHECK(arena.stats().bytes_reserved == size);
+  arena.release(third, n);  // comes back after the reserve was closed
+  arena.release(kept, n);   // was never in it
+  CHECK(arena.stats().bytes_reserved == 2 * size);
+  CHECK(arena.stats().bytes_cached == size);
+  CHECK(arena.allocate(n) == kept);
+  arena.empty_cache();
+  CHECK(arena.stats().bytes_reserved == 2 * size);
+  arena.drop_reserve(number);
+  CHECK(arena.stats().bytes_reserved == 0);
+  CHECK(arena.stats().bytes_cached == 2 * size);
+  arena.release(first, n);  // held all the while; now like any other
+  CHECK(arena.stats().bytes_cached == 3 * size);
+  arena.release(kept, n);
+  arena.empty_cache();
+  CHECK(arena.stats().bytes_in_use == 0);
+}
+
 TEST_CASE("threads allocate, share and free at the same time", "[arena][threads]") {
   using D = numa<7>;
   const std::size_t start = memory<D>().bytes_in_use;

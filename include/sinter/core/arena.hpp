@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct memory_stats {
   std::size_t bytes_in_use = 0;        ///< held by living tensors
   std::size_t peak_bytes = 0;          ///< largest bytes_in_use since the last reset_peak_memory
   std::size_t bytes_cached = 0;        ///< freed by tensors, kept for the next allocation
+  std::size_t bytes_reserved = 0;      ///< freed by tensors, kept for a captured step
   std::size_t allocations = 0;         ///< requests served so far
   std::size_t system_allocations = 0;  ///< requests that had to ask the operating system
 };
@@ -65,14 +67,14 @@ class caching_arena {
     const std::lock_guard lock(mutex_);
     ++stats_.allocations;
     std::vector<void*>& list = free_list(size);
-    void* p = nullptr;
-    if (!list.empty()) {
+    void* p = open_ != 0 ? from_reserve(size) : nullptr;
+    if (p == nullptr && !list.empty()) {
       p = list.back();
       list.pop_back();
       stats_.bytes_cached -= size;
-    } else {
-      p = from_system(size);
     }
+    if (p == nullptr) p = from_system(size);
+    if (open_ != 0) reserve_of_[p] = open_;
     stats_.bytes_in_use += size;
     if (stats_.bytes_in_use > stats_.peak_bytes) stats_.peak_bytes = stats_.bytes_in_use;
     return p;
@@ -83,11 +85,48 @@ class caching_arena {
     const std::lock_guard lock(mutex_);
     stats_.bytes_in_use -= size;
     try {
+      if (const int reserve = reserve_for(p); reserve != 0) {
+        reserves_[reserve].push_back({p, size});
+        stats_.bytes_reserved += size;
+        return;
+      }
       free_list(size).push_back(p);
       stats_.bytes_cached += size;
     } catch (...) {
       source_.give(p);
     }
+  }
+
+  // A reserve holds the memory of a step that is recorded once and repeated later, without allocating again. While it is
+  // open, all that is allocated belongs to it, and all that is freed joins it: the repeated step will use both. Closed, it
+  // keeps what it has, and gets back what of it tensors still held, until it is dropped.
+
+  /// The number of a new reserve, which is open; only one is at a time.
+  int open_reserve() {
+    const std::lock_guard lock(mutex_);
+    open_ = ++last_reserve_;
+    reserves_[open_];
+    return open_;
+  }
+  void close_reserve() noexcept {
+    const std::lock_guard lock(mutex_);
+    open_ = 0;
+  }
+  void drop_reserve(int number) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto at = reserves_.find(number);
+    if (at == reserves_.end()) return;
+    for (const auto& [p, size] : at->second) {
+      stats_.bytes_reserved -= size;
+      try {
+        free_list(size).push_back(p);
+        stats_.bytes_cached += size;
+      } catch (...) {
+        source_.give(p);
+      }
+    }
+    reserves_.erase(at);
+    std::erase_if(reserve_of_, [number](const auto& entry) { return entry.second == number; });
   }
 
   void empty_cache() noexcept {
@@ -119,11 +158,34 @@ class caching_arena {
     return free_[index];
   }
 
+  void* from_reserve(std::size_t size) {
+    auto& blocks = reserves_[open_];
+    for (std::size_t i = blocks.size(); i-- > 0;) {
+      if (blocks[i].second != size) continue;
+      void* const p = blocks[i].first;
+      blocks[i] = blocks.back();
+      blocks.pop_back();
+      stats_.bytes_reserved -= size;
+      return p;
+    }
+    return nullptr;
+  }
+
+  /// Where a block that is freed now belongs; 0: to the free lists.
+  int reserve_for(void* p) {
+    if (reserve_of_.empty()) return open_;
+    const auto at = reserve_of_.find(p);
+    if (at == reserve_of_.end()) return open_;
+    const int number = at->second;
+    reserve_of_.erase(at);
+    return number;
+  }
+
   void* from_system(std::size_t size) {
     void* p = nullptr;
     for (int attempt = 0; attempt < 2 && p == nullptr; ++attempt) {
       if (attempt == 1) drop_cache();
-      if (limit_ != 0 && (stats_.bytes_in_use + stats_.bytes_cached + size > limit_)) continue;
+      if (limit_ != 0 && (stats_.bytes_in_use + stats_.bytes_cached + stats_.bytes_reserved + size > limit_)) continue;
       p = source_.take(size);
     }
     if (p == nullptr)
@@ -136,6 +198,7 @@ class caching_arena {
   }
 
   void drop_cache() noexcept {
+    if (open_ != 0) return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
     for (std::vector<void*>& list : free_) {
       for (void* p : list) source_.give(p);
       list.clear();
@@ -147,6 +210,10 @@ class caching_arena {
   Source source_;
   mutable std::mutex mutex_;
   std::vector<std::vector<void*>> free_;
+  std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
+  std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
+  int open_ = 0;
+  int last_reserve_ = 0;
   memory_stats stats_;
   std::size_t limit_ = 0;
 };
