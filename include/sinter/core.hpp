@@ -4,6 +4,7 @@
 #include "sinter/config.hpp"
 #include "sinter/core/arena.hpp"
 #include "sinter/core/async.hpp"
+#include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
 #include "sinter/core/create.hpp"
 #include "sinter/core/device.hpp"

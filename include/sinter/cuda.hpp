@@ -3,10 +3,12 @@
 
 #include "sinter/cuda/backend.hpp"
 #include "sinter/cuda/blas.hpp"
+#include "sinter/cuda/capture.hpp"
 #include "sinter/cuda/context.hpp"
 #include "sinter/cuda/element.hpp"
 #include "sinter/cuda/error.hpp"
 #include "sinter/cuda/gpu.hpp"
+#include "sinter/cuda/graph.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/launch.hpp"
 #include "sinter/cuda/map.hpp"
@@ -15,3 +17,4 @@
 #include "sinter/cuda/rows.hpp"
 #include "sinter/cuda/runtime.hpp"
 #include "sinter/cuda/space.hpp"
+#include "sinter/cuda/staging.hpp"

@@ -34,13 +34,9 @@
 #include <initializer_list>
 #include <span>
 
-// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
-
-// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
+// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see cuda/graph.hpp.
 
 #include <string>
-#include <string_view>
-#include <type_traits>
 
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
 
@@ -97,6 +93,29 @@ class out_of_memory : public error {
 };
 
 }  // namespace sinter
+
+namespace sinter::detail {
+
+/// The name of the device whose work this thread records instead of running it; null where it runs.
+inline const std::string*& capturing() {
+  static thread_local const std::string* device = nullptr;
+  return device;
+}
+
+/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
+/// what to do.
+inline void refuse_capture(const std::string& what, const char* why_and_fix) {
+  if (capturing() != nullptr) throw device_error(what + " while a step on " + *capturing() + " is captured: " + why_and_fix);
+}
+
+}  // namespace sinter::detail
+// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
+
+// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
+
+#include <string_view>
+#include <type_traits>
+
 // sinter/core/types.hpp: the element types of tensors and what follows from them.
 
 #include <concepts>
@@ -789,6 +808,7 @@ struct access;  // reaches the storage of a tensor from the rooms above
 #include <bit>
 #include <cstdlib>
 #include <mutex>
+#include <unordered_map>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -801,6 +821,7 @@ struct memory_stats {
   std::size_t bytes_in_use = 0;        ///< held by living tensors
   std::size_t peak_bytes = 0;          ///< largest bytes_in_use since the last reset_peak_memory
   std::size_t bytes_cached = 0;        ///< freed by tensors, kept for the next allocation
+  std::size_t bytes_reserved = 0;      ///< freed by tensors, kept for a captured step
   std::size_t allocations = 0;         ///< requests served so far
   std::size_t system_allocations = 0;  ///< requests that had to ask the operating system
 };
@@ -844,14 +865,14 @@ class caching_arena {
     const std::lock_guard lock(mutex_);
     ++stats_.allocations;
     std::vector<void*>& list = free_list(size);
-    void* p = nullptr;
-    if (!list.empty()) {
+    void* p = open_ != 0 ? from_reserve(size) : nullptr;
+    if (p == nullptr && !list.empty()) {
       p = list.back();
       list.pop_back();
       stats_.bytes_cached -= size;
-    } else {
-      p = from_system(size);
     }
+    if (p == nullptr) p = from_system(size);
+    if (open_ != 0) reserve_of_[p] = open_;
     stats_.bytes_in_use += size;
     if (stats_.bytes_in_use > stats_.peak_bytes) stats_.peak_bytes = stats_.bytes_in_use;
     return p;
@@ -862,11 +883,48 @@ class caching_arena {
     const std::lock_guard lock(mutex_);
     stats_.bytes_in_use -= size;
     try {
+      if (const int reserve = reserve_for(p); reserve != 0) {
+        reserves_[reserve].push_back({p, size});
+        stats_.bytes_reserved += size;
+        return;
+      }
       free_list(size).push_back(p);
       stats_.bytes_cached += size;
     } catch (...) {
       source_.give(p);
     }
+  }
+
+  // A reserve holds the memory of a step that is recorded once and repeated later, without allocating again. While it is
+  // open, all that is allocated belongs to it, and all that is freed joins it: the repeated step will use both. Closed, it
+  // keeps what it has, and gets back what of it tensors still held, until it is dropped.
+
+  /// The number of a new reserve, which is open; only one is at a time.
+  int open_reserve() {
+    const std::lock_guard lock(mutex_);
+    open_ = ++last_reserve_;
+    reserves_[open_];
+    return open_;
+  }
+  void close_reserve() noexcept {
+    const std::lock_guard lock(mutex_);
+    open_ = 0;
+  }
+  void drop_reserve(int number) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto at = reserves_.find(number);
+    if (at == reserves_.end()) return;
+    for (const auto& [p, size] : at->second) {
+      stats_.bytes_reserved -= size;
+      try {
+        free_list(size).push_back(p);
+        stats_.bytes_cached += size;
+      } catch (...) {
+        source_.give(p);
+      }
+    }
+    reserves_.erase(at);
+    std::erase_if(reserve_of_, [number](const auto& entry) { return entry.second == number; });
   }
 
   void empty_cache() noexcept {
@@ -898,11 +956,34 @@ class caching_arena {
     return free_[index];
   }
 
+  void* from_reserve(std::size_t size) {
+    auto& blocks = reserves_[open_];
+    for (std::size_t i = blocks.size(); i-- > 0;) {
+      if (blocks[i].second != size) continue;
+      void* const p = blocks[i].first;
+      blocks[i] = blocks.back();
+      blocks.pop_back();
+      stats_.bytes_reserved -= size;
+      return p;
+    }
+    return nullptr;
+  }
+
+  /// Where a block that is freed now belongs; 0: to the free lists.
+  int reserve_for(void* p) {
+    if (reserve_of_.empty()) return open_;
+    const auto at = reserve_of_.find(p);
+    if (at == reserve_of_.end()) return open_;
+    const int number = at->second;
+    reserve_of_.erase(at);
+    return number;
+  }
+
   void* from_system(std::size_t size) {
     void* p = nullptr;
     for (int attempt = 0; attempt < 2 && p == nullptr; ++attempt) {
       if (attempt == 1) drop_cache();
-      if (limit_ != 0 && (stats_.bytes_in_use + stats_.bytes_cached + size > limit_)) continue;
+      if (limit_ != 0 && (stats_.bytes_in_use + stats_.bytes_cached + stats_.bytes_reserved + size > limit_)) continue;
       p = source_.take(size);
     }
     if (p == nullptr)
@@ -915,6 +996,7 @@ class caching_arena {
   }
 
   void drop_cache() noexcept {
+    if (open_ != 0) return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
     for (std::vector<void*>& list : free_) {
       for (void* p : list) source_.give(p);
       list.clear();
@@ -926,6 +1008,10 @@ class caching_arena {
   Source source_;
   mutable std::mutex mutex_;
   std::vector<std::vector<void*>> free_;
+  std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
+  std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
+  int open_ = 0;
+  int last_reserve_ = 0;
   memory_stats stats_;
   std::size_t limit_ = 0;
 };
@@ -1466,6 +1552,7 @@ class tensor {
     if constexpr (is_cpu_v<D>) {
       return *data_;
     } else {
+      detail::refuse_capture("item()", "the value is not there before replay(); read it then");
       T value;
       detail::device_runtime<D>::copy_to_host(&value, data_, sizeof(T));
       return value;
@@ -2518,9 +2605,10 @@ struct lowering<map_node<Op, A, B, C>> {
 namespace sinter::detail {
 
 /// For check_range: an index or label that is none.
-[[noreturn]] inline void throw_out_of_range(const char* op, const char* what, std::int64_t value, index_t position, index_t extent) {
+[[noreturn]] inline void throw_out_of_range(const char* op, const char* what, std::int64_t value, index_t position, index_t extent,
+                                            const std::string& remark = {}) {
   throw index_error(std::string(op) + ": " + what + " " + std::to_string(value) + " at position " + std::to_string(position) +
-                    " is out of range [0, " + std::to_string(extent) + ")");
+                    " is out of range [0, " + std::to_string(extent) + ")" + remark);
 }
 
 /// One result of a pass, or one gradient: dense memory, or a view. Strides are those of the pass's index space; 0 along
@@ -4596,6 +4684,8 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
     return *this;
   } else {
     if (!defined()) throw shape_error("to: the tensor is empty (default constructed)");
+    if constexpr (is_cuda_v<D> || is_cuda_v<To>)
+      detail::refuse_capture("to<" + device_name<To>() + ">()", "a graph holds the work of one device; copy inputs before replay() and results after it");
     const tensor dense = contiguous();
     auto copy = tensor<T, Shape, To>::uninitialized(shape_);
     detail::copy_bytes<D, To>(detail::access::data(copy), dense.data_, static_cast<std::size_t>(numel()) * sizeof(T));
@@ -6223,6 +6313,18 @@ struct explainer {
 template <expression E>
 inline constexpr int kernel_count = detail::count_kernels<detail::bare<E>>();
 
+/// Does evaluating an E into memory that is there, as `y = e` does where nobody else sees y's value, take more memory for
+/// what comes in between? Elementwise work does not; points keep their results, and tracked expressions a graph.
+///
+///     static_assert(!allocates<decltype(a * b + c)>);
+template <expression E>
+inline constexpr bool allocates = detail::points_in<detail::bare<E>> > 0 || is_tracked_v<E>;
+
+/// Is the value of an E there when its statement ends? So it is on the host devices; on a GPU no expression waits, which
+/// is why all of them can be captured. item(), to<cpu>() and synchronize() wait.
+template <expression E>
+inline constexpr bool synchronises = is_cpu_v<device_of<E>>;
+
 /// Bytes that evaluating e reads and writes: each leaf once per kernel, each result once.
 template <expression E>
 index_t bytes_moved(const E& e) {
@@ -6233,7 +6335,8 @@ index_t bytes_moved(const E& e) {
   return total;
 }
 
-/// The kernels that evaluating e will run, one a line, with formula and bytes.
+/// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, and whether it allocates
+/// and waits.
 ///
 ///     std::cout << explain(relu(linear(x, w, b)));
 template <expression E>
@@ -6247,7 +6350,8 @@ std::string explain(const E& e) {
     total += k.bytes;
   }
   return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") + std::to_string(total) + " bytes on " +
-         device_name<device_of<E>>() + "\n";
+         device_name<device_of<E>>() + (allocates<E> ? ", allocates" : ", allocates nothing in between") +
+         (synchronises<E> ? "" : ", does not wait for the device") + "\n";
 }
 
 }  // namespace sinter
@@ -6869,8 +6973,6 @@ struct logsumexp_reducer {
 //
 // A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds from
 // each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
-
-#include <unordered_map>
 
 // sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
 
@@ -8495,7 +8597,8 @@ struct cross_entropy_tape final : tape_node {
     const auto& x = logits.get("backward of", name);
     if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
       throw autograd_error("backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
-    backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
+    if constexpr (is_cpu_v<D>)
+      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
     bool add = false;
     to.gradient(add);
     backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
@@ -8516,7 +8619,8 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
   cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) { this->shape_[0] = e.shape()[0]; }
 
   void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);  // they may have changed since
+    // On the host they may have changed since the node was made; a GPU looks at them here only.
+    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);
     lse_ = tensor<T, 1, D>::uninitialized({{2 * to.numel()}});
     detail::backend<D>::cross_entropy(e, labels, to, lse_);
   }
@@ -8553,7 +8657,8 @@ cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& label
     if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
     else return eval(cast<std::int64_t>(labels));
   }();
-  backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
+  if constexpr (is_cpu_v<device_of<E>>)
+    backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
   return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
 }
 
@@ -8604,7 +8709,7 @@ inline constexpr mean_t mean{};
 /// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
 /// produces them; backward recomputes the probabilities from the kept logits.
 /// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
-/// label outside [0, C).
+/// label outside [0, C), on a GPU where the host next waits for it.
 ///
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
@@ -9129,7 +9234,7 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 /// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's rank,
 /// any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
 /// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
-/// [0, extent).
+/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
 ///
 ///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
 template <expression X, expression I>
@@ -9146,7 +9251,8 @@ detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
 }
 
 /// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
-/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent).
+/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
+/// as for gather.
 ///
 ///     tensor batch = index_select(images, 0, permutation);
 template <expression X, expression I>
@@ -14416,6 +14522,9 @@ using sinter::detail::sink_ref;
 ///   launch(what, body, shape)      runs a body on a grid, after all that was started before
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
+///   synchronize(), launches()      waits for all that was started; counts the kernels among it
+///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
+///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
 struct gpu;
 
@@ -14550,10 +14659,11 @@ struct gather_lines {
   index_space lines;  ///< all other axes, with inner extent 1
   operand_table<3> at;
   index_t along = 0;
+  index_t extent = 0;  ///< of x along the axis
   index_t step[3] = {};  ///< of x, index and y along the axis
 };
 
-/// y = x[index]: a thread per element.
+/// y = x[index]: a thread per element; 0 where there is no such index.
 template <class T>
 struct gather_body {
   gather_lines shape;
@@ -14567,7 +14677,8 @@ struct gather_body {
       index_t at[3] = {0, k * shape.step[1], k * shape.step[2]};
       add_row(shape.lines, shape.at, line, at);
       const index_t from = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1]];
-      reinterpret_cast<T*>(shape.at.data[2])[at[2]] = reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]];
+      const bool there = from >= 0 && from < shape.extent;
+      reinterpret_cast<T*>(shape.at.data[2])[at[2]] = there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
     }
   }
 };
@@ -14585,17 +14696,29 @@ struct scatter_add_body {
       add_row(shape.lines, shape.at, line, at);
       for (index_t k = 0; k < shape.along; ++k) {
         const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
+        if (to < 0 || to >= shape.extent) continue;
         reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
       }
     }
   }
 };
 
-/// *worst = the least position of a value outside [0, extent), or n: one block looks at all.
+/// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
+struct index_fault {
+  const char* op = nullptr;  ///< null: none; this and `what` are literals of the program
+  const char* what = nullptr;
+  std::int64_t value = 0;
+  index_t position = 0;
+  index_t extent = 0;
+};
+
+/// Notes the first of n values outside [0, extent), unless there is a fault already: one block looks at all.
 struct check_range_body {
   const std::int64_t* values;
   index_t n, extent;
-  index_t* worst;
+  const char* op;
+  const char* what;
+  index_fault* fault;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -14608,9 +14731,22 @@ struct check_range_body {
       g.sync();
       if (g.thread() < step && found[g.thread() + step] < found[g.thread()]) found[g.thread()] = found[g.thread() + step];
     }
-    if (g.thread() == 0) *worst = found[0];
+    if (g.thread() == 0 && found[0] < n && fault->op == nullptr) *fault = {op, what, values[found[0]], found[0], extent};
   }
 };
+
+/// Throws index_error if D has met an index out of its range. Does not wait for work that is still to run, but, where
+/// there is a fault, for what writes it.
+template <device D>
+void report_fault() {
+  index_fault* const fault = gpu<D>::fault();
+  if (static_cast<const char* volatile&>(fault->op) == nullptr) return;
+  gpu<D>::synchronize();
+  const index_fault found = std::exchange(*fault, index_fault());
+  if (found.op == nullptr) return;  // another thread was here first
+  sinter::detail::throw_out_of_range(found.op, found.what, found.value, found.position, found.extent,
+                                     "; " + device_name<D>() + " met it in a statement before this one");
+}
 
 }  // namespace sinter::cuda_impl
 // sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
@@ -15345,7 +15481,8 @@ struct cross_entropy_body : row_groups {
       if (!there || team.place != 0) return;
       lse[2 * row] = shift;
       lse[2 * row + 1] = rest;
-      loss[row] = rest - (x(labels[row]) - shift);
+      const bool is_class = labels[row] >= 0 && labels[row] < n;
+      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<T>::quiet_NaN();
     });
   }
 };
@@ -15380,7 +15517,7 @@ struct reverse_cross_entropy_body : row_groups {
 };
 
 }  // namespace sinter::cuda_impl
-// sinter/cuda/runtime.hpp: storage on a GPU.
+// sinter/cuda/runtime.hpp: storage on a GPU, and waiting for it.
 
 namespace sinter::detail {
 
@@ -15419,6 +15556,7 @@ struct device_runtime<D> {
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::copy_to_host(to, from, bytes);
+    cuda_impl::report_fault<D>();
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::copy_from_host(to, from, bytes);
@@ -15430,6 +15568,26 @@ struct device_runtime<D> {
 };
 
 }  // namespace sinter::detail
+
+namespace sinter {
+
+/// Waits until all work on D is done, and throws what went wrong in it: also index_error, where an index or label was out of
+/// range.
+template <device D>
+  requires is_cuda_v<D>
+void synchronize() {
+  cuda_impl::gpu<D>::synchronize();
+  cuda_impl::report_fault<D>();
+}
+
+/// Kernels that ran on D so far, those of cuBLASLt counted once per product; a replayed step counts with all of its own.
+template <device D>
+  requires is_cuda_v<D>
+std::size_t launches() {
+  return cuda_impl::gpu<D>::launches();
+}
+
+}  // namespace sinter
 
 namespace sinter::ops {
 struct softmax_op;
@@ -15612,18 +15770,13 @@ struct backend<D> {
     gpu::launch(Op::name, body, body.launch(sizeof(T)));
   }
 
-  /// Throws index_error unless all n values lie in [0, extent). Waits for the GPU.
+  /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
+  /// host next waits for the GPU or asks for another check.
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
+    if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
-    const temporary<D> worst(sizeof(index_t));
-    gpu::launch(op, cuda_impl::check_range_body{values, n, extent, static_cast<index_t*>(worst.data())},
+    gpu::launch(op, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
                 {1, sizeof(index_t) * cuda_impl::block_threads});
-    index_t at = n;
-    device_runtime<D>::copy_to_host(&at, worst.data(), sizeof at);
-    if (at == n) return;
-    std::int64_t value = 0;
-    device_runtime<D>::copy_to_host(&value, values + at, sizeof value);
-    throw_out_of_range(op, what, value, at, extent);
   }
 
   template <class T, int R>
@@ -15687,7 +15840,7 @@ struct backend<D> {
     axes.data[0] = reinterpret_cast<char*>(access::data(x));
     axes.data[1] = reinterpret_cast<char*>(access::data(index));
     axes.data[2] = reinterpret_cast<char*>(access::data(y));
-    return {axes.space(), axes.table<3>(0), index.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+    return {axes.space(), axes.table<3>(0), index.shape()[axis], x.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
 
@@ -15701,30 +15854,98 @@ struct backend<D> {
 
 // sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
 
+// sinter/cuda/capture.hpp: who may put work on a device while a step on it is captured.
+
+namespace sinter::cuda_impl {
+
+/// Of one device: is a step on it being captured, and by this thread? All its work goes to one stream, so while it is,
+/// nobody else may put work there, and the thread that captures may put work nowhere else.
+class capture_state {
+ public:
+  explicit capture_state(std::string device) : device_(std::move(device)) {}
+
+  /// Errors: device_error where a capture is under way.
+  void begin() {
+    sinter::detail::refuse_capture("capture: a step on " + device_, "captures do not nest; capture one after the other");
+    if (on_.exchange(true)) throw busy("capture");
+    sinter::detail::capturing() = &device_;
+  }
+  void end() noexcept {
+    sinter::detail::capturing() = nullptr;
+    on_.store(false);
+  }
+
+  /// Before work is put on the device. Errors: device_error for the wrong thread, or the wrong device of a thread that
+  /// captures.
+  void enter(const char* what) const {
+    const std::string* const captured = sinter::detail::capturing();
+    if (captured == &device_) return;
+    if (captured != nullptr) sinter::detail::refuse_capture(std::string("'") + what + "' on " + device_, other_device);
+    if (on_.load(std::memory_order_relaxed)) throw busy(what);
+  }
+  /// For what waits for the device, which a capture cannot. Errors: device_error.
+  void wait(const std::string& what) const {
+    sinter::detail::refuse_capture(what, "the captured work has not run; read results after replay(), and bring inputs before it");
+    if (on_.load(std::memory_order_relaxed)) throw busy(what);
+  }
+
+ private:
+  static constexpr const char* other_device = "a graph holds the work of one device; move this work out of the captured step";
+
+  device_error busy(const std::string& what) const {
+    return device_error("'" + what + "': another thread captures a step on " + device_ + "; wait for it to finish");
+  }
+
+  std::string device_;
+  std::atomic<bool> on_{false};
+};
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/staging.hpp: copies between a GPU and the memory of the program, through pinned memory, in chunks.
+//
+// The GPU reads and writes pages of the host at full speed, and beside the program, only where they cannot be swapped out.
+// A few chunks of such memory are used in turn: while one is on its way, the next is filled, or emptied, by the processor.
+
 // sinter/cuda/error.hpp: failures of the CUDA runtime and its libraries as Sinter's errors.
 
 #include <cuda_runtime.h>
 
 namespace sinter::cuda_impl {
 
+/// 13.0 for 13000.
+inline std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
 /// What a person can do about an error of the runtime.
-inline const char* advice(cudaError_t status) {
+inline std::string advice(cudaError_t status) {
   switch (status) {
-    case cudaErrorInsufficientDriver: return "; install a driver that is at least as new as the CUDA toolkit of this program";
+    case cudaErrorInsufficientDriver: {
+      int driver = 0;
+      static_cast<void>(cudaDriverGetVersion(&driver));
+      if (driver == 0) return "; there is no NVIDIA driver on this machine";
+      return "; the driver is for CUDA " + version_text(driver) + ", this program is built with " + version_text(CUDART_VERSION) +
+             ": install a newer driver, or build with an older toolkit";
+    }
     case cudaErrorNoDevice: return "; there is no GPU, or CUDA_VISIBLE_DEVICES hides it";
-    case cudaErrorNoKernelImageForDevice: return "; compile for this GPU: nvcc -arch=native, or -gencode with its sm_ number";
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion: return "; this program holds no code for this GPU: compile with nvcc -arch=native, or -gencode with its sm_ number";
     case cudaErrorMemoryAllocation: return "; free tensors or use smaller batches";
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated: return "; something in the captured step cannot be captured";
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchFailure: return "; the GPU cannot be used by this process any more; compute-sanitizer names the kernel and the address";
     default: return "";
   }
+}
+inline std::string describe(cudaError_t status) {
+  return std::string(cudaGetErrorString(status)) + " (" + cudaGetErrorName(status) + ")" + advice(status);
 }
 
 /// Throws device_error, or out_of_memory, unless `status` is success. `what` says what was tried, and where.
 inline void check(cudaError_t status, const std::string& what) {
   if (status == cudaSuccess) return;
   static_cast<void>(cudaGetLastError());  // an error that is reported here does not meet the next call
-  const std::string text = what + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")" + advice(status);
+  const std::string text = what + ": " + describe(status);
   if (status == cudaErrorMemoryAllocation) throw out_of_memory(text);
   throw device_error(text);
 }
@@ -15733,12 +15954,83 @@ inline void check(cudaError_t status, const std::string& what) {
 
 namespace sinter::cuda_impl {
 
-/// GPUs that the driver shows; 0 without a driver.
-inline int physical_gpus() {
+/// The chunks for one direction, with an event each that tells when the GPU is done with it. One copy at a time.
+class staging {
+ public:
+  static constexpr std::size_t chunk = std::size_t{1} << 20;
+  static constexpr std::size_t chunks = 8;
+
+  explicit staging(const cudaStream_t& stream) : stream_(stream) {}
+  staging(const staging&) = delete;
+  staging& operator=(const staging&) = delete;
+
+  /// Returns when `from` may be changed again; the copy arrives in the order of the stream. The GPU is the current one.
+  void to_gpu(void* to, const void* from, std::size_t bytes, const std::string& what) {
+    const std::lock_guard lock(busy_);
+    prepare(what);
+    for (std::size_t at = 0; at < bytes; at += chunk) {
+      const slot& s = slots_[next_++ % chunks];
+      const std::size_t n = bytes - at < chunk ? bytes - at : chunk;
+      check(cudaEventSynchronize(s.free), what);
+      std::memcpy(s.memory, static_cast<const char*>(from) + at, n);
+      check(cudaMemcpyAsync(static_cast<char*>(to) + at, s.memory, n, cudaMemcpyHostToDevice, stream_), what);
+      check(cudaEventRecord(s.free, stream_), what);
+    }
+  }
+
+  /// Returns when all is there, which is after all earlier work on the stream.
+  void to_host(void* to, const void* from, std::size_t bytes, const std::string& what) {
+    const std::lock_guard lock(busy_);
+    prepare(what);
+    std::size_t asked = 0;
+    for (std::size_t at = 0; at < bytes; at += chunk) {
+      for (; asked < bytes && asked < at + chunks * chunk; asked += chunk) {
+        const slot& s = slots_[asked / chunk % chunks];
+        check(cudaMemcpyAsync(s.memory, static_cast<const char*>(from) + asked, bytes - asked < chunk ? bytes - asked : chunk,
+                              cudaMemcpyDeviceToHost, stream_),
+              what);
+        check(cudaEventRecord(s.free, stream_), what);
+      }
+      const slot& s = slots_[at / chunk % chunks];
+      check(cudaEventSynchronize(s.free), what);
+      std::memcpy(static_cast<char*>(to) + at, s.memory, bytes - at < chunk ? bytes - at : chunk);
+    }
+  }
+
+ private:
+  struct slot {
+    void* memory = nullptr;
+    cudaEvent_t free = nullptr;
+  };
+
+  void prepare(const std::string& what) {
+    for (slot& s : slots_) {
+      if (s.memory == nullptr) check(cudaHostAlloc(&s.memory, chunk, cudaHostAllocPortable), what + ": allocating pinned host memory");
+      if (s.free == nullptr) check(cudaEventCreateWithFlags(&s.free, cudaEventDisableTiming), what + ": creating an event");
+    }
+  }
+
+  const cudaStream_t& stream_;  // of the context, which makes it after this
+  std::mutex busy_;
+  slot slots_[chunks];
+  std::size_t next_ = 0;
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// GPUs that the driver shows; 0 without a driver, or with one that is too old: `status` tells.
+inline int physical_gpus(cudaError_t& status) {
   int count = 0;
-  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess) return count;
   static_cast<void>(cudaGetLastError());
   return 0;
+}
+inline int physical_gpus() {
+  cudaError_t status;
+  return physical_gpus(status);
 }
 
 /// The GPU that each cuda<I> stands for: the one of the same number, or what SINTER_CUDA_MAP lists for it ("0,0": two
@@ -15789,7 +16081,11 @@ struct gpu_memory {
   void* take(std::size_t bytes) const {
     const use_gpu current(gpu);
     void* p = nullptr;
+    // An allocation is no part of the step that this thread may be capturing; the runtime has to be told.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
     const cudaError_t status = cudaMalloc(&p, bytes);
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
     if (status == cudaErrorMemoryAllocation) {
       static_cast<void>(cudaGetLastError());
       return nullptr;
@@ -15812,10 +16108,15 @@ struct gpu_memory {
 class context {
  public:
   explicit context(int ordinal, int gpu)
-      : ordinal_(ordinal), gpu_(gpu), memory_("cuda:" + std::to_string(ordinal), gpu_memory{gpu}) {
+      : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}), uploads_(stream_), downloads_(stream_) {
     const use_gpu current(gpu);
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), name() + ": creating a stream");
     check(cudaEventCreateWithFlags(&here_, cudaEventDisableTiming), name() + ": creating an event");
+    void* words = nullptr;
+    check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped), name() + ": allocating memory that the host and the GPU share");
+    fault_ = new (words) index_fault;
+    check(cudaHostGetDevicePointer(&words, fault_, 0), name() + ": mapping memory that the host and the GPU share");
+    fault_address_ = static_cast<index_fault*>(words);
   }
   context(const context&) = delete;
   context& operator=(const context&) = delete;
@@ -15824,8 +16125,16 @@ class context {
   int gpu() const { return gpu_; }
   cudaStream_t stream() const { return stream_; }
   sinter::detail::caching_arena<gpu_memory>& memory() { return memory_; }
+  capture_state& capture() { return capture_; }
+  /// The way of the host's data to this GPU, and back.
+  staging& uploads() { return uploads_; }
+  staging& downloads() { return downloads_; }
+  /// As the host sees it, and as kernels do.
+  index_fault* fault() { return fault_; }
+  index_fault* fault_address() { return fault_address_; }
 
   void synchronize() const {
+    capture_.wait("synchronize");
     const use_gpu current(gpu_);
     check(cudaStreamSynchronize(stream_), name() + ": waiting for the GPU");
   }
@@ -15841,16 +16150,37 @@ class context {
     check(cudaStreamWaitEvent(stream_, other.here_, 0), name() + ": waiting for " + other.name());
   }
 
+  /// Lets copies from the other GPU go straight to this one, where the machine can; otherwise they go through the host.
+  void open_path_from(context& other) {
+    if (other.gpu_ == gpu_) return;
+    const std::lock_guard lock(opening_);
+    if (std::find(open_.begin(), open_.end(), other.gpu_) != open_.end()) return;
+    open_.push_back(other.gpu_);
+    int possible = 0;
+    check(cudaDeviceCanAccessPeer(&possible, gpu_, other.gpu_), name() + ": asking for a path to " + other.name());
+    if (possible == 0) return;
+    const use_gpu current(gpu_);
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other.gpu_, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorTooManyPeers) static_cast<void>(cudaGetLastError());
+    else check(status, name() + ": opening a path to " + other.name());
+  }
+
   /// Kernels launched so far.
   std::size_t launches() const { return launches_.load(std::memory_order_relaxed); }
-  void count_launch() { launches_.fetch_add(1, std::memory_order_relaxed); }
+  void count_launches(std::size_t n = 1) { launches_.fetch_add(n, std::memory_order_relaxed); }
 
  private:
   int ordinal_;
   int gpu_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t here_ = nullptr;
+  capture_state capture_;
   sinter::detail::caching_arena<gpu_memory> memory_;
+  staging uploads_, downloads_;
+  index_fault* fault_ = nullptr;
+  index_fault* fault_address_ = nullptr;
+  std::mutex opening_;
+  std::vector<int> open_;  // GPUs with a path to this one, or known to have none
   std::atomic<std::size_t> launches_{0};
 };
 
@@ -15863,10 +16193,13 @@ inline context& context_of(int ordinal) {
   const auto i = static_cast<std::size_t>(ordinal);
   if (i < all.size() && all[i] != nullptr) return *all[i];
   const std::vector<int> map = device_map();
-  if (i >= map.size())
+  if (i >= map.size()) {
+    cudaError_t status;
+    physical_gpus(status);
     throw device_error("cuda:" + std::to_string(ordinal) + " is not available: " +
-                       (map.empty() ? std::string("there is no GPU, no driver, or one too old for this program")
+                       (map.empty() ? status != cudaSuccess ? describe(status) : std::string("there is no GPU")
                                     : "there are " + std::to_string(map.size()) + " GPUs, numbered from 0"));
+  }
   if (all.size() <= i) all.resize(i + 1, nullptr);
   all[i] = new context(ordinal, map[i]);
   return *all[i];
@@ -15914,6 +16247,7 @@ class blas {
   bool run(const blas_product& p) {
     const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) + ") x (" +
                              std::to_string(p.k) + "," + std::to_string(p.m) + ")";
+    context_.capture().enter("matmul");
     const std::lock_guard lock(busy_);
     const use_gpu current(context_.gpu());
     const plan& way = plan_for<T>(p, what);
@@ -15925,7 +16259,7 @@ class blas {
     check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta, p.d.data, way.d.get(), p.d.data,
                          way.d.get(), &way.algorithm, workspace.data(), way.workspace, context_.stream()),
           what);
-    context_.count_launch();
+    context_.count_launches();
     return true;
   }
 
@@ -16112,13 +16446,14 @@ void launch(context& c, const char* what, const Body& body, const launch_shape& 
   static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
   static_assert(std::is_trivially_copyable_v<Body>);
   if (shape.blocks == 0) return;
+  c.capture().enter(what);
   const use_gpu current(c.gpu());
   run_body<<<static_cast<unsigned>(shape.blocks), block_threads, shape.shared_bytes, c.stream()>>>(body);
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess)
     check(status, c.name() + ": launching '" + what + "' with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
                       " threads");
-  c.count_launch();
+  c.count_launches();
 }
 
 }  // namespace sinter::cuda_impl
@@ -16129,23 +16464,40 @@ template <device D>
 struct gpu {
   static context& here() { return context_of<D>(); }
   static auto& memory() { return here().memory(); }
+  static void synchronize() { here().synchronize(); }
+  static std::size_t launches() { return here().launches(); }
+  static index_fault* fault() { return here().fault(); }
+  static index_fault* fault_address() { return here().fault_address(); }
 
   template <class Body>
   static void launch(const char* what, const Body& body, const launch_shape& shape) {
     cuda_impl::launch(here(), what, body, shape);
   }
 
-  static void copy_to_host(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes, cudaMemcpyDeviceToHost, " bytes to the host"); }
-  static void copy_from_host(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes, cudaMemcpyHostToDevice, " bytes from the host"); }
+  static void copy_to_host(void* to, const void* from, std::size_t bytes) {
+    const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes to the host";
+    here().capture().wait(what);
+    const use_gpu current(here().gpu());
+    here().downloads().to_host(to, from, bytes, what);
+  }
+  static void copy_from_host(void* to, const void* from, std::size_t bytes) {
+    const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes from the host";
+    here().capture().wait(what);
+    const use_gpu current(here().gpu());
+    here().uploads().to_gpu(to, from, bytes, what);
+  }
 
   /// Runs after the work on From that makes the source, and before its memory is used for anything else.
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     context &to_here = here(), &there = context_of<From>();
+    const std::string what = "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
+    to_here.capture().wait(what);
+    there.capture().wait(what);
+    to_here.open_path_from(there);
     to_here.wait_for(there);
     {
       const use_gpu current(to_here.gpu());
-      const std::string what = "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
       if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
       else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, to_here.stream()), what);
     }
@@ -16157,31 +16509,160 @@ struct gpu {
     return blas_of<D>().template run<T>(p);
   }
 
- private:
-  static void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, const char* direction) {
-    const use_gpu current(here().gpu());
-    const std::string what = here().name() + ": copying " + std::to_string(bytes) + direction;
-    check(cudaMemcpyAsync(to, from, bytes, kind, here().stream()), what);
-    check(cudaStreamSynchronize(here().stream()), what);
+  /// A sequence of work, to be started as a whole.
+  class recording {
+   public:
+    recording() = default;
+    recording(cudaGraphExec_t graph, std::size_t kernels) : graph_(graph), kernels_(kernels) {}
+    recording(recording&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)), kernels_(other.kernels_) {}
+    recording& operator=(recording&& other) noexcept {
+      std::swap(graph_, other.graph_);
+      std::swap(kernels_, other.kernels_);
+      return *this;
+    }
+    ~recording() {
+      if (graph_ != nullptr) static_cast<void>(cudaGraphExecDestroy(graph_));
+    }
+    std::size_t kernels() const { return kernels_; }
+    void run() const {
+      context& c = here();
+      c.capture().enter("replay");
+      sinter::detail::refuse_capture("replay", "a captured step cannot hold another; replay it beside this one");
+      const use_gpu current(c.gpu());
+      check(cudaGraphLaunch(graph_, c.stream()), c.name() + ": starting a captured step");
+      c.count_launches(kernels_);
+    }
+
+   private:
+    cudaGraphExec_t graph_ = nullptr;
+    std::size_t kernels_ = 0;
+  };
+
+  static void begin_capture() {
+    context& c = here();
+    c.capture().begin();
+    const use_gpu current(c.gpu());
+    const cudaError_t status = cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeThreadLocal);
+    if (status == cudaSuccess) return;
+    c.capture().end();
+    check(status, c.name() + ": beginning a capture");
+  }
+  /// What f put on the device, not run, as a recording.
+  template <class F>
+  static recording record(const F& f) {
+    context& c = here();
+    begin_capture();
+    const std::size_t before = c.launches();
+    cudaGraph_t graph = nullptr;
+    const auto end = [&] {
+      const use_gpu current(c.gpu());
+      const cudaError_t status = cudaStreamEndCapture(c.stream(), &graph);
+      c.capture().end();
+      return status;
+    };
+    const auto kernels = [&] {
+      const std::size_t n = c.launches() - before;
+      c.count_launches(std::size_t{0} - n);  // they have not run
+      return n;
+    };
+    try {
+      f();
+    } catch (...) {
+      kernels();
+      static_cast<void>(end());
+      static_cast<void>(cudaGetLastError());
+      if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+      throw;
+    }
+    const std::size_t n = kernels();
+    check(end(), c.name() + ": ending a capture");
+    const use_gpu current(c.gpu());
+    cudaGraphExec_t runnable = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&runnable, graph, 0);
+    static_cast<void>(cudaGraphDestroy(graph));
+    check(status, c.name() + ": preparing a captured step");
+    return recording(runnable, n);
   }
 };
 
 }  // namespace sinter::cuda_impl
+// sinter/cuda/graph.hpp: a step recorded once and replayed as a whole: CUDA graphs.
 
 namespace sinter {
 
-/// Waits until all work on D is done, and throws what went wrong in it.
+/// The work of a step on D; see capture().
 template <device D>
   requires is_cuda_v<D>
-void synchronize() {
-  cuda_impl::context_of<D>().synchronize();
-}
+class cuda_graph {
+ public:
+  /// Records what f() puts on D, without running it.
+  template <class F>
+  explicit cuda_graph(const F& f) : memory_(std::make_unique<reserve>()) {
+    work_ = cuda_impl::gpu<D>::record([&] {
+      memory_->open();
+      f();
+    });
+    memory_->close();
+  }
 
-/// Kernels started on D so far, those of cuBLAS counted once per product.
-template <device D>
+  /// Runs the step again, in order with all other work on D, and returns at once.
+  void replay() const { work_.run(); }
+
+  /// Kernels in the step.
+  std::size_t kernels() const { return work_.kernels(); }
+
+ private:
+  /// Of the arena: what the step allocates; see caching_arena::open_reserve.
+  class reserve {
+   public:
+    reserve() = default;
+    reserve(const reserve&) = delete;
+    reserve& operator=(const reserve&) = delete;
+    ~reserve() {
+      close();
+      if (number_ != 0) arena().drop_reserve(number_);
+    }
+    void open() {
+      number_ = arena().open_reserve();
+      open_ = true;
+    }
+    void close() noexcept {
+      if (std::exchange(open_, false)) arena().close_reserve();
+    }
+
+   private:
+    static auto& arena() { return cuda_impl::gpu<D>::memory(); }
+    int number_ = 0;
+    bool open_ = false;
+  };
+
+  std::unique_ptr<reserve> memory_;
+  typename cuda_impl::gpu<D>::recording work_;
+};
+
+/// Runs f() `warm_up` times, then records it once more: each replay() runs what f put on D again, as one, on the same
+/// memory. As torch.cuda.CUDAGraph, for steps of fixed shapes whose kernels are shorter than what starts them.
+///
+///     auto step = capture<cuda<0>>([&] { optimizer.zero_grad(); loss = cross_entropy(model(x), y); loss.backward(); optimizer.step(); });
+///     for (...) { copy(images, x); copy(labels, y); step.replay(); }    // loss.item() reads the loss of the last one
+///
+/// - The warm-up runs are real steps. The recorded one changes nothing on D: values that f assigned are there after the
+///   first replay.
+/// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
+///   parameters) must live as long and stay where it is: write new inputs into it with copy().
+/// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
+///   stay what they were. zero_grad() outside of the graph takes the gradients from their variables; the next replay
+///   writes them where nobody looks.
+///
+/// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
+/// copy from the host or between devices, work on another GPU, draw random numbers, or step an optimizer that counts its
+/// steps. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+template <device D, class F>
   requires is_cuda_v<D>
-std::size_t launches() {
-  return cuda_impl::context_of<D>().launches();
+cuda_graph<D> capture(const F& f, int warm_up = 1) {
+  if (warm_up < 0) throw value_error("capture: the number of warm-up runs is negative");
+  for (int i = 0; i < warm_up; ++i) f();
+  return cuda_graph<D>(f);
 }
 
 }  // namespace sinter
@@ -16472,10 +16953,16 @@ struct lowering<random_node<Numbers, R, D>> {
   static void visit(const node&, F&) {}
 };
 
+/// The key of a draw on a device. Errors: device_error while a step is captured.
+inline random_key next_key(const char* op, generator& gen) {
+  refuse_capture(op, "each replay would draw the same numbers; draw them before replay(), into a tensor that the step reads");
+  return gen.next();
+}
+
 template <device D, class Numbers, int R>
 auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
-  write(random_node<Numbers, R, D>{numbers, gen.next(), shape}, to);
+  write(random_node<Numbers, R, D>{numbers, next_key("random numbers", gen), shape}, to);
   return to;
 }
 
@@ -16724,9 +17211,9 @@ auto dropout(X&& x, double p, generator& gen) {
   const detail::bernoulli_numbers<T> keep{limit, scale, T(0)};
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
-    return dropout_node<decltype(value)>(keep, gen.next(), std::move(value));
+    return dropout_node<decltype(value)>(keep, detail::next_key("dropout", gen), std::move(value));
   } else {
-    return dropout_node<detail::bare<X>>(keep, gen.next(), std::forward<X>(x));
+    return dropout_node<detail::bare<X>>(keep, detail::next_key("dropout", gen), std::forward<X>(x));
   }
 }
 
@@ -18327,7 +18814,10 @@ class running {
  public:
   bool defined() const { return values_.defined(); }
   T* of(index_t n) {
-    if (!values_.defined()) values_ = zeros<T, D>(extents<1>{{n}});
+    if (!values_.defined()) {
+      sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
+      values_ = zeros<T, D>(extents<1>{{n}});
+    }
     return access::data(values_);
   }
 
@@ -18542,6 +19032,8 @@ struct adam_rule {
     double power1 = 1, power2 = 1;  // beta1^t, beta2^t
 
     void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+      sinter::detail::refuse_capture(Decoupled ? "a step of adamw" : "a step of adam",
+                                     "it counts its steps on the host, which a replay does not; call step() after replay()");
       power1 *= o.beta1;
       power2 *= o.beta2;
       adam_kernel<T> k;

@@ -91,7 +91,7 @@ TEST_CASE("cross_entropy, its gradient, and labels that are no class", "[cuda]")
     CHECK(compare::gradients([&](const auto& v) { return eval(cross_entropy(tanh(v), labels.template to<device_of<decltype(v)>>())); }, x) < 1e-5);
   }
   const auto x = zeros<float, g0>({3, 4});
-  CHECK_THROWS_WITH(cross_entropy(x, tensor<int, 1>{0, 4, -1}.to<g0>()), Catch::Contains("label 4 at position 1") && Catch::Contains("[0, 4)"));
+  CHECK_THROWS_WITH(eval(cross_entropy(x, tensor<int, 1>{0, 4, -1}.to<g0>())).item(), Catch::Contains("label 4 at position 1") && Catch::Contains("[0, 4)"));
 }
 
 TEST_CASE("gather, index_select, concat and stack", "[cuda]") {
@@ -105,5 +105,5 @@ TEST_CASE("gather, index_select, concat and stack", "[cuda]") {
   CHECK(compare::gradients([&](const auto& v) { return index_select(v * 2, 2, at(rows, v)); }, x) < 1e-6);
   CHECK(compare::gradients([](const auto& v) { return eval(concat(1, v, v * 2) * 3); }, x) < 1e-6);
   CHECK(compare::gradients([](const auto& v) { return eval(stack(0, v, v * v) * 3); }, x) < 1e-5);
-  CHECK_THROWS_AS(gather(zeros<float, g0>({2, 2}), 1, tensor<int, 2>{{2}}.to<g0>()), index_error);
+  CHECK_THROWS_AS(gather(zeros<float, g0>({2, 2}), 1, tensor<int, 2>{{2}}.to<g0>()).template to<cpu>(), index_error);
 }

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -20,6 +21,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+#include "sinter/cuda/capture.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/runtime.hpp"
 
@@ -143,9 +145,36 @@ struct gpu {
     static auto& arena = *new sinter::detail::caching_arena<sinter::detail::host_memory>(device_name<D>());
     return arena;
   }
-  static std::size_t& launches() {
-    static std::size_t n = 0;
-    return n;
+  static std::size_t launches() { return counted(); }
+  static index_fault* fault() {
+    static index_fault one;
+    return &one;
+  }
+  static index_fault* fault_address() { return fault(); }
+  static void synchronize() { capture().wait("synchronize"); }
+
+  /// Work that was put on the device while a step was captured.
+  class recording {
+   public:
+    std::size_t kernels() const { return work_.size(); }
+    void run() const {
+      sinter::detail::refuse_capture("replay", "a captured step cannot hold another");
+      for (const auto& one : work_) one();
+    }
+
+   private:
+    friend struct gpu;
+    std::vector<std::function<void()>> work_;
+  };
+  template <class F>
+  static recording record(const F& f) {
+    capture().begin();
+    struct guard {
+      ~guard() { capture().end(); }
+    } ends;
+    captured().work_.clear();
+    f();
+    return std::exchange(captured(), recording());
   }
 
   template <class Body>
@@ -155,17 +184,28 @@ struct gpu {
     if (shape.blocks == 0) return;
     if (shape.blocks < 0 || shape.blocks > most_blocks || shape.shared_bytes > 48 * 1024)
       throw std::logic_error(std::string("simulator: no such grid for ") + what);
-    ++launches();
-    alignas(Body) char copy[sizeof(Body)];
-    std::memcpy(copy, &body, sizeof(Body));
-    simulated_block block;
-    for (index_t b = 0; b < shape.blocks; ++b) block.run(*reinterpret_cast<const Body*>(copy), b, shape.blocks, shape.shared_bytes);
+    struct bytes_of_body {
+      alignas(Body) char bytes[sizeof(Body)];
+    } copy;
+    std::memcpy(copy.bytes, &body, sizeof(Body));
+    start(what, [copy, shape] {
+      simulated_block block;
+      for (index_t b = 0; b < shape.blocks; ++b) block.run(*reinterpret_cast<const Body*>(copy.bytes), b, shape.blocks, shape.shared_bytes);
+    });
   }
 
-  static void copy_to_host(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-  static void copy_from_host(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  static void copy_to_host(void* to, const void* from, std::size_t bytes) {
+    capture().wait("a copy to the host");
+    std::memcpy(to, from, bytes);
+  }
+  static void copy_from_host(void* to, const void* from, std::size_t bytes) {
+    capture().wait("a copy from the host");
+    std::memcpy(to, from, bytes);
+  }
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
+    capture().wait("a copy between devices");
+    gpu<From>::capture().wait("a copy between devices");
     std::memcpy(to, from, bytes);
   }
 
@@ -180,11 +220,41 @@ struct gpu {
     if (!p.tail.empty() && !has_tails()) return false;
     if (p.a.leading < (p.a.turned ? p.k : p.m) || p.b.leading < (p.b.turned ? p.n : p.k) || p.d.turned || p.d.leading < p.m)
       throw std::logic_error("simulator: a leading dimension is too small");
-    ++launches();
-    const bool rounded = std::is_same_v<T, float> && sinter::detail::precision_of_products() == matmul_precision::tf32;
+    start("matmul", [p, rounded = sinter::detail::precision_of_products() == matmul_precision::tf32] { multiply_now<T>(p, rounded); });
+    return true;
+  }
+
+  static capture_state& capture() {
+    static auto& state = *new capture_state(device_name<D>());
+    return state;
+  }
+
+ private:
+  static std::size_t& counted() {
+    static std::size_t n = 0;
+    return n;
+  }
+  static recording& captured() {
+    static recording one;
+    return one;
+  }
+  /// Runs one kernel, or records it.
+  template <class F>
+  static void start(const char* what, const F& f) {
+    capture().enter(what);
+    const auto counting = [f] {
+      ++counted();
+      f();
+    };
+    if (sinter::detail::capturing() != nullptr) captured().work_.push_back(counting);
+    else counting();
+  }
+
+  template <class T>
+  static void multiply_now(const blas_product& p, bool rounded) {
     const auto element = [&](const blas_product::operand& x, index_t batch, index_t i, index_t j) {
       const T value = static_cast<const T*>(x.data)[batch * x.batch_stride + (x.turned ? j + i * x.leading : i + j * x.leading)];
-      return rounded ? static_cast<double>(to_tf32(static_cast<float>(value))) : static_cast<double>(value);
+      return rounded && std::is_same_v<T, float> ? static_cast<double>(to_tf32(static_cast<float>(value))) : static_cast<double>(value);
     };
     for (index_t batch = 0; batch < p.batches; ++batch)
       for (index_t j = 0; j < p.n; ++j)
@@ -197,10 +267,8 @@ struct gpu {
           if (p.tail.act == product_tail::activation::gelu_tanh) sum = ops::gelu_tanh_op::apply(sum);
           to = static_cast<T>(sum);
         }
-    return true;
   }
 
- private:
   /// To the 10 bits after the point that TF32 keeps, ties away from zero.
   static float to_tf32(float x) {
     return std::isfinite(x) ? std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + 0x1000u) & ~0x1fffu) : x;
@@ -210,13 +278,4 @@ struct gpu {
 }  // namespace sinter::cuda_impl
 
 #include "sinter/cuda/backend.hpp"
-
-namespace sinter {
-
-/// Kernels that ran on D so far.
-template <device D>
-std::size_t launches() {
-  return cuda_impl::gpu<D>::launches();
-}
-
-}  // namespace sinter
+#include "sinter/cuda/graph.hpp"

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
 #include "sinter/core/storage.hpp"
 #include "sinter/core/view.hpp"
@@ -216,6 +217,7 @@ class tensor {
     if constexpr (is_cpu_v<D>) {
       return *data_;
     } else {
+      detail::refuse_capture("item()", "the value is not there before replay(); read it then");
       T value;
       detail::device_runtime<D>::copy_to_host(&value, data_, sizeof(T));
       return value;

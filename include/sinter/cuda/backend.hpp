@@ -191,18 +191,13 @@ struct backend<D> {
     gpu::launch(Op::name, body, body.launch(sizeof(T)));
   }
 
-  /// Throws index_error unless all n values lie in [0, extent). Waits for the GPU.
+  /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
+  /// host next waits for the GPU or asks for another check.
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
+    if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
-    const temporary<D> worst(sizeof(index_t));
-    gpu::launch(op, cuda_impl::check_range_body{values, n, extent, static_cast<index_t*>(worst.data())},
+    gpu::launch(op, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
                 {1, sizeof(index_t) * cuda_impl::block_threads});
-    index_t at = n;
-    device_runtime<D>::copy_to_host(&at, worst.data(), sizeof at);
-    if (at == n) return;
-    std::int64_t value = 0;
-    device_runtime<D>::copy_to_host(&value, values + at, sizeof value);
-    throw_out_of_range(op, what, value, at, extent);
   }
 
   template <class T, int R>
@@ -266,7 +261,7 @@ struct backend<D> {
     axes.data[0] = reinterpret_cast<char*>(access::data(x));
     axes.data[1] = reinterpret_cast<char*>(access::data(index));
     axes.data[2] = reinterpret_cast<char*>(access::data(y));
-    return {axes.space(), axes.table<3>(0), index.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+    return {axes.space(), axes.table<3>(0), index.shape()[axis], x.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
 

@@ -38,6 +38,7 @@ class blas {
   bool run(const blas_product& p) {
     const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) + ") x (" +
                              std::to_string(p.k) + "," + std::to_string(p.m) + ")";
+    context_.capture().enter("matmul");
     const std::lock_guard lock(busy_);
     const use_gpu current(context_.gpu());
     const plan& way = plan_for<T>(p, what);
@@ -49,7 +50,7 @@ class blas {
     check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta, p.d.data, way.d.get(), p.d.data,
                          way.d.get(), &way.algorithm, workspace.data(), way.workspace, context_.stream()),
           what);
-    context_.count_launch();
+    context_.count_launches();
     return true;
   }
 

@@ -1,22 +1,31 @@
 // sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "sinter/core/arena.hpp"
-#include "sinter/cuda/error.hpp"
+#include "sinter/cuda/capture.hpp"
+#include "sinter/cuda/index.hpp"
+#include "sinter/cuda/staging.hpp"
 
 namespace sinter::cuda_impl {
 
-/// GPUs that the driver shows; 0 without a driver.
-inline int physical_gpus() {
+/// GPUs that the driver shows; 0 without a driver, or with one that is too old: `status` tells.
+inline int physical_gpus(cudaError_t& status) {
   int count = 0;
-  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess) return count;
   static_cast<void>(cudaGetLastError());
   return 0;
+}
+inline int physical_gpus() {
+  cudaError_t status;
+  return physical_gpus(status);
 }
 
 /// The GPU that each cuda<I> stands for: the one of the same number, or what SINTER_CUDA_MAP lists for it ("0,0": two
@@ -67,7 +76,11 @@ struct gpu_memory {
   void* take(std::size_t bytes) const {
     const use_gpu current(gpu);
     void* p = nullptr;
+    // An allocation is no part of the step that this thread may be capturing; the runtime has to be told.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
     const cudaError_t status = cudaMalloc(&p, bytes);
+    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
     if (status == cudaErrorMemoryAllocation) {
       static_cast<void>(cudaGetLastError());
       return nullptr;
@@ -90,10 +103,15 @@ struct gpu_memory {
 class context {
  public:
   explicit context(int ordinal, int gpu)
-      : ordinal_(ordinal), gpu_(gpu), memory_("cuda:" + std::to_string(ordinal), gpu_memory{gpu}) {
+      : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}), uploads_(stream_), downloads_(stream_) {
     const use_gpu current(gpu);
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), name() + ": creating a stream");
     check(cudaEventCreateWithFlags(&here_, cudaEventDisableTiming), name() + ": creating an event");
+    void* words = nullptr;
+    check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped), name() + ": allocating memory that the host and the GPU share");
+    fault_ = new (words) index_fault;
+    check(cudaHostGetDevicePointer(&words, fault_, 0), name() + ": mapping memory that the host and the GPU share");
+    fault_address_ = static_cast<index_fault*>(words);
   }
   context(const context&) = delete;
   context& operator=(const context&) = delete;
@@ -102,8 +120,16 @@ class context {
   int gpu() const { return gpu_; }
   cudaStream_t stream() const { return stream_; }
   sinter::detail::caching_arena<gpu_memory>& memory() { return memory_; }
+  capture_state& capture() { return capture_; }
+  /// The way of the host's data to this GPU, and back.
+  staging& uploads() { return uploads_; }
+  staging& downloads() { return downloads_; }
+  /// As the host sees it, and as kernels do.
+  index_fault* fault() { return fault_; }
+  index_fault* fault_address() { return fault_address_; }
 
   void synchronize() const {
+    capture_.wait("synchronize");
     const use_gpu current(gpu_);
     check(cudaStreamSynchronize(stream_), name() + ": waiting for the GPU");
   }
@@ -119,16 +145,37 @@ class context {
     check(cudaStreamWaitEvent(stream_, other.here_, 0), name() + ": waiting for " + other.name());
   }
 
+  /// Lets copies from the other GPU go straight to this one, where the machine can; otherwise they go through the host.
+  void open_path_from(context& other) {
+    if (other.gpu_ == gpu_) return;
+    const std::lock_guard lock(opening_);
+    if (std::find(open_.begin(), open_.end(), other.gpu_) != open_.end()) return;
+    open_.push_back(other.gpu_);
+    int possible = 0;
+    check(cudaDeviceCanAccessPeer(&possible, gpu_, other.gpu_), name() + ": asking for a path to " + other.name());
+    if (possible == 0) return;
+    const use_gpu current(gpu_);
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other.gpu_, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorTooManyPeers) static_cast<void>(cudaGetLastError());
+    else check(status, name() + ": opening a path to " + other.name());
+  }
+
   /// Kernels launched so far.
   std::size_t launches() const { return launches_.load(std::memory_order_relaxed); }
-  void count_launch() { launches_.fetch_add(1, std::memory_order_relaxed); }
+  void count_launches(std::size_t n = 1) { launches_.fetch_add(n, std::memory_order_relaxed); }
 
  private:
   int ordinal_;
   int gpu_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t here_ = nullptr;
+  capture_state capture_;
   sinter::detail::caching_arena<gpu_memory> memory_;
+  staging uploads_, downloads_;
+  index_fault* fault_ = nullptr;
+  index_fault* fault_address_ = nullptr;
+  std::mutex opening_;
+  std::vector<int> open_;  // GPUs with a path to this one, or known to have none
   std::atomic<std::size_t> launches_{0};
 };
 
@@ -141,10 +188,13 @@ inline context& context_of(int ordinal) {
   const auto i = static_cast<std::size_t>(ordinal);
   if (i < all.size() && all[i] != nullptr) return *all[i];
   const std::vector<int> map = device_map();
-  if (i >= map.size())
+  if (i >= map.size()) {
+    cudaError_t status;
+    physical_gpus(status);
     throw device_error("cuda:" + std::to_string(ordinal) + " is not available: " +
-                       (map.empty() ? std::string("there is no GPU, no driver, or one too old for this program")
+                       (map.empty() ? status != cudaSuccess ? describe(status) : std::string("there is no GPU")
                                     : "there are " + std::to_string(map.size()) + " GPUs, numbered from 0"));
+  }
   if (all.size() <= i) all.resize(i + 1, nullptr);
   all[i] = new context(ordinal, map[i]);
   return *all[i];

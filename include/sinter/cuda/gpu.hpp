@@ -1,6 +1,8 @@
 // sinter/cuda/gpu.hpp: what the backend asks of a GPU, done by CUDA.
 #pragma once
 
+#include <utility>
+
 #include "sinter/cuda/blas.hpp"
 #include "sinter/cuda/launch.hpp"
 
@@ -10,23 +12,40 @@ template <device D>
 struct gpu {
   static context& here() { return context_of<D>(); }
   static auto& memory() { return here().memory(); }
+  static void synchronize() { here().synchronize(); }
+  static std::size_t launches() { return here().launches(); }
+  static index_fault* fault() { return here().fault(); }
+  static index_fault* fault_address() { return here().fault_address(); }
 
   template <class Body>
   static void launch(const char* what, const Body& body, const launch_shape& shape) {
     cuda_impl::launch(here(), what, body, shape);
   }
 
-  static void copy_to_host(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes, cudaMemcpyDeviceToHost, " bytes to the host"); }
-  static void copy_from_host(void* to, const void* from, std::size_t bytes) { copy(to, from, bytes, cudaMemcpyHostToDevice, " bytes from the host"); }
+  static void copy_to_host(void* to, const void* from, std::size_t bytes) {
+    const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes to the host";
+    here().capture().wait(what);
+    const use_gpu current(here().gpu());
+    here().downloads().to_host(to, from, bytes, what);
+  }
+  static void copy_from_host(void* to, const void* from, std::size_t bytes) {
+    const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes from the host";
+    here().capture().wait(what);
+    const use_gpu current(here().gpu());
+    here().uploads().to_gpu(to, from, bytes, what);
+  }
 
   /// Runs after the work on From that makes the source, and before its memory is used for anything else.
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     context &to_here = here(), &there = context_of<From>();
+    const std::string what = "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
+    to_here.capture().wait(what);
+    there.capture().wait(what);
+    to_here.open_path_from(there);
     to_here.wait_for(there);
     {
       const use_gpu current(to_here.gpu());
-      const std::string what = "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
       if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
       else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, to_here.stream()), what);
     }
@@ -38,31 +57,80 @@ struct gpu {
     return blas_of<D>().template run<T>(p);
   }
 
- private:
-  static void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, const char* direction) {
-    const use_gpu current(here().gpu());
-    const std::string what = here().name() + ": copying " + std::to_string(bytes) + direction;
-    check(cudaMemcpyAsync(to, from, bytes, kind, here().stream()), what);
-    check(cudaStreamSynchronize(here().stream()), what);
+  /// A sequence of work, to be started as a whole.
+  class recording {
+   public:
+    recording() = default;
+    recording(cudaGraphExec_t graph, std::size_t kernels) : graph_(graph), kernels_(kernels) {}
+    recording(recording&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)), kernels_(other.kernels_) {}
+    recording& operator=(recording&& other) noexcept {
+      std::swap(graph_, other.graph_);
+      std::swap(kernels_, other.kernels_);
+      return *this;
+    }
+    ~recording() {
+      if (graph_ != nullptr) static_cast<void>(cudaGraphExecDestroy(graph_));
+    }
+    std::size_t kernels() const { return kernels_; }
+    void run() const {
+      context& c = here();
+      c.capture().enter("replay");
+      sinter::detail::refuse_capture("replay", "a captured step cannot hold another; replay it beside this one");
+      const use_gpu current(c.gpu());
+      check(cudaGraphLaunch(graph_, c.stream()), c.name() + ": starting a captured step");
+      c.count_launches(kernels_);
+    }
+
+   private:
+    cudaGraphExec_t graph_ = nullptr;
+    std::size_t kernels_ = 0;
+  };
+
+  static void begin_capture() {
+    context& c = here();
+    c.capture().begin();
+    const use_gpu current(c.gpu());
+    const cudaError_t status = cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeThreadLocal);
+    if (status == cudaSuccess) return;
+    c.capture().end();
+    check(status, c.name() + ": beginning a capture");
+  }
+  /// What f put on the device, not run, as a recording.
+  template <class F>
+  static recording record(const F& f) {
+    context& c = here();
+    begin_capture();
+    const std::size_t before = c.launches();
+    cudaGraph_t graph = nullptr;
+    const auto end = [&] {
+      const use_gpu current(c.gpu());
+      const cudaError_t status = cudaStreamEndCapture(c.stream(), &graph);
+      c.capture().end();
+      return status;
+    };
+    const auto kernels = [&] {
+      const std::size_t n = c.launches() - before;
+      c.count_launches(std::size_t{0} - n);  // they have not run
+      return n;
+    };
+    try {
+      f();
+    } catch (...) {
+      kernels();
+      static_cast<void>(end());
+      static_cast<void>(cudaGetLastError());
+      if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+      throw;
+    }
+    const std::size_t n = kernels();
+    check(end(), c.name() + ": ending a capture");
+    const use_gpu current(c.gpu());
+    cudaGraphExec_t runnable = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&runnable, graph, 0);
+    static_cast<void>(cudaGraphDestroy(graph));
+    check(status, c.name() + ": preparing a captured step");
+    return recording(runnable, n);
   }
 };
 
 }  // namespace sinter::cuda_impl
-
-namespace sinter {
-
-/// Waits until all work on D is done, and throws what went wrong in it.
-template <device D>
-  requires is_cuda_v<D>
-void synchronize() {
-  cuda_impl::context_of<D>().synchronize();
-}
-
-/// Kernels started on D so far, those of cuBLAS counted once per product.
-template <device D>
-  requires is_cuda_v<D>
-std::size_t launches() {
-  return cuda_impl::context_of<D>().launches();
-}
-
-}  // namespace sinter

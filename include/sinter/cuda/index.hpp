@@ -1,6 +1,8 @@
 // sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
 #pragma once
 
+#include <utility>
+
 #include "sinter/cuda/space.hpp"
 
 namespace sinter::cuda_impl {
@@ -11,10 +13,11 @@ struct gather_lines {
   index_space lines;  ///< all other axes, with inner extent 1
   operand_table<3> at;
   index_t along = 0;
+  index_t extent = 0;  ///< of x along the axis
   index_t step[3] = {};  ///< of x, index and y along the axis
 };
 
-/// y = x[index]: a thread per element.
+/// y = x[index]: a thread per element; 0 where there is no such index.
 template <class T>
 struct gather_body {
   gather_lines shape;
@@ -28,7 +31,8 @@ struct gather_body {
       index_t at[3] = {0, k * shape.step[1], k * shape.step[2]};
       add_row(shape.lines, shape.at, line, at);
       const index_t from = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1]];
-      reinterpret_cast<T*>(shape.at.data[2])[at[2]] = reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]];
+      const bool there = from >= 0 && from < shape.extent;
+      reinterpret_cast<T*>(shape.at.data[2])[at[2]] = there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
     }
   }
 };
@@ -46,17 +50,29 @@ struct scatter_add_body {
       add_row(shape.lines, shape.at, line, at);
       for (index_t k = 0; k < shape.along; ++k) {
         const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
+        if (to < 0 || to >= shape.extent) continue;
         reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
       }
     }
   }
 };
 
-/// *worst = the least position of a value outside [0, extent), or n: one block looks at all.
+/// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
+struct index_fault {
+  const char* op = nullptr;  ///< null: none; this and `what` are literals of the program
+  const char* what = nullptr;
+  std::int64_t value = 0;
+  index_t position = 0;
+  index_t extent = 0;
+};
+
+/// Notes the first of n values outside [0, extent), unless there is a fault already: one block looks at all.
 struct check_range_body {
   const std::int64_t* values;
   index_t n, extent;
-  index_t* worst;
+  const char* op;
+  const char* what;
+  index_fault* fault;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -69,8 +85,21 @@ struct check_range_body {
       g.sync();
       if (g.thread() < step && found[g.thread() + step] < found[g.thread()]) found[g.thread()] = found[g.thread() + step];
     }
-    if (g.thread() == 0) *worst = found[0];
+    if (g.thread() == 0 && found[0] < n && fault->op == nullptr) *fault = {op, what, values[found[0]], found[0], extent};
   }
 };
+
+/// Throws index_error if D has met an index out of its range. Does not wait for work that is still to run, but, where
+/// there is a fault, for what writes it.
+template <device D>
+void report_fault() {
+  index_fault* const fault = gpu<D>::fault();
+  if (static_cast<const char* volatile&>(fault->op) == nullptr) return;
+  gpu<D>::synchronize();
+  const index_fault found = std::exchange(*fault, index_fault());
+  if (found.op == nullptr) return;  // another thread was here first
+  sinter::detail::throw_out_of_range(found.op, found.what, found.value, found.position, found.extent,
+                                     "; " + device_name<D>() + " met it in a statement before this one");
+}
 
 }  // namespace sinter::cuda_impl

@@ -43,13 +43,14 @@ void launch(context& c, const char* what, const Body& body, const launch_shape& 
   static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
   static_assert(std::is_trivially_copyable_v<Body>);
   if (shape.blocks == 0) return;
+  c.capture().enter(what);
   const use_gpu current(c.gpu());
   run_body<<<static_cast<unsigned>(shape.blocks), block_threads, shape.shared_bytes, c.stream()>>>(body);
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess)
     check(status, c.name() + ": launching '" + what + "' with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
                       " threads");
-  c.count_launch();
+  c.count_launches();
 }
 
 }  // namespace sinter::cuda_impl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "sinter/cuda/element.hpp"
 #include "sinter/math/scalar.hpp"
@@ -189,7 +190,8 @@ struct cross_entropy_body : row_groups {
       if (!there || team.place != 0) return;
       lse[2 * row] = shift;
       lse[2 * row + 1] = rest;
-      loss[row] = rest - (x(labels[row]) - shift);
+      const bool is_class = labels[row] >= 0 && labels[row] < n;
+      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<T>::quiet_NaN();
     });
   }
 };

@@ -1,8 +1,8 @@
-// sinter/cuda/runtime.hpp: storage on a GPU.
+// sinter/cuda/runtime.hpp: storage on a GPU, and waiting for it.
 #pragma once
 
 #include "sinter/core/storage.hpp"
-#include "sinter/cuda/space.hpp"
+#include "sinter/cuda/index.hpp"
 
 namespace sinter::detail {
 
@@ -41,6 +41,7 @@ struct device_runtime<D> {
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::copy_to_host(to, from, bytes);
+    cuda_impl::report_fault<D>();
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::copy_from_host(to, from, bytes);
@@ -52,3 +53,23 @@ struct device_runtime<D> {
 };
 
 }  // namespace sinter::detail
+
+namespace sinter {
+
+/// Waits until all work on D is done, and throws what went wrong in it: also index_error, where an index or label was out of
+/// range.
+template <device D>
+  requires is_cuda_v<D>
+void synchronize() {
+  cuda_impl::gpu<D>::synchronize();
+  cuda_impl::report_fault<D>();
+}
+
+/// Kernels that ran on D so far, those of cuBLASLt counted once per product; a replayed step counts with all of its own.
+template <device D>
+  requires is_cuda_v<D>
+std::size_t launches() {
+  return cuda_impl::gpu<D>::launches();
+}
+
+}  // namespace sinter

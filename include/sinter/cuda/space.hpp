@@ -18,6 +18,9 @@ using sinter::detail::sink_ref;
 ///   launch(what, body, shape)      runs a body on a grid, after all that was started before
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
+///   synchronize(), launches()      waits for all that was started; counts the kernels among it
+///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
+///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
 struct gpu;
 

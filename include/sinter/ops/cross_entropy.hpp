@@ -33,7 +33,8 @@ struct cross_entropy_tape final : tape_node {
     const auto& x = logits.get("backward of", name);
     if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
       throw autograd_error("backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
-    backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
+    if constexpr (is_cpu_v<D>)
+      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
     bool add = false;
     to.gradient(add);
     backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
@@ -54,7 +55,8 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
   cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) { this->shape_[0] = e.shape()[0]; }
 
   void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);  // they may have changed since
+    // On the host they may have changed since the node was made; a GPU looks at them here only.
+    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);
     lse_ = tensor<T, 1, D>::uninitialized({{2 * to.numel()}});
     detail::backend<D>::cross_entropy(e, labels, to, lse_);
   }
@@ -91,7 +93,8 @@ cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& label
     if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
     else return eval(cast<std::int64_t>(labels));
   }();
-  backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
+  if constexpr (is_cpu_v<device_of<E>>)
+    backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
   return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
 }
 
@@ -142,7 +145,7 @@ inline constexpr mean_t mean{};
 /// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
 /// produces them; backward recomputes the probabilities from the kept logits.
 /// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
-/// label outside [0, C).
+/// label outside [0, C), on a GPU where the host next waits for it.
 ///
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>

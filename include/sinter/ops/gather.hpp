@@ -101,7 +101,7 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 /// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's rank,
 /// any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
 /// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
-/// [0, extent).
+/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
 ///
 ///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
 template <expression X, expression I>
@@ -118,7 +118,8 @@ detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
 }
 
 /// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
-/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent).
+/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
+/// as for gather.
 ///
 ///     tensor batch = index_select(images, 0, permutation);
 template <expression X, expression I>

@@ -57,6 +57,8 @@ struct adam_rule {
     double power1 = 1, power2 = 1;  // beta1^t, beta2^t
 
     void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+      sinter::detail::refuse_capture(Decoupled ? "a step of adamw" : "a step of adam",
+                                     "it counts its steps on the host, which a replay does not; call step() after replay()");
       power1 *= o.beta1;
       power2 *= o.beta2;
       adam_kernel<T> k;

@@ -4,6 +4,7 @@
 // computed once, and the code is compiled once for all ranks.
 #pragma once
 
+#include "sinter/core/capture.hpp"
 #include "sinter/core/create.hpp"
 #include "sinter/expr/backend.hpp"
 #include "sinter/grad/variable.hpp"
@@ -61,7 +62,10 @@ class running {
  public:
   bool defined() const { return values_.defined(); }
   T* of(index_t n) {
-    if (!values_.defined()) values_ = zeros<T, D>(extents<1>{{n}});
+    if (!values_.defined()) {
+      sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
+      values_ = zeros<T, D>(extents<1>{{n}});
+    }
     return access::data(values_);
   }
 

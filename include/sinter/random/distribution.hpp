@@ -1,6 +1,7 @@
 // sinter/random/distribution.hpp: from random words to numbers, and the kernel that writes them.
 #pragma once
 
+#include "sinter/core/capture.hpp"
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/math/scalar.hpp"
 #include "sinter/random/generator.hpp"
@@ -167,10 +168,16 @@ struct lowering<random_node<Numbers, R, D>> {
   static void visit(const node&, F&) {}
 };
 
+/// The key of a draw on a device. Errors: device_error while a step is captured.
+inline random_key next_key(const char* op, generator& gen) {
+  refuse_capture(op, "each replay would draw the same numbers; draw them before replay(), into a tensor that the step reads");
+  return gen.next();
+}
+
 template <device D, class Numbers, int R>
 auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
-  write(random_node<Numbers, R, D>{numbers, gen.next(), shape}, to);
+  write(random_node<Numbers, R, D>{numbers, next_key("random numbers", gen), shape}, to);
   return to;
 }
 

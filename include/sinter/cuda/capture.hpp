@@ -1,0 +1,53 @@
+// sinter/cuda/capture.hpp: who may put work on a device while a step on it is captured.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "sinter/core/capture.hpp"
+
+namespace sinter::cuda_impl {
+
+/// Of one device: is a step on it being captured, and by this thread? All its work goes to one stream, so while it is,
+/// nobody else may put work there, and the thread that captures may put work nowhere else.
+class capture_state {
+ public:
+  explicit capture_state(std::string device) : device_(std::move(device)) {}
+
+  /// Errors: device_error where a capture is under way.
+  void begin() {
+    sinter::detail::refuse_capture("capture: a step on " + device_, "captures do not nest; capture one after the other");
+    if (on_.exchange(true)) throw busy("capture");
+    sinter::detail::capturing() = &device_;
+  }
+  void end() noexcept {
+    sinter::detail::capturing() = nullptr;
+    on_.store(false);
+  }
+
+  /// Before work is put on the device. Errors: device_error for the wrong thread, or the wrong device of a thread that
+  /// captures.
+  void enter(const char* what) const {
+    const std::string* const captured = sinter::detail::capturing();
+    if (captured == &device_) return;
+    if (captured != nullptr) sinter::detail::refuse_capture(std::string("'") + what + "' on " + device_, other_device);
+    if (on_.load(std::memory_order_relaxed)) throw busy(what);
+  }
+  /// For what waits for the device, which a capture cannot. Errors: device_error.
+  void wait(const std::string& what) const {
+    sinter::detail::refuse_capture(what, "the captured work has not run; read results after replay(), and bring inputs before it");
+    if (on_.load(std::memory_order_relaxed)) throw busy(what);
+  }
+
+ private:
+  static constexpr const char* other_device = "a graph holds the work of one device; move this work out of the captured step";
+
+  device_error busy(const std::string& what) const {
+    return device_error("'" + what + "': another thread captures a step on " + device_ + "; wait for it to finish");
+  }
+
+  std::string device_;
+  std::atomic<bool> on_{false};
+};
+
+}  // namespace sinter::cuda_impl

@@ -1,0 +1,86 @@
+// sinter/cuda/graph.hpp: a step recorded once and replayed as a whole: CUDA graphs.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "sinter/cuda/runtime.hpp"
+
+namespace sinter {
+
+/// The work of a step on D; see capture().
+template <device D>
+  requires is_cuda_v<D>
+class cuda_graph {
+ public:
+  /// Records what f() puts on D, without running it.
+  template <class F>
+  explicit cuda_graph(const F& f) : memory_(std::make_unique<reserve>()) {
+    work_ = cuda_impl::gpu<D>::record([&] {
+      memory_->open();
+      f();
+    });
+    memory_->close();
+  }
+
+  /// Runs the step again, in order with all other work on D, and returns at once.
+  void replay() const { work_.run(); }
+
+  /// Kernels in the step.
+  std::size_t kernels() const { return work_.kernels(); }
+
+ private:
+  /// Of the arena: what the step allocates; see caching_arena::open_reserve.
+  class reserve {
+   public:
+    reserve() = default;
+    reserve(const reserve&) = delete;
+    reserve& operator=(const reserve&) = delete;
+    ~reserve() {
+      close();
+      if (number_ != 0) arena().drop_reserve(number_);
+    }
+    void open() {
+      number_ = arena().open_reserve();
+      open_ = true;
+    }
+    void close() noexcept {
+      if (std::exchange(open_, false)) arena().close_reserve();
+    }
+
+   private:
+    static auto& arena() { return cuda_impl::gpu<D>::memory(); }
+    int number_ = 0;
+    bool open_ = false;
+  };
+
+  std::unique_ptr<reserve> memory_;
+  typename cuda_impl::gpu<D>::recording work_;
+};
+
+/// Runs f() `warm_up` times, then records it once more: each replay() runs what f put on D again, as one, on the same
+/// memory. As torch.cuda.CUDAGraph, for steps of fixed shapes whose kernels are shorter than what starts them.
+///
+///     auto step = capture<cuda<0>>([&] { optimizer.zero_grad(); loss = cross_entropy(model(x), y); loss.backward(); optimizer.step(); });
+///     for (...) { copy(images, x); copy(labels, y); step.replay(); }    // loss.item() reads the loss of the last one
+///
+/// - The warm-up runs are real steps. The recorded one changes nothing on D: values that f assigned are there after the
+///   first replay.
+/// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
+///   parameters) must live as long and stay where it is: write new inputs into it with copy().
+/// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
+///   stay what they were. zero_grad() outside of the graph takes the gradients from their variables; the next replay
+///   writes them where nobody looks.
+///
+/// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
+/// copy from the host or between devices, work on another GPU, draw random numbers, or step an optimizer that counts its
+/// steps. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+template <device D, class F>
+  requires is_cuda_v<D>
+cuda_graph<D> capture(const F& f, int warm_up = 1) {
+  if (warm_up < 0) throw value_error("capture: the number of warm-up runs is negative");
+  for (int i = 0; i < warm_up; ++i) f();
+  return cuda_graph<D>(f);
+}
+
+}  // namespace sinter

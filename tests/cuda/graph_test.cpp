@@ -1,0 +1,180 @@
+// tests/cuda/graph_test.cpp: a step captured once and replayed does what it does when it is run, and what cannot be
+// captured says so.
+#include "compare.hpp"
+
+#include <thread>
+
+using namespace sinter;
+using compare::distance;
+using compare::numbers;
+using g0 = cuda<0>;
+using g1 = cuda<1>;
+
+namespace {
+
+/// A model with its optimizer and the inputs of a step.
+struct training {
+  generator gen{3};
+  nn::sequential<nn::linear<float, g0>, nn::relu, nn::linear<float, g0>> model{nn::linear<float, g0>(6, 8, gen), nn::relu(), nn::linear<float, g0>(8, 3, gen)};
+  optim::sgd optimizer{model, {.lr = 0.1, .momentum = 0.9}};
+  tensor<float, 2, g0> x = zeros<float, g0>({10, 6});
+  tensor<std::int64_t, 1, g0> labels = zeros<std::int64_t, g0>({10});
+  variable<float, 0, g0> loss;
+
+  void step() {
+    optimizer.zero_grad();
+    loss = cross_entropy(model(x), labels);
+    loss.backward();
+    optimizer.step();
+  }
+  void bring(int batch) {
+    copy(numbers({10, 6}, batch), x);
+    copy(eval(cast<std::int64_t>(clamp_max(abs(numbers({10}, batch + 100)) * 0.5f, 2))), labels);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a captured training step does what the step does", "[cuda]") {
+  training eager, graphed;
+  const auto losses_of = [](training& t, const auto& step) {
+    std::vector<float> losses;
+    for (int batch = 1; batch < 6; ++batch) {
+      t.bring(batch);
+      step();
+      losses.push_back(t.loss.item());
+    }
+    return losses;
+  };
+  eager.bring(0), graphed.bring(0);
+  eager.step();
+  const auto step = capture<g0>([&] { graphed.step(); });  // the warm-up run is the first step
+  CHECK(distance(graphed.model.template get<0>().weight.value(), eager.model.template get<0>().weight.value().template to<cpu>()) == 0);
+  const auto expected = losses_of(eager, [&] { eager.step(); });
+  const auto before = launches<g0>();
+  const auto got = losses_of(graphed, [&] { step.replay(); });
+  CHECK(launches<g0>() - before >= 5 * step.kernels());
+  CHECK(got == expected);
+  CHECK(distance(graphed.model.template get<0>().weight.value(), eager.model.template get<0>().weight.value().template to<cpu>()) == 0);
+}
+
+TEST_CASE("what a captured step allocates stays its own", "[cuda]") {
+  auto x = full<float, g0>({1000}, 1);
+  tensor<float, 1, g0> y;
+  const auto before = memory<g0>();
+  {
+    const auto step = capture<g0>([&] {
+      const tensor t = eval(x + 1);
+      y = t * t;
+    });
+    CHECK(memory<g0>().bytes_reserved > 0);
+    const auto other = full<float, g0>({1000}, 7), third = full<float, g0>({1000}, 8);  // takes neither t's memory nor y's
+    step.replay();
+    CHECK(distance(y, full<float>({1000}, 4)) == 0);
+    CHECK(distance(other, full<float>({1000}, 7)) == 0);
+    CHECK(distance(third, full<float>({1000}, 8)) == 0);
+    x += 1;
+    step.replay();
+    CHECK(distance(y, full<float>({1000}, 9)) == 0);
+    y = {};
+    const auto fourth = full<float, g0>({1000}, 9);  // nor once nobody holds y
+    step.replay();
+    CHECK(distance(fourth, full<float>({1000}, 9)) == 0);
+  }
+  CHECK(memory<g0>().bytes_reserved == before.bytes_reserved);
+  CHECK(memory<g0>().bytes_in_use == before.bytes_in_use);
+}
+
+TEST_CASE("what cannot be captured says so, and the device goes on", "[cuda]") {
+  const auto x = full<float, g0>({4}, 1);
+  const auto there = full<float, g1>({4}, 1);
+  const auto host = full<float>({4}, 1);
+  tensor<float, 1, g0> y = zeros<float, g0>({4});
+  generator gen(1);
+  const variable p = zeros<float, g0>({4});
+  p.backward(ones_like(x));
+  optim::adam adam(p);
+  optim::rmsprop rmsprop(p);
+  const auto message = [](const auto& f) {
+    try {
+      capture<g0>(f, 0);
+    } catch (const device_error& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  using Catch::Contains;
+  CHECK_THAT(message([&] { eval(sum(x)).item(); }), Contains("item()") && Contains("cuda:0") && Contains("replay()"));
+  CHECK_THAT(message([&] { x.to<cpu>(); }), Contains("to<cpu>()"));
+  CHECK_THAT(message([&] { x.to<g1>(); }), Contains("to<cuda:1>()"));
+  CHECK_THAT(message([&] { copy(host, y); }), Contains("to<cuda:0>()"));
+  CHECK_THAT(message([&] { eval(there + 1); }), Contains("cuda:1") && Contains("one device"));
+  CHECK_THAT(message([&] { synchronize<g0>(); }), Contains("synchronize"));
+  CHECK_THAT(message([&] { rand<float, g0>(gen, {4}); }), Contains("random numbers") && Contains("the same numbers"));
+  CHECK_THAT(message([&] { eval(dropout(x, 0.5, gen)); }), Contains("dropout"));
+  CHECK_THAT(message([&] { adam.step(); }), Contains("adam") && Contains("after replay()"));
+  CHECK_THAT(message([&] { rmsprop.step(); }), Contains("first step of an optimizer"));
+  CHECK_THAT(message([&] { capture<g0>([] {}); }), Contains("do not nest"));
+  CHECK_THAT(message([&] { from_data<float, g0>(std::vector<float>{1, 2}, {2}); }), Contains("from the host"));
+  std::string from_other_thread;
+  const auto step = capture<g0>([&] {
+    std::thread([&] {
+      try {
+        eval(x + 1);
+      } catch (const device_error& e) {
+        from_other_thread = e.what();
+      }
+    }).join();
+    y += x;
+  }, 0);
+  CHECK_THAT(from_other_thread, Contains("another thread"));
+  CHECK(distance(y, zeros<float>({4})) == 0);  // the captured run did nothing
+  step.replay();
+  step.replay();
+  CHECK(distance(y, full<float>({4}, 2)) == 0);
+  CHECK(distance(eval(x + 1), full<float>({4}, 2)) == 0);
+  CHECK_THROWS_AS(capture<g0>([] {}, -1), value_error);
+}
+
+TEST_CASE("an index out of range is reported where the host waits", "[cuda]") {
+  using Catch::Contains;
+  const auto x = numbers({3, 4}, 1).to<g0>();
+  const auto wrong = tensor<int, 1>{0, 9, -1}.to<g0>(), right = tensor<int, 1>{0, 3, 1}.to<g0>();
+  {
+    const tensor loss = cross_entropy(x, wrong);
+    CHECK_THROWS_WITH(loss.item(), Contains("cross_entropy: label 9 at position 1 is out of range [0, 4)") && Contains("cuda:0"));
+    CHECK(std::isnan(loss.item()));  // said once
+  }
+  {
+    const tensor picked = index_select(x, 0, wrong);
+    CHECK_THROWS_WITH(index_select(x, 0, right), Contains("index_select: index 9 at position 1 is out of range [0, 3)"));
+    const tensor rows = picked.to<cpu>();
+    CHECK(rows(1, 0) == 0);
+    CHECK(rows(2, 3) == 0);
+  }
+  {
+    const variable v = numbers({3, 4}, 1).to<g0>();
+    const variable y = gather(v, 1, wrong.unsqueeze(1));
+    y.backward(ones<float, g0>({3, 1}));
+    CHECK_THROWS_AS(synchronize<g0>(), index_error);
+    tensor<float, 2> expected = zeros<float>({3, 4});
+    expected(0, 0) = 1;  // nothing is added elsewhere
+    CHECK(distance(v.grad(), expected) == 0);
+  }
+  {
+    const variable v = numbers({3, 4}, 1).to<g0>();
+    const variable loss = cross_entropy(v, wrong);
+    loss.backward();
+    CHECK_THROWS_AS(v.grad().to<cpu>(), index_error);
+    CHECK_NOTHROW(synchronize<g0>());
+  }
+  CHECK(std::isfinite(eval(cross_entropy(x, right)).item()));
+  tensor<float, 0, g0> loss;
+  auto labels = right.clone();
+  const auto step = capture<g0>([&] { loss = cross_entropy(x, labels); });
+  step.replay();
+  CHECK_NOTHROW(loss.item());
+  copy(wrong, labels);
+  step.replay();
+  CHECK_THROWS_AS(loss.item(), index_error);
+}
