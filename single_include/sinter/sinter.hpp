@@ -16081,11 +16081,7 @@ struct gpu_memory {
   void* take(std::size_t bytes) const {
     const use_gpu current(gpu);
     void* p = nullptr;
-    // An allocation is no part of the step that this thread may be capturing; the runtime has to be told.
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
     const cudaError_t status = cudaMalloc(&p, bytes);
-    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
     if (status == cudaErrorMemoryAllocation) {
       static_cast<void>(cudaGetLastError());
       return nullptr;
@@ -16538,20 +16534,18 @@ struct gpu {
     std::size_t kernels_ = 0;
   };
 
-  static void begin_capture() {
-    context& c = here();
-    c.capture().begin();
-    const use_gpu current(c.gpu());
-    const cudaError_t status = cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeThreadLocal);
-    if (status == cudaSuccess) return;
-    c.capture().end();
-    check(status, c.name() + ": beginning a capture");
-  }
   /// What f put on the device, not run, as a recording.
   template <class F>
   static recording record(const F& f) {
     context& c = here();
-    begin_capture();
+    c.capture().begin();
+    // Relaxed, because a step may take memory and load kernels on the way; capture_state forbids what must not be.
+    const cudaError_t begun = [&] {
+      const use_gpu current(c.gpu());
+      return cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeRelaxed);
+    }();
+    if (begun != cudaSuccess) c.capture().end();
+    check(begun, c.name() + ": beginning a capture");
     const std::size_t before = c.launches();
     cudaGraph_t graph = nullptr;
     const auto end = [&] {
@@ -16820,8 +16814,10 @@ struct uniform_numbers {
   SINTER_WORD V make(const std::uint32_t* w) const {
     T lane[N];
     for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
-    const V u = from_lanes<V>(lane);
-    return u * math::constant<V>(width) + math::constant<V>(low);
+    if (low == 0 && width == 1) return from_lanes<V>(lane);
+    // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the sum.
+    for (int i = 0; i < N; ++i) lane[i] = static_cast<T>(static_cast<double>(lane[i]) * static_cast<double>(width) + static_cast<double>(low));
+    return from_lanes<V>(lane);
   }
 };
 
@@ -16981,7 +16977,8 @@ inline void check_finite(const char* op, double a, double b) {
 
 }  // namespace detail
 
-/// Uniform in [low, high) (high may be met by rounding). Shape is a list or extents.
+/// Uniform in [low, high) (high may be met by rounding). Shape is a list or extents. The same bits on every device for
+/// float, equal to the rounding of one sum for double.
 template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
                         const extents<R>& shape) {

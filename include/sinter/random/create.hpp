@@ -18,7 +18,8 @@ inline void check_finite(const char* op, double a, double b) {
 
 }  // namespace detail
 
-/// Uniform in [low, high) (high may be met by rounding). Shape is a list or extents.
+/// Uniform in [low, high) (high may be met by rounding). Shape is a list or extents. The same bits on every device for
+/// float, equal to the rounding of one sum for double.
 template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
                         const extents<R>& shape) {

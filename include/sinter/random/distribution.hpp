@@ -35,8 +35,10 @@ struct uniform_numbers {
   SINTER_WORD V make(const std::uint32_t* w) const {
     T lane[N];
     for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
-    const V u = from_lanes<V>(lane);
-    return u * math::constant<V>(width) + math::constant<V>(low);
+    if (low == 0 && width == 1) return from_lanes<V>(lane);
+    // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the sum.
+    for (int i = 0; i < N; ++i) lane[i] = static_cast<T>(static_cast<double>(lane[i]) * static_cast<double>(width) + static_cast<double>(low));
+    return from_lanes<V>(lane);
   }
 };
 
