@@ -147,6 +147,7 @@ TEST_CASE("an index out of range is reported where the host waits", "[cuda]") {
   }
   {
     const tensor picked = index_select(x, 0, wrong);
+    cuda_impl::gpu<g0>::synchronize();
     CHECK_THROWS_WITH(index_select(x, 0, right), Contains("index_select: index 9 at position 1 is out of range [0, 3)"));
     const tensor rows = picked.to<cpu>();
     CHECK(rows(1, 0) == 0);

@@ -1,6 +1,7 @@
 // tests/gpu/bench.cu: times fused statements on a GPU beside a copy of the same memory; prints name, milliseconds, bytes.
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include <sinter/sinter.hpp>
@@ -84,13 +85,21 @@ int main() {
     optim::sgd optimizer(model, {.lr = 0.01});
     const auto x = draw(batch * 784).reshape({batch, 784});
     const auto labels = eval(cast<std::int64_t>(rand<float>(gen, {batch}) * 10.f)).to<gpu>();
-    report(batch == 128 ? "sinter mlp batch 128" : "sinter mlp batch 1024", median_ms(31, [&] {
-             optimizer.zero_grad();
-             const variable loss = cross_entropy(model(x), labels);
-             loss.backward();
-             optimizer.step();
-           }),
-           0);
+    variable<float, 0, gpu> loss;
+    const auto step = [&] {
+      optimizer.zero_grad();
+      loss = cross_entropy(model(x), labels);
+      loss.backward();
+      optimizer.step();
+    };
+    const std::string name = "sinter mlp batch " + std::to_string(batch);
+    report(name.c_str(), median_ms(31, step), 0);
+    {
+      const use_matmul_precision fast(matmul_precision::tf32);
+      report((name + " tf32").c_str(), median_ms(31, step), 0);
+    }
+    const auto captured = capture<gpu>(step);
+    report((name + " captured").c_str(), median_ms(31, [&] { captured.replay(); }), 0);
   }
   synchronize<gpu>();
 }

@@ -46,11 +46,14 @@ build() { # build <program> <source>...
 }
 echo "building in $out"
 jobs=()
-for test in map fold program; do
+for test in map fold program blas graph; do
   build "${test}_test" "$here/tests/cuda/${test}_test.cpp" "$here/tests/main.cpp" &
   jobs+=($!)
 done
-build memory_test "$here/tests/gpu/memory_test.cu" "$here/tests/main.cpp" & jobs+=($!)
+for test in memory runtime; do
+  build "${test}_test" "$here/tests/gpu/${test}_test.cu" "$here/tests/main.cpp" &
+  jobs+=($!)
+done
 build bench "$here/tests/gpu/bench.cu" & jobs+=($!)
 build digits "$here/examples/01_digits.cpp" & jobs+=($!)
 for job in "${jobs[@]}"; do wait "$job"; done
@@ -69,12 +72,13 @@ attempt() { # attempt <name> <command>...
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/device.txt"
 nvcc --version | tail -2 | tee -a "$out/device.txt"
 export SINTER_CUDA_MAP=0,0 # cuda<0> and cuda<1> on one GPU
-for test in map fold program memory; do attempt "$test" "$out/${test}_test"; done
+for test in map fold program blas graph memory runtime; do attempt "$test" "$out/${test}_test"; done
 unset SINTER_CUDA_MAP
+attempt without_gpu env CUDA_VISIBLE_DEVICES= "$out/runtime_test" "[without_gpu]"
 attempt digits "$out/digits" --device cuda --epochs 20 --data "$here/examples/data" --out "$out"
 if command -v compute-sanitizer >/dev/null; then
   export SINTER_CUDA_MAP=0,0
-  for test in map fold; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
+  for test in map fold graph; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
   attempt racecheck_fold compute-sanitizer --tool racecheck --error-exitcode 1 "$out/fold_test" "rows of any width*,sums and extremes*"
   unset SINTER_CUDA_MAP
 else

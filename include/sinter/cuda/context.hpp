@@ -76,11 +76,7 @@ struct gpu_memory {
   void* take(std::size_t bytes) const {
     const use_gpu current(gpu);
     void* p = nullptr;
-    // An allocation is no part of the step that this thread may be capturing; the runtime has to be told.
-    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
     const cudaError_t status = cudaMalloc(&p, bytes);
-    static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode));
     if (status == cudaErrorMemoryAllocation) {
       static_cast<void>(cudaGetLastError());
       return nullptr;

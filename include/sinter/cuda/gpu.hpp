@@ -86,20 +86,18 @@ struct gpu {
     std::size_t kernels_ = 0;
   };
 
-  static void begin_capture() {
-    context& c = here();
-    c.capture().begin();
-    const use_gpu current(c.gpu());
-    const cudaError_t status = cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeThreadLocal);
-    if (status == cudaSuccess) return;
-    c.capture().end();
-    check(status, c.name() + ": beginning a capture");
-  }
   /// What f put on the device, not run, as a recording.
   template <class F>
   static recording record(const F& f) {
     context& c = here();
-    begin_capture();
+    c.capture().begin();
+    // Relaxed, because a step may take memory and load kernels on the way; capture_state forbids what must not be.
+    const cudaError_t begun = [&] {
+      const use_gpu current(c.gpu());
+      return cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeRelaxed);
+    }();
+    if (begun != cudaSuccess) c.capture().end();
+    check(begun, c.name() + ": beginning a capture");
     const std::size_t before = c.launches();
     cudaGraph_t graph = nullptr;
     const auto end = [&] {
