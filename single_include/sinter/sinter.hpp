@@ -16227,6 +16227,28 @@ inline void check(cublasStatus_t status, const std::string& what) {
   throw device_error(text);
 }
 
+/// What cuBLASLt is told of an element type: its name, the type of alpha and beta, and the arithmetic.
+template <class T>
+struct blas_element;
+template <>
+struct blas_element<float> {
+  using scalar = float;
+  static constexpr cudaDataType_t type = CUDA_R_32F, scalar_type = CUDA_R_32F;
+  static cublasComputeType_t arithmetic() {
+    switch (sinter::detail::precision_of_products()) {
+      case matmul_precision::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case matmul_precision::float32: break;
+    }
+    return CUBLAS_COMPUTE_32F;
+  }
+};
+template <>
+struct blas_element<double> {
+  using scalar = double;
+  static constexpr cudaDataType_t type = CUDA_R_64F, scalar_type = CUDA_R_64F;
+  static cublasComputeType_t arithmetic() { return CUBLAS_COMPUTE_64F; }
+};
+
 /// cuBLASLt on a context's stream; one caller at a time. What a product needs, its descriptors and the algorithm that
 /// cuBLASLt's heuristic picks for its shape, is made once and kept.
 class blas {
@@ -16251,7 +16273,7 @@ class blas {
     if (p.tail.bias != nullptr) set(way.operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
     // The next product on this stream that takes the same memory works after this one.
     const sinter::detail::block workspace(context_.memory(), way.workspace);
-    const T one = 1, beta = p.accumulate ? T(1) : T(0);
+    const typename blas_element<T>::scalar one = 1, beta = p.accumulate ? 1 : 0;
     check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta, p.d.data, way.d.get(), p.d.data,
                          way.d.get(), &way.algorithm, workspace.data(), way.workspace, context_.stream()),
           what);
@@ -16283,19 +16305,6 @@ class blas {
   static constexpr std::size_t most_plans = 4096;
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
 
-  template <class T>
-  static constexpr cudaDataType_t type_of = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
-
-  template <class T>
-  static cublasComputeType_t compute_type() {
-    if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
-    switch (sinter::detail::precision_of_products()) {
-      case matmul_precision::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
-      case matmul_precision::float32: break;
-    }
-    return CUBLAS_COMPUTE_32F;
-  }
-
   static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
     const bool biased = tail.bias != nullptr;
     switch (tail.act) {
@@ -16326,7 +16335,7 @@ class blas {
   static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches, const std::string& what) {
     cublasLtMatrixLayout_t made = nullptr;
     if (x.turned) std::swap(rows, columns);
-    check(cublasLtMatrixLayoutCreate(&made, type_of<T>, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), x.leading), what);
+    check(cublasLtMatrixLayoutCreate(&made, blas_element<T>::type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), x.leading), what);
     layout_ptr layout(made);
     if (batches > 1) {
       const auto count = static_cast<std::int32_t>(batches);
@@ -16339,11 +16348,11 @@ class blas {
 
   template <class T>
   const plan& plan_for(const blas_product& p, const std::string& what) {
-    const cublasComputeType_t compute = compute_type<T>();
+    const cublasComputeType_t compute = blas_element<T>::arithmetic();
     const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
     const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride), alignment_of<T>(p.b.data, p.b.batch_stride),
                                       std::min(alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias))};
-    const key k{static_cast<index_t>(sizeof(T)), static_cast<index_t>(compute), static_cast<index_t>(epilogue), p.m, p.n, p.k, p.batches,
+    const key k{static_cast<index_t>(blas_element<T>::type), static_cast<index_t>(compute), static_cast<index_t>(epilogue), p.m, p.n, p.k, p.batches,
                 p.a.leading, p.a.batch_stride, p.a.turned, p.b.leading, p.b.batch_stride, p.b.turned, p.d.leading, p.d.batch_stride,
                 p.accumulate, aligned[0], aligned[1], aligned[2]};
     if (const auto at = plans_.find(k); at != plans_.end()) return at->second;
@@ -16357,7 +16366,7 @@ class blas {
     plan way;
     if (p.batches > std::numeric_limits<std::int32_t>::max()) return way;
     cublasLtMatmulDesc_t operation = nullptr;
-    check(cublasLtMatmulDescCreate(&operation, compute, type_of<T>), what);
+    check(cublasLtMatmulDescCreate(&operation, compute, blas_element<T>::scalar_type), what);
     way.operation.reset(operation);
     set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
