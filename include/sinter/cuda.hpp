@@ -9,6 +9,7 @@
 #include "sinter/cuda/error.hpp"
 #include "sinter/cuda/gpu.hpp"
 #include "sinter/cuda/graph.hpp"
+#include "sinter/cuda/group.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/launch.hpp"
 #include "sinter/cuda/map.hpp"

@@ -6,6 +6,7 @@
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/expr/explain.hpp"
 #include "sinter/expr/fuse.hpp"
+#include "sinter/expr/independent.hpp"
 #include "sinter/expr/kernel.hpp"
 #include "sinter/expr/let.hpp"
 #include "sinter/expr/node.hpp"

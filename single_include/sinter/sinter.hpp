@@ -2656,6 +2656,10 @@ struct backend {
   static void map_many(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
+  template <class... A>
+  static void update(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
   template <class T, class... A>
   static void reverse(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
@@ -6556,6 +6560,57 @@ template <class... A, class Problem = typename detail::fuse_mistake<A...>::probl
 void fuse(A&&...) = delete;
 
 }  // namespace sinter
+// sinter/expr/independent.hpp: passes that do not depend on each other, gathered so that a device may run many at once.
+
+namespace sinter::detail {
+
+/// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one promises
+/// that no pass until then reads what another writes.
+class independent_passes {
+ public:
+  /// Waiting passes of one kind.
+  struct kind {
+    virtual ~kind() = default;
+    virtual void run() = 0;
+  };
+
+  independent_passes() : before_(std::exchange(current(), this)) {}
+  independent_passes(const independent_passes&) = delete;
+  independent_passes& operator=(const independent_passes&) = delete;
+  ~independent_passes() {
+    current() = before_;
+    try {
+      run();  // what was begun is done, also where an error ended the rest
+    } catch (...) {
+    }
+  }
+
+  /// The innermost one alive on this thread, or null.
+  static independent_passes*& current() {
+    static thread_local independent_passes* now = nullptr;
+    return now;
+  }
+
+  /// The waiting passes of type Kind.
+  template <class Kind>
+  Kind& of() {
+    static const char tag = 0;
+    for (const auto& [known, passes] : kinds_)
+      if (known == &tag) return static_cast<Kind&>(*passes);
+    kinds_.emplace_back(&tag, std::make_unique<Kind>());
+    return static_cast<Kind&>(*kinds_.back().second);
+  }
+
+  void run() {
+    for (auto& one : std::exchange(kinds_, {})) one.second->run();
+  }
+
+ private:
+  std::vector<std::pair<const void*, std::unique_ptr<kind>>> kinds_;
+  independent_passes* before_;
+};
+
+}  // namespace sinter::detail
 // sinter/expr/let.hpp: let(x, f): x computed once per element and named within f.
 
 namespace sinter {
@@ -14440,6 +14495,21 @@ struct backend<D> {
     });
   }
 
+  /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
+  template <class K, class T>
+  static void update(const K& plan, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+    [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
+    leaf_ref in[K::leaves];
+    sink_ref out[K::outputs];
+    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i], &n, &step, 1, sizeof(T)};
+    for (int i = 0; i < K::outputs; ++i) {
+      out[i].data = outputs[i];
+      out[i].strides[0] = 1;
+      out[i].element_size = sizeof(T);
+    }
+    map_many(plan, &n, 1, in, out);
+  }
+
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
     for (index_t i = 0; i < c.batches; ++i)
@@ -14505,7 +14575,11 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 
 // sinter/cuda/backend.hpp: evaluation on GPUs.
 
-// sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
+// sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
+
+// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
+//
+// A thread computes four neighbouring elements: what lies side by side it reads and writes in one access of 16 bytes.
 
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
@@ -14653,6 +14727,277 @@ constexpr index_t blocks_for(index_t n, index_t each = 1) {
 
 namespace sinter::cuda_impl {
 
+inline constexpr int lanes = 4;
+
+/// How an operand is read or written along the inner axis.
+enum class access_mode : unsigned char { strided, repeated, whole_chunks };
+
+template <class T>
+struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
+  T value[lanes];
+};
+
+/// Any element in a register of its own, so that leaves of different types share one array.
+template <class T>
+using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+template <class T>
+SINTER_WORD std::uint64_t pack(T x) {
+  return std::bit_cast<bits_of<T>>(x);
+}
+template <class T>
+SINTER_WORD T unpack(std::uint64_t bits) {
+  return std::bit_cast<T>(static_cast<bits_of<T>>(bits));
+}
+
+template <class Pass>
+struct map_body {
+  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
+
+  Pass pass;
+  index_space space;
+  operand_table<inputs> in;
+  operand_table<outputs> out;
+  access_mode in_mode[operand_table<inputs>::size] = {};
+  access_mode out_mode[operand_table<outputs>::size] = {};
+  bool add[operand_table<outputs>::size] = {};
+  index_t chunks_per_row = 0;
+  divider by_chunks;
+  bool narrow = true;
+
+  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it; the loop over
+  /// lanes is unrolled, so `lane` is a constant and the arrays are registers. Body says where the operands lie.
+  template <class Body>
+  struct machine {
+    const Body& body;
+    int lane = 0;
+    int valid = lanes;
+    index_t index_of_chunk = 0;
+    index_t in_at[operand_table<inputs>::size] = {};
+    index_t out_at[operand_table<outputs>::size] = {};
+    mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
+    mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
+
+    SINTER_WORD explicit machine(const Body& b) : body(b) {}
+
+    SINTER_WORD void run(const Pass& pass) {
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) {
+        lane = i;
+        pass(*this);
+      }
+    }
+
+    template <int S, class T>
+    SINTER_WORD T load() const {
+      if (lane == 0) fetch<S, T>();
+      return unpack<T>(read[S][lane]);
+    }
+    template <class T>
+    SINTER_WORD T literal(T x) const {
+      return x;
+    }
+    SINTER_WORD index_t index() const { return index_of_chunk + lane; }
+    template <int O, class T>
+    SINTER_WORD void put(T x) const {
+      written[O][lane] = pack<T>(x);
+      if (lane == lanes - 1) flush<O, T>();
+    }
+    template <int O, class T>
+    SINTER_WORD void accumulate(T x) const {
+      put<O, T>(x);
+    }
+
+    template <int S, class T>
+    SINTER_WORD void fetch() const {
+      const T* const p = reinterpret_cast<const T*>(body.in.data[S]) + in_at[S];
+      if (body.in_mode[S] == access_mode::whole_chunks && valid == lanes) {
+        const chunk<T> c = *reinterpret_cast<const chunk<T>*>(p);
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
+      } else if (body.in_mode[S] == access_mode::repeated) {
+        const std::uint64_t x = pack<T>(*p);
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) read[S][i] = x;
+      } else {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i)
+          if (i < valid) read[S][i] = pack<T>(p[i * body.in.step[S]]);
+      }
+    }
+    template <int O, class T>
+    SINTER_WORD void flush() const {
+      T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
+      if (body.out_mode[O] == access_mode::whole_chunks && valid == lanes) {
+        chunk<T>& to = *reinterpret_cast<chunk<T>*>(p);
+        chunk<T> c = body.add[O] ? to : chunk<T>{};
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          const T x = unpack<T>(written[O][i]);
+          if constexpr (std::is_floating_point_v<T>) c.value[i] = body.add[O] ? c.value[i] + x : x;
+          else c.value[i] = x;
+        }
+        to = c;
+      } else {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          if (i >= valid) continue;
+          T& to = p[i * body.out.step[O]];
+          const T x = unpack<T>(written[O][i]);
+          if constexpr (std::is_floating_point_v<T>) to = body.add[O] ? to + x : x;
+          else to = x;
+        }
+      }
+    }
+  };
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    const index_t chunks = space.rows * chunks_per_row;
+    for (index_t c = g.block() * g.threads() + g.thread(); c < chunks; c += stride) {
+      index_t row = 0, column = c;
+      if (space.rows > 1) {
+        row = narrow ? static_cast<index_t>(by_chunks(static_cast<std::uint32_t>(c))) : c / chunks_per_row;
+        column = c - row * chunks_per_row;
+      }
+      column *= lanes;
+      machine<map_body> m(*this);
+      if (space.rows > 1) {
+        add_row(space, in, row, m.in_at);
+        add_row(space, out, row, m.out_at);
+      }
+      for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
+      for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
+      m.index_of_chunk = row * space.inner + column;
+      m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
+      m.run(pass);
+    }
+  }
+};
+
+/// Can operand s be read in whole chunks of elements of `size` bytes?
+template <int N>
+access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
+  const int last = axes.rank - 1;
+  const index_t step = last >= 0 ? axes.strides[s][last] : 0;
+  if (step == 0) return access_mode::repeated;
+  const std::uintptr_t bytes = static_cast<std::uintptr_t>(size * lanes < 16 ? size * lanes : 16);
+  bool aligned = step == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
+  for (int d = 0; d < last; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
+  return aligned ? access_mode::whole_chunks : access_mode::strided;
+}
+
+/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. No output repeats.
+template <class Pass>
+map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
+  axes.coalesce();
+  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, 0, {}, true};
+  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of(axes, s, in_size[s]);
+  for (int s = 0; s < Pass::outputs; ++s) {
+    const access_mode mode = mode_of(axes, Pass::inputs + s, out_size[s]);
+    body.out_mode[s] = mode == access_mode::repeated ? access_mode::strided : mode;  // a single element
+    body.add[s] = add[s];
+  }
+  body.chunks_per_row = (body.space.inner + lanes - 1) / lanes;
+  const index_t chunks = body.space.rows * body.chunks_per_row;
+  body.narrow = chunks < (index_t{1} << 31);
+  if (body.narrow && body.chunks_per_row > 0) body.by_chunks = divider(static_cast<std::uint32_t>(body.chunks_per_row));
+  return body;
+}
+
+template <class Pass>
+launch_shape launch_of(const map_body<Pass>& body) {
+  return {blocks_for(body.space.rows * body.chunks_per_row, block_threads), 0};
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Arrays that lie dense, all to 16 bytes or not, and are overwritten: an operand_table and its modes, in fewer bytes.
+template <int N>
+struct flat_table {
+  struct ones {
+    SINTER_WORD index_t operator[](int) const { return 1; }
+  };
+  char* data[N];
+  [[no_unique_address]] ones step;
+};
+struct mode_of_all {
+  bool aligned;
+  SINTER_WORD access_mode operator[](int) const { return aligned ? access_mode::whole_chunks : access_mode::strided; }
+};
+struct add_to_none {
+  SINTER_WORD bool operator[](int) const { return false; }
+};
+
+/// Item i is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
+template <class Pass>
+struct group_body {
+  struct item {
+    Pass pass;
+    index_t n, end;
+    flat_table<Pass::inputs> in;
+    flat_table<Pass::outputs> out;
+    mode_of_all in_mode, out_mode;
+    [[no_unique_address]] add_to_none add;
+  };
+  static constexpr int most = 64;
+
+  int count = 0;
+  item items[most];
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    int i = 0;
+    while (g.block() >= items[i].end) ++i;
+    const item& at = items[i];
+    const index_t first = i > 0 ? items[i - 1].end : 0;
+    const index_t stride = (at.end - first) * g.threads() * lanes;
+    for (index_t c = ((g.block() - first) * g.threads() + g.thread()) * lanes; c < at.n; c += stride) {
+      typename map_body<Pass>::template machine<item> m(at);
+      for (index_t& to : m.in_at) to = c;
+      for (index_t& to : m.out_at) to = c;
+      m.index_of_chunk = c;
+      m.valid = at.n - c < lanes ? static_cast<int>(at.n - c) : lanes;
+      m.run(at.pass);
+    }
+  }
+};
+
+/// Passes that wait to run as one kernel on D.
+template <device D, class Pass>
+class grouped final : public sinter::detail::independent_passes::kind {
+ public:
+  void add(const Pass& pass, index_t n, char* const* in, char* const* out) {
+    if (n == 0) return;
+    const index_t blocks = blocks_for((n + lanes - 1) / lanes, block_threads);
+    if (body_.count == body_.most || blocks_ + blocks > most_blocks) run();
+    auto& item = body_.items[body_.count++];
+    item.pass = pass;
+    item.n = n;
+    std::uintptr_t bits = 0;
+    for (int s = 0; s < Pass::inputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.in.data[s] = in[s]);
+    for (int s = 0; s < Pass::outputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.out.data[s] = out[s]);
+    item.in_mode.aligned = item.out_mode.aligned = bits % 16 == 0;
+    item.end = blocks_ += blocks;
+  }
+  void run() override {
+    const index_t blocks = std::exchange(blocks_, 0);
+    if (body_.count > 0) gpu<D>::launch("a step of an optimizer", body_, {blocks, 0});
+    body_.count = 0;
+  }
+
+ private:
+  group_body<Pass> body_{};
+  index_t blocks_ = 0;
+};
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
+
+namespace sinter::cuda_impl {
+
 /// One gather, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to element c of `x`
 /// with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
 struct gather_lines {
@@ -14746,191 +15091,6 @@ void report_fault() {
   if (found.op == nullptr) return;  // another thread was here first
   sinter::detail::throw_out_of_range(found.op, found.what, found.value, found.position, found.extent,
                                      "; " + device_name<D>() + " met it in a statement before this one");
-}
-
-}  // namespace sinter::cuda_impl
-// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
-//
-// A thread computes four neighbouring elements: what lies side by side it reads and writes in one access of 16 bytes.
-
-namespace sinter::cuda_impl {
-
-inline constexpr int lanes = 4;
-
-/// How an operand is read or written along the inner axis.
-enum class access_mode : unsigned char { strided, repeated, whole_chunks };
-
-template <class T>
-struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
-  T value[lanes];
-};
-
-/// Any element in a register of its own, so that leaves of different types share one array.
-template <class T>
-using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
-template <class T>
-SINTER_WORD std::uint64_t pack(T x) {
-  return std::bit_cast<bits_of<T>>(x);
-}
-template <class T>
-SINTER_WORD T unpack(std::uint64_t bits) {
-  return std::bit_cast<T>(static_cast<bits_of<T>>(bits));
-}
-
-template <class Pass>
-struct map_body {
-  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
-
-  Pass pass;
-  index_space space;
-  operand_table<inputs> in;
-  operand_table<outputs> out;
-  access_mode in_mode[operand_table<inputs>::size] = {};
-  access_mode out_mode[operand_table<outputs>::size] = {};
-  bool add[operand_table<outputs>::size] = {};
-  index_t chunks_per_row = 0;
-  divider by_chunks;
-  bool narrow = true;
-
-  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it; the loop over
-  /// lanes is unrolled, so `lane` is a constant and the arrays are registers.
-  struct machine {
-    const map_body& body;
-    int lane = 0;
-    int valid = lanes;
-    index_t index_of_chunk = 0;
-    index_t in_at[operand_table<inputs>::size] = {};
-    index_t out_at[operand_table<outputs>::size] = {};
-    mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
-    mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
-
-    SINTER_WORD explicit machine(const map_body& b) : body(b) {}
-
-    template <int S, class T>
-    SINTER_WORD T load() const {
-      if (lane == 0) fetch<S, T>();
-      return unpack<T>(read[S][lane]);
-    }
-    template <class T>
-    SINTER_WORD T literal(T x) const {
-      return x;
-    }
-    SINTER_WORD index_t index() const { return index_of_chunk + lane; }
-    template <int O, class T>
-    SINTER_WORD void put(T x) const {
-      written[O][lane] = pack<T>(x);
-      if (lane == lanes - 1) flush<O, T>();
-    }
-    template <int O, class T>
-    SINTER_WORD void accumulate(T x) const {
-      put<O, T>(x);
-    }
-
-    template <int S, class T>
-    SINTER_WORD void fetch() const {
-      const T* const p = reinterpret_cast<const T*>(body.in.data[S]) + in_at[S];
-      if (body.in_mode[S] == access_mode::whole_chunks && valid == lanes) {
-        const chunk<T> c = *reinterpret_cast<const chunk<T>*>(p);
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-      } else if (body.in_mode[S] == access_mode::repeated) {
-        const std::uint64_t x = pack<T>(*p);
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) read[S][i] = x;
-      } else {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i)
-          if (i < valid) read[S][i] = pack<T>(p[i * body.in.step[S]]);
-      }
-    }
-    template <int O, class T>
-    SINTER_WORD void flush() const {
-      T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
-      if (body.out_mode[O] == access_mode::whole_chunks && valid == lanes) {
-        chunk<T>& to = *reinterpret_cast<chunk<T>*>(p);
-        chunk<T> c = body.add[O] ? to : chunk<T>{};
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          const T x = unpack<T>(written[O][i]);
-          if constexpr (std::is_floating_point_v<T>) c.value[i] = body.add[O] ? c.value[i] + x : x;
-          else c.value[i] = x;
-        }
-        to = c;
-      } else {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          if (i >= valid) continue;
-          T& to = p[i * body.out.step[O]];
-          const T x = unpack<T>(written[O][i]);
-          if constexpr (std::is_floating_point_v<T>) to = body.add[O] ? to + x : x;
-          else to = x;
-        }
-      }
-    }
-  };
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    const index_t stride = g.blocks() * g.threads();
-    const index_t chunks = space.rows * chunks_per_row;
-    for (index_t c = g.block() * g.threads() + g.thread(); c < chunks; c += stride) {
-      index_t row = 0, column = c;
-      if (space.rows > 1) {
-        row = narrow ? static_cast<index_t>(by_chunks(static_cast<std::uint32_t>(c))) : c / chunks_per_row;
-        column = c - row * chunks_per_row;
-      }
-      column *= lanes;
-      machine m(*this);
-      if (space.rows > 1) {
-        add_row(space, in, row, m.in_at);
-        add_row(space, out, row, m.out_at);
-      }
-      for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
-      for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
-      m.index_of_chunk = row * space.inner + column;
-      m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
-      SINTER_UNROLL
-      for (int lane = 0; lane < lanes; ++lane) {
-        m.lane = lane;
-        pass(m);
-      }
-    }
-  }
-};
-
-/// Can operand s be read in whole chunks of elements of `size` bytes?
-template <int N>
-access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
-  const int last = axes.rank - 1;
-  const index_t step = last >= 0 ? axes.strides[s][last] : 0;
-  if (step == 0) return access_mode::repeated;
-  const std::uintptr_t bytes = static_cast<std::uintptr_t>(size * lanes < 16 ? size * lanes : 16);
-  bool aligned = step == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
-  for (int d = 0; d < last; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
-  return aligned ? access_mode::whole_chunks : access_mode::strided;
-}
-
-/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. No output repeats.
-template <class Pass>
-map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
-  axes.coalesce();
-  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, 0, {}, true};
-  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of(axes, s, in_size[s]);
-  for (int s = 0; s < Pass::outputs; ++s) {
-    const access_mode mode = mode_of(axes, Pass::inputs + s, out_size[s]);
-    body.out_mode[s] = mode == access_mode::repeated ? access_mode::strided : mode;  // a single element
-    body.add[s] = add[s];
-  }
-  body.chunks_per_row = (body.space.inner + lanes - 1) / lanes;
-  const index_t chunks = body.space.rows * body.chunks_per_row;
-  body.narrow = chunks < (index_t{1} << 31);
-  if (body.narrow && body.chunks_per_row > 0) body.by_chunks = divider(static_cast<std::uint32_t>(body.chunks_per_row));
-  return body;
-}
-
-template <class Pass>
-launch_shape launch_of(const map_body<Pass>& body) {
-  return {blocks_for(body.space.rows * body.chunks_per_row, block_threads), 0};
 }
 
 }  // namespace sinter::cuda_impl
@@ -15735,6 +15895,18 @@ struct backend<D> {
   template <class Roots>
   static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
     cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, rank, leaves, sinks);
+  }
+  /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
+  template <class K, class T>
+  static void update(const K& plan, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+    char *in[K::leaves], *out[K::outputs];
+    for (int i = 0; i < K::leaves; ++i) in[i] = reinterpret_cast<char*>(inputs[i]);
+    for (int i = 0; i < K::outputs; ++i) out[i] = reinterpret_cast<char*>(outputs[i]);
+    using group = cuda_impl::grouped<D, kernel::roots_pass<K>>;
+    if (auto* const gathering = independent_passes::current()) return gathering->of<group>().add({plan}, n, in, out);
+    group alone;
+    alone.add({plan}, n, in, out);
+    alone.run();
   }
   template <class T, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
@@ -18834,16 +19006,7 @@ class running {
 /// outputs = K(inputs), element by element, over arrays of n.
 template <device D, class K, class T>
 void run_update(const K& k, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
-  [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
-  sinter::detail::leaf_ref in[K::leaves];
-  sinter::detail::sink_ref out[K::outputs];
-  for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i], &n, &step, 1, sizeof(T)};
-  for (int i = 0; i < K::outputs; ++i) {
-    out[i].data = outputs[i];
-    out[i].strides[0] = 1;
-    out[i].element_size = sizeof(T);
-  }
-  sinter::detail::backend<D>::map_many(k, &n, 1, in, out);
+  sinter::detail::backend<D>::update(k, n, inputs, outputs);
 }
 
 }  // namespace sinter::optim::detail
@@ -18943,9 +19106,11 @@ class rule_optimizer : public optimizer {
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
-  /// Updates every parameter that has a gradient.
+  /// Updates every parameter that has a gradient; on a GPU all of one element type in few kernels.
   void step() {
+    sinter::detail::independent_passes gathered;
     for (const auto& i : items_) i->step(options_, lr());
+    gathered.run();
   }
 
   void zero_grad() const {

@@ -1,4 +1,6 @@
 // tests/cuda/hot.cu: statements whose kernels compile.py looks at.
+#include <vector>
+
 #include <sinter/sinter.hpp>
 
 using namespace sinter;
@@ -14,3 +16,7 @@ void gated_backward(const leaf& a, const leaf& b, const leaf& c, const leaf& d, 
 }
 tensor<double, 1, cuda<0>> in_double(const tensor<double, 1, cuda<0>>& a) { return abs(a) * 2; }
 void two_results(vector& a, vector& b) { fuse(a.in_place() += b, b.in_place() -= a); }
+void step_of_many(optim::adamw& optimizer, const std::vector<leaf>& parameters) {
+  optimizer.add(parameters);
+  optimizer.step();
+}

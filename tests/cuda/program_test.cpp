@@ -127,3 +127,43 @@ TEST_CASE("creation, copies and items", "[cuda]") {
   CHECK(distance(there.slice(0, 1, 3).clone(), x.slice(0, 1, 3)) <= compare::rounding);
   CHECK(there.to_async<cpu>().get()(3, 5) == x(3, 5));
 }
+
+namespace {
+
+/// Parameters of many shapes after three steps on D, and, on a GPU, the kernels of the last.
+template <device D, class Optimizer, class Options>
+std::vector<tensor<float, 1>> stepped(const Options& options, std::size_t* kernels = nullptr) {
+  std::vector<variable<float, 1, D>> parameters;
+  for (int i = 0; i < 70; ++i) parameters.push_back(variable(numbers({i < 60 ? i + 1 : 5000}, i).template to<D>()));
+  const auto block = numbers({30}, 90).to<D>();
+  parameters.push_back(variable(block.slice(0, 3, 20)));  // off the alignment
+  Optimizer optimizer(parameters, options);
+  for (int i = 0; i < 3; ++i) {
+    optimizer.zero_grad();
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      if (p != 5) parameters[p].backward(numbers({parameters[p].numel()}, static_cast<int>(p) + 100 * i).template to<D>());
+    if constexpr (is_cuda_v<D>) *kernels = launches<D>();
+    optimizer.step();
+    if constexpr (is_cuda_v<D>) *kernels = launches<D>() - *kernels;
+  }
+  std::vector<tensor<float, 1>> values;
+  for (const auto& p : parameters) values.push_back(p.value().template to<cpu>());
+  return values;
+}
+
+template <class Optimizer, class Options>
+void check_step(const Options& options) {
+  std::size_t kernels = 0;
+  const auto host = stepped<cpu, Optimizer>(options), there = stepped<g0, Optimizer>(options, &kernels);
+  CHECK(kernels == 2);  // 64 parameters at a time
+  double worst = 0;
+  for (std::size_t i = 0; i < host.size(); ++i) worst = std::fmax(worst, distance(there[i], host[i]));
+  CHECK(worst < 1e-5);
+}
+
+}  // namespace
+
+TEST_CASE("the step of an optimizer is one kernel for many parameters", "[cuda]") {
+  check_step<optim::sgd>(optim::sgd::options_type{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1});
+  check_step<optim::adamw>(optim::adamw::options_type{.lr = 0.01});
+}

@@ -323,6 +323,21 @@ struct backend<D> {
     });
   }
 
+  /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
+  template <class K, class T>
+  static void update(const K& plan, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+    [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
+    leaf_ref in[K::leaves];
+    sink_ref out[K::outputs];
+    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i], &n, &step, 1, sizeof(T)};
+    for (int i = 0; i < K::outputs; ++i) {
+      out[i].data = outputs[i];
+      out[i].strides[0] = 1;
+      out[i].element_size = sizeof(T);
+    }
+    map_many(plan, &n, 1, in, out);
+  }
+
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
     for (index_t i = 0; i < c.batches; ++i)

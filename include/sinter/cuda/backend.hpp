@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sinter/cuda/group.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/map.hpp"
 #include "sinter/cuda/product.hpp"
@@ -156,6 +157,18 @@ struct backend<D> {
   template <class Roots>
   static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
     cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, rank, leaves, sinks);
+  }
+  /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
+  template <class K, class T>
+  static void update(const K& plan, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+    char *in[K::leaves], *out[K::outputs];
+    for (int i = 0; i < K::leaves; ++i) in[i] = reinterpret_cast<char*>(inputs[i]);
+    for (int i = 0; i < K::outputs; ++i) out[i] = reinterpret_cast<char*>(outputs[i]);
+    using group = cuda_impl::grouped<D, kernel::roots_pass<K>>;
+    if (auto* const gathering = independent_passes::current()) return gathering->of<group>().add({plan}, n, in, out);
+    group alone;
+    alone.add({plan}, n, in, out);
+    alone.run();
   }
   template <class T, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {

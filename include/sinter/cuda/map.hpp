@@ -47,9 +47,10 @@ struct map_body {
   bool narrow = true;
 
   /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it; the loop over
-  /// lanes is unrolled, so `lane` is a constant and the arrays are registers.
+  /// lanes is unrolled, so `lane` is a constant and the arrays are registers. Body says where the operands lie.
+  template <class Body>
   struct machine {
-    const map_body& body;
+    const Body& body;
     int lane = 0;
     int valid = lanes;
     index_t index_of_chunk = 0;
@@ -58,7 +59,15 @@ struct map_body {
     mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
     mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
 
-    SINTER_WORD explicit machine(const map_body& b) : body(b) {}
+    SINTER_WORD explicit machine(const Body& b) : body(b) {}
+
+    SINTER_WORD void run(const Pass& pass) {
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) {
+        lane = i;
+        pass(*this);
+      }
+    }
 
     template <int S, class T>
     SINTER_WORD T load() const {
@@ -134,7 +143,7 @@ struct map_body {
         column = c - row * chunks_per_row;
       }
       column *= lanes;
-      machine m(*this);
+      machine<map_body> m(*this);
       if (space.rows > 1) {
         add_row(space, in, row, m.in_at);
         add_row(space, out, row, m.out_at);
@@ -143,11 +152,7 @@ struct map_body {
       for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
       m.index_of_chunk = row * space.inner + column;
       m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
-      SINTER_UNROLL
-      for (int lane = 0; lane < lanes; ++lane) {
-        m.lane = lane;
-        pass(m);
-      }
+      m.run(pass);
     }
   }
 };

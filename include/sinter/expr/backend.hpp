@@ -57,6 +57,10 @@ struct backend {
   static void map_many(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
+  template <class... A>
+  static void update(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
   template <class T, class... A>
   static void reverse(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sinter/expr/independent.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/optim/update.hpp"
 
@@ -105,9 +106,11 @@ class rule_optimizer : public optimizer {
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
-  /// Updates every parameter that has a gradient.
+  /// Updates every parameter that has a gradient; on a GPU all of one element type in few kernels.
   void step() {
+    sinter::detail::independent_passes gathered;
     for (const auto& i : items_) i->step(options_, lr());
+    gathered.run();
   }
 
   void zero_grad() const {

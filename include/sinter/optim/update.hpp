@@ -76,16 +76,7 @@ class running {
 /// outputs = K(inputs), element by element, over arrays of n.
 template <device D, class K, class T>
 void run_update(const K& k, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
-  [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
-  sinter::detail::leaf_ref in[K::leaves];
-  sinter::detail::sink_ref out[K::outputs];
-  for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i], &n, &step, 1, sizeof(T)};
-  for (int i = 0; i < K::outputs; ++i) {
-    out[i].data = outputs[i];
-    out[i].strides[0] = 1;
-    out[i].element_size = sizeof(T);
-  }
-  sinter::detail::backend<D>::map_many(k, &n, 1, in, out);
+  sinter::detail::backend<D>::update(k, n, inputs, outputs);
 }
 
 }  // namespace sinter::optim::detail

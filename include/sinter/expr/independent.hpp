@@ -1,0 +1,56 @@
+// sinter/expr/independent.hpp: passes that do not depend on each other, gathered so that a device may run many at once.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace sinter::detail {
+
+/// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one promises
+/// that no pass until then reads what another writes.
+class independent_passes {
+ public:
+  /// Waiting passes of one kind.
+  struct kind {
+    virtual ~kind() = default;
+    virtual void run() = 0;
+  };
+
+  independent_passes() : before_(std::exchange(current(), this)) {}
+  independent_passes(const independent_passes&) = delete;
+  independent_passes& operator=(const independent_passes&) = delete;
+  ~independent_passes() {
+    current() = before_;
+    try {
+      run();  // what was begun is done, also where an error ended the rest
+    } catch (...) {
+    }
+  }
+
+  /// The innermost one alive on this thread, or null.
+  static independent_passes*& current() {
+    static thread_local independent_passes* now = nullptr;
+    return now;
+  }
+
+  /// The waiting passes of type Kind.
+  template <class Kind>
+  Kind& of() {
+    static const char tag = 0;
+    for (const auto& [known, passes] : kinds_)
+      if (known == &tag) return static_cast<Kind&>(*passes);
+    kinds_.emplace_back(&tag, std::make_unique<Kind>());
+    return static_cast<Kind&>(*kinds_.back().second);
+  }
+
+  void run() {
+    for (auto& one : std::exchange(kinds_, {})) one.second->run();
+  }
+
+ private:
+  std::vector<std::pair<const void*, std::unique_ptr<kind>>> kinds_;
+  independent_passes* before_;
+};
+
+}  // namespace sinter::detail
