@@ -42,6 +42,7 @@ TEST_CASE("the source of a copy may change once the statement is over", "[gpu]")
 }
 
 TEST_CASE("threads copy in both directions at once", "[gpu]") {
+  REQUIRE(available<gpu>());
   std::vector<std::thread> threads;
   std::atomic<int> bad{0};
   for (int t = 0; t < 4; ++t)
