@@ -538,6 +538,13 @@ struct fold_shape {
   index_t outer = 1, reduced = 1, inner = 1;
 };
 
+/// The axes as three: those before `axis`, itself, those after it.
+inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
+  fold_shape s;
+  for (int d = 0; d < rank; ++d) (d < axis ? s.outer : d == axis ? s.reduced : s.inner) *= shape[d];
+  return s;
+}
+
 /// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
 /// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
 template <class F>
@@ -2525,6 +2532,9 @@ struct sink_ref {
   bool add = false;  ///< add to what is there instead of overwriting it
 };
 
+/// What is known of the indices along a line: in runs, equal ones are neighbours.
+enum class index_order { any, runs };
+
 /// A matrix in device memory; strides in elements.
 struct matrix_ref {
   void* data = nullptr;
@@ -2557,6 +2567,10 @@ struct backend {
   }
   template <class Reducer, class T, class... A>
   static void reduce(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class R, class... A>
+  static void scan(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
   template <class T, class... A>
@@ -6783,6 +6797,22 @@ using argmax_reducer = arg_reducer<T, true>;
 template <class T>
 using argmin_reducer = arg_reducer<T, false>;
 
+/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
+template <class T, bool Max>
+struct running_reducer : arg_reducer<T, Max> {
+  using arg = arg_reducer<T, Max>;
+  using state = typename arg::state;
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0) return b;
+    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
+    return arg::beats(a.value, b.value) ? a : b;
+  }
+};
+
 template <class T, bool Any>
 struct logical_reducer {
   using state = bool;
@@ -6842,6 +6872,23 @@ struct logsumexp_reducer {
     }
     for (; i < n; ++i) push(s, x[i], i);
     return s;
+  }
+};
+
+/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
+template <class R>
+struct scan_results {
+  typename R::result* values;
+  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
+};
+template <class T>
+struct scan_extremes {
+  T* values;
+  std::int64_t* indices;
+  template <class State>
+  SINTER_WORD void put(index_t i, const State& s) const {
+    values[i] = s.value;
+    indices[i] = s.index;
   }
 };
 
@@ -8611,6 +8658,364 @@ template <class E, class L, class Reduction = reduction::mean_t,
 void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 
 }  // namespace sinter
+// sinter/ops/cummax.hpp: running maxima.
+
+// sinter/ops/running_extreme.hpp: what cummax and cummin share.
+
+// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+
+namespace sinter {
+
+/// Elements of x along an axis, and where they stand in it.
+///
+///     auto [values, indices] = sort(x, 1);
+template <class Values>
+struct values_and_indices {
+  Values values;
+  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
+};
+
+namespace detail {
+
+template <class T, int R, device D>
+struct picked_tape final : tape_node {
+  tensor<std::int64_t, R, D> index;
+  state_ptr source;
+  int axis = 0;
+  index_order order = index_order::any;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override { index = {}; }
+  void backward(grad_state& y) override {
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (!to.has_grad) {
+      bool add = false;
+      to.gradient(add);
+      write(constant_node<T>{T(0)}, to.grad);
+    }
+    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+  }
+};
+
+/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
+template <class X, class T, int R, device D>
+evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis, const tensor<std::int64_t, R, D>& index,
+                    index_order order) {
+  if constexpr (is_tracked_v<X>) {
+    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
+    if (!source) return unrecorded<1>(y);
+    auto* const node = new picked_tape<T, R, D>;
+    node->name = op;
+    node->index = index;
+    node->source = source;
+    node->axis = axis;
+    node->order = order;
+    return produced<1>(y, node);
+  } else {
+    return y;
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter::detail {
+
+template <bool Max, class E>
+values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t axis) {
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, rank_of<E>);
+  const auto e = prologue(std::forward<E>(x));
+  using T = element_of<E>;
+  using D = device_of<E>;
+  const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
+  backend<D>::template scan<running_reducer<T, Max>>(e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// The largest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as `indices`: of
+/// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
+///
+///     auto [highest, day] = cummax(x, 0);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> cummax(E&& x, index_t axis) {
+  return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/cummin.hpp: running minima.
+
+namespace sinter {
+
+/// The smallest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as `indices`: of
+/// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
+///
+///     auto [lowest, day] = cummin(x, 0);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> cummin(E&& x, index_t axis) {
+  return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/cumprod.hpp: running products.
+
+// sinter/ops/cumsum.hpp: running sums.
+
+// sinter/ops/scan.hpp: the node behind cumsum, cumprod, ...: folds of all elements up to each along an axis, with fused
+// prologue and, along the last axis, fused epilogue.
+
+namespace sinter {
+
+namespace detail {
+
+/// Backward of a scan: Op::grad, from x and the result y where it reads them.
+template <class Op, class E>
+struct scan_tape final : tape_node {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
+  tensor<T, R, D> y;
+  std::uint64_t version = 0;
+  state_ptr source;
+  int axis = 0;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {
+    x.drop();
+    y = {};
+  }
+  void backward(grad_state& result) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
+    if constexpr (Op::keeps_operands) {
+      if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
+        throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
+                             " was modified in place after the statement; use a copy, or write to it after backward()");
+      add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
+    } else {
+      add_gradient(source, Op::grad(g, axis));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
+/// grad(g, axis) or grad(g, x, y, axis), of tensors.
+template <class Op, class E>
+struct scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
+  using reducer = typename Op::template reducer<element_of<E>>;
+  using T = typename reducer::result;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  scan_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
+
+  bool ready_for_epilogue() const { return axis == R - 1; }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)}, epilogue);
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded<1>(value);
+    auto node = std::make_unique<detail::scan_tape<Op, E>>();
+    node->name = Op::name;
+    if constexpr (Op::keeps_operands) {
+      node->x.keep(detail::untrack(e));
+      node->y = value;
+      node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
+    }
+    node->source = source;
+    node->axis = axis;
+    return detail::produced<1>(value, node.release());
+  }
+
+  E e;
+  int axis;
+};
+
+namespace detail {
+
+template <class Op, class E>
+scan_node<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
+  check_defined(Op::name, e);
+  const int a = checked_axis(Op::name, axis, rank_of<E>);
+  return scan_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
+}
+
+/// The scan of plain tensors, or of elementwise work on them; used by derivatives.
+template <class Op, class E>
+auto scan_now(const E& e, int axis) {
+  return scan_node<Op, E>(e, axis).result();
+}
+
+template <class Op, class E>
+concept scannable = expression<E> && Op::template accepts<element_of<E>> && rank_of<E> >= 1;
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct cumsum_op {
+  static constexpr const char* name = "cumsum";
+  static constexpr bool keeps_operands = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, int axis) {
+    return sinter::detail::scan_now<cumsum_op>(g.flip(axis), axis).flip(axis);
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in double,
+/// so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last axis work
+/// after it too. Derivative: the sums of g from the end.
+///
+///     tensor total_so_far = cumsum(x, 0);
+template <expression E>
+  requires detail::scannable<ops::cumsum_op, E>
+scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, index_t axis) {
+  return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/equal.hpp: a == b.
+
+namespace sinter {
+namespace ops {
+
+struct equal_op : predicate_op {
+  static constexpr const char* name = "equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) == plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x == 0;
+SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
+
+}  // namespace sinter
+// sinter/ops/logical_and.hpp: whether both are true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_and_op : logical_op {
+  static constexpr const char* name = "logical_and";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_and(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 && x < 1;
+SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
+SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
+
+}  // namespace sinter
+// sinter/ops/multiply.hpp: the product of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct multiply_op : number_op {
+  static constexpr const char* name = "multiply";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) * wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0)
+      return g * b;
+    else
+      return g * a;
+  }
+};
+
+}  // namespace ops
+
+/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
+///
+///     tensor y = x * 2.f;
+SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct cumprod_op {
+  static constexpr const char* name = "cumprod";
+  static constexpr bool keeps_operands = true;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::prod_reducer<T>;
+  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the products
+  // in which 1 stands for it. After it 0.
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+    using sinter::detail::scan_now;
+    const auto sum_from = [axis](const Tensor& a, const Tensor& b) {
+      return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
+    };
+    const auto zeros = scan_now<cumsum_op>(x == 0, axis);
+    const auto first = eval(zeros == 1 && x == 0);
+    const auto z = scan_now<cumprod_op>(where(first, 1, x), axis);
+    return where(zeros == 0, sum_from(g, y) / x, where(first, sum_from(g, z), 0));
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are gathered in
+/// double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
+///
+///     tensor survival = cumprod(1 - x, 1);
+template <expression E>
+  requires detail::scannable<ops::cumprod_op, E>
+scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, index_t axis) {
+  return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
 // sinter/ops/elu.hpp: the exponential linear unit.
 
 namespace sinter {
@@ -8648,35 +9053,6 @@ SINTER_REAL_ONLY(elu)
 }  // namespace sinter
 // sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
 
-// sinter/ops/multiply.hpp: the product of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct multiply_op : number_op {
-  static constexpr const char* name = "multiply";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) * wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return g * b;
-    else
-      return g * a;
-  }
-};
-
-}  // namespace ops
-
-/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
-///
-///     tensor y = x * 2.f;
-SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
-
-}  // namespace sinter
 // sinter/ops/sum.hpp: the sum along axes.
 
 namespace sinter {
@@ -8770,27 +9146,6 @@ auto mv(A&& a, B&& b) {
 template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
           class Fix = typename detail::mv_mistake<A, B>::fix>
 void mv(A&&, B&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/equal.hpp: a == b.
-
-namespace sinter {
-namespace ops {
-
-struct equal_op : predicate_op {
-  static constexpr const char* name = "equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) == plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x == 0;
-SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
 
 }  // namespace sinter
 // sinter/ops/erf.hpp: the error function.
@@ -9019,28 +9374,6 @@ namespace sinter {
 
 namespace detail {
 
-template <class T, int R, device D>
-struct gather_tape final : tape_node {
-  tensor<std::int64_t, R, D> index;
-  state_ptr source;
-  int axis = 0;
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override { index = {}; }
-  void backward(grad_state& y) override {
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad);
-  }
-};
-
 /// Indices as int64 on their device; each must lie in [0, extent).
 template <class I>
 auto checked_indices(const char* op, const I& index, index_t extent) {
@@ -9059,20 +9392,9 @@ template <class X, int R, device D>
 evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
   using T = element_of<X>;
   const auto y = tensor<T, R, D>::uninitialized(index.shape());
-  if constexpr (is_variable<X>) {
-    static_assert(X::order < 2, "sinter: gather and index_select have no second derivative; use them on variables of order 1");
-    backend<D>::gather(access::value_of(x), axis, index, y);
-    if (!access::state_of(x) || !recording()) return unrecorded<1>(y);
-    auto* node = new gather_tape<T, R, D>;
-    node->name = op;
-    node->index = index;
-    node->source = access::state_of(x);
-    node->axis = axis;
-    return produced<1>(y, node);
-  } else {
-    backend<D>::gather(x, axis, index, y);
-    return y;
-  }
+  if constexpr (is_variable<X>) backend<D>::gather(access::value_of(x), axis, index, y);
+  else backend<D>::gather(x, axis, index, y);
+  return picked(op, y, x, axis, index, index_order::any);
 }
 
 }  // namespace detail
@@ -10078,27 +10400,97 @@ row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, index_t
 }
 
 }  // namespace sinter
-// sinter/ops/logical_and.hpp: whether both are true.
+// sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
+
+// sinter/ops/negate.hpp: the additive inverse.
 
 namespace sinter {
 namespace ops {
 
-struct logical_and_op : logical_op {
-  static constexpr const char* name = "logical_and";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_and(plain(a), plain(b));
+struct negate_op : number_op {
+  static constexpr const char* name = "negate";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::neg(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return -g;
   }
 };
 
 }  // namespace ops
 
-/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
-/// computed.
+/// -x, elementwise. Derivative: -g. Integers wrap around.
 ///
-///     tensor mask = x > 0 && x < 1;
-SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
-SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
+///     tensor y = -x;
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/not_equal.hpp: a != b.
+
+namespace sinter {
+namespace ops {
+
+struct not_equal_op : predicate_op {
+  static constexpr const char* name = "not_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) != plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x != 0;
+SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct logcumsumexp_op {
+  static constexpr const char* name = "logcumsumexp";
+  static constexpr bool keeps_operands = true;
+  template <class T>
+  static constexpr bool accepts = std::is_floating_point_v<T>;
+  template <class T>
+  using reducer = sinter::detail::logsumexp_reducer<T>;
+  // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+    constexpr auto nothing = -std::numeric_limits<element_of<Tensor>>::infinity();
+    const auto part = [&](const Tensor& h) {
+      const auto late = h.flip(axis), of = y.flip(axis);
+      const auto terms = where(late > 0 && of != nothing, log(where(late > 0, late, 1)) - of, nothing);
+      return sinter::detail::scan_now<logcumsumexp_op>(terms, axis).flip(axis);
+    };
+    return where(x == nothing, 0, exp(x + part(g)) - exp(x + part(eval(-g))));
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = log(exp(x[0]) + ... + exp(x[i])) along an axis, -1 for the last, without overflow. Float and double.
+/// Derivative: exp(x[k]) times the sum of g exp(-y) from k on; 0 where x is -inf.
+///
+///     tensor evidence = logcumsumexp(energies, 1);
+template <expression E>
+  requires detail::scannable<ops::logcumsumexp_op, E>
+scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, index_t axis) {
+  return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
+}
 
 }  // namespace sinter
 // sinter/ops/logical_not.hpp: the negation of a mask.
@@ -10685,39 +11077,6 @@ struct minimum_op : number_op {
 SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
 
 }  // namespace sinter
-// sinter/ops/negate.hpp: the additive inverse.
-
-namespace sinter {
-namespace ops {
-
-struct negate_op : number_op {
-  static constexpr const char* name = "negate";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::neg(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return -g;
-  }
-};
-
-}  // namespace ops
-
-/// -x, elementwise. Derivative: -g. Integers wrap around.
-///
-///     tensor y = -x;
-template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
-auto operator-(A&& a) {
-  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
-}
-// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
-template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
-          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
-void operator-(A&&) = delete;
-
-}  // namespace sinter
 // sinter/ops/norm.hpp: the Euclidean norm along axes.
 
 // sinter/ops/square.hpp: x times x.
@@ -10789,27 +11148,6 @@ struct norm_op {
 ///
 ///     tensor length = norm(x, 1);
 SINTER_REDUCTION(norm, ops::norm_op)
-
-}  // namespace sinter
-// sinter/ops/not_equal.hpp: a != b.
-
-namespace sinter {
-namespace ops {
-
-struct not_equal_op : predicate_op {
-  static constexpr const char* name = "not_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) != plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x != 0;
-SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
 
 }  // namespace sinter
 // sinter/ops/pow.hpp: a to the power b.
@@ -13554,11 +13892,14 @@ typename R::state fold(const T* x, index_t n, index_t first) {
 
 using sinter::detail::fold_shape;
 
+/// Elements of a row that one task takes where rows are longer.
+inline constexpr index_t row_piece = 65536;
+
 /// Calls done(begin, end) when results [begin, end) are in place.
 template <class R, class T, class Out, class Done>
 void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   constexpr index_t run = producer<T>::run;
-  constexpr index_t piece = 65536;
+  constexpr index_t piece = row_piece;
   using state = typename R::state;
   const auto fold_range = [&](index_t row, index_t begin, index_t end) {
     alignas(64) T buffer[run];
@@ -13965,6 +14306,156 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
 }
 
 }  // namespace sinter::cpu_impl
+// sinter/cpu/scan.hpp: running folds of what a kernel produces, along one axis.
+//
+// Where there are too few lines to share, each is cut in pieces, by sizes alone: one pass folds the pieces, the next starts
+// each from the fold of those before it.
+
+namespace sinter::cpu_impl {
+
+/// The fold of n values as exact as the scan itself, in chains that do not wait for each other.
+template <class R, class T>
+typename R::state fold_piece(const producer<T>& p, index_t begin, index_t n, index_t first) {
+  constexpr index_t run = producer<T>::run, chains = 8;
+  alignas(64) T buffer[run];
+  typename R::state s[chains];
+  for (auto& chain : s) chain = R::identity();
+  for (index_t i = 0; i < n; i += run) {
+    const index_t m = n - i < run ? n - i : run;
+    const T* const x = p.get(begin + i, m, buffer);
+    index_t k = 0;
+    for (; k + chains <= m; k += chains)
+      for (index_t c = 0; c < chains; ++c) R::push(s[c], x[k + c], first + i + k + c);
+    for (; k < m; ++k) R::push(s[0], x[k], first + i + k);
+  }
+  for (index_t c = 1; c < chains; ++c) s[0] = R::merge(s[0], s[c]);
+  return s[0];
+}
+
+/// partial[line * pieces + i] becomes the fold of all pieces of the line before i.
+template <class R>
+void fold_before(const detail::temporary_array<typename R::state>& partial, index_t lines, index_t pieces) {
+  for (index_t line = 0; line < lines; ++line) {
+    auto before = R::identity();
+    for (index_t i = line * pieces; i < (line + 1) * pieces; ++i) {
+      const auto piece = partial[i];
+      partial[i] = before;
+      before = R::merge(before, piece);
+    }
+  }
+}
+
+/// Goes on from `s` over n values, which are elements `at`, at + 1, ... of the result.
+template <class R, class T, class Out>
+typename R::state scan_run(typename R::state s, const T* x, index_t n, index_t first, index_t at, const Out& out) {
+  for (index_t i = 0; i < n; ++i) {
+    R::push(s, x[i], first + i);
+    out.put(at + i, s);
+  }
+  return s;
+}
+
+/// Lines of n neighbours. Calls done(begin, end) when elements [begin, end) are in place.
+template <class R, class T, class Out, class Done>
+void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool, const Done& done) {
+  constexpr index_t run = producer<T>::run;
+  const auto scan = [&](index_t row, index_t begin, index_t end, typename R::state s) {
+    alignas(64) T buffer[run];
+    for (index_t i = begin; i < end; i += run) {
+      const index_t m = end - i < run ? end - i : run;
+      s = scan_run<R>(s, p.get(row * n + i, m, buffer), m, i, row * n + i, out);
+    }
+    done(row * n + begin, row * n + end);
+  };
+  if (n > row_piece && rows < 16) {
+    const index_t pieces = (n + row_piece - 1) / row_piece;
+    const auto end_of = [&](index_t piece) { return piece + 1 < pieces ? (piece + 1) * row_piece : n; };
+    const detail::temporary_array<typename R::state> partial(rows * pieces);
+    pool.parallel_for(rows * pieces, [&](index_t t) {
+      const index_t piece = t % pieces, begin = piece * row_piece;
+      partial[t] = piece + 1 < pieces ? fold_piece<R>(p, t / pieces * n + begin, row_piece, begin) : R::identity();
+    });
+    fold_before<R>(partial, rows, pieces);
+    pool.parallel_for(rows * pieces, [&](index_t t) { scan(t / pieces, t % pieces * row_piece, end_of(t % pieces), partial[t]); });
+    return;
+  }
+  const index_t grain = 32768 / n + 1;
+  const index_t together = n <= run / 2 ? run / n : 1;  // short rows are produced several at a time
+  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
+    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
+    for (index_t row = t * grain; row < end; row += together) {
+      if (together == 1) {
+        scan(row, 0, n, R::identity());
+        continue;
+      }
+      alignas(64) T buffer[run];
+      const index_t m = end - row < together ? end - row : together;
+      const T* const x = p.get(row * n, m * n, buffer);
+      for (index_t i = 0; i < m; ++i) scan_run<R>(R::identity(), x + i * n, n, 0, (row + i) * n, out);
+      done(row * n, (row + m) * n);
+    }
+  });
+}
+
+/// Lines that lie side by side, `s.inner` of them.
+template <class R, class T, class Out>
+void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thread_pool& pool) {
+  using state = typename R::state;
+  constexpr index_t width = 512, run = producer<T>::run;
+  const index_t blocks = (s.inner + width - 1) / width;
+  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / row_piece;
+  if (pieces > 64) pieces = 64;
+  if (pieces > s.reduced) pieces = s.reduced;
+  if (pieces < 1) pieces = 1;
+  const index_t rows = (s.reduced + pieces - 1) / pieces;
+  const index_t together = blocks == 1 ? run / s.inner : 1;  // narrow rows are produced several at a time
+  const detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
+  // One piece of a block of columns: start(i) and finish(i, state) are called for part i of `partial`, each(i, state) for
+  // element i.
+  const auto run_piece = [&](index_t t, const auto& start, const auto& each, const auto& finish) {
+    const index_t piece = t % pieces, block = t / pieces % blocks, outer = t / pieces / blocks;
+    const index_t column = block * width, n = s.inner - column < width ? s.inner - column : width;
+    const index_t line = outer * s.inner + column;
+    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
+    alignas(64) T buffer[run];
+    state total[width];
+    for (index_t i = 0; i < n; ++i) total[i] = start((line + i) * pieces + piece);
+    for (index_t row = piece * rows; row < end; row += together) {
+      const index_t m = end - row < together ? end - row : together;
+      const index_t at = (outer * s.reduced + row) * s.inner + column;
+      const T* const x = p.get(at, m * n, buffer);
+      for (index_t k = 0; k < m; ++k)
+        for (index_t i = 0; i < n; ++i) {
+          R::push(total[i], x[k * n + i], row + k);
+          each(at + k * n + i, total[i]);
+        }
+    }
+    for (index_t i = 0; i < n; ++i) finish((line + i) * pieces + piece, total[i]);
+  };
+  const auto nothing = [](index_t, const state&) {};
+  const index_t tasks = s.outer * blocks * pieces;
+  if (pieces > 1) {
+    pool.parallel_for(tasks, [&](index_t t) {
+      run_piece(t, [](index_t) { return R::identity(); }, nothing, [&](index_t i, const state& v) { partial[i] = v; });
+    });
+    fold_before<R>(partial, s.outer * s.inner, pieces);
+  }
+  pool.parallel_for(tasks, [&](index_t t) {
+    run_piece(t, [&](index_t i) { return pieces > 1 ? partial[i] : R::identity(); }, [&](index_t i, const state& v) { out.put(i, v); }, nothing);
+  });
+}
+
+/// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major order.
+template <class R, class T, class Out, class Done>
+void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const Done& done) {
+  const fold_shape s = sinter::detail::around_axis(l.shape, l.rank, axis);
+  if (s.outer * s.reduced * s.inner == 0) return;
+  const producer<T> p(l, is_leaf);
+  if (s.inner == 1) scan_rows<R>(p, s.outer, s.reduced, out, pool, done);
+  else scan_columns<R>(p, s, out, pool);
+}
+
+}  // namespace sinter::cpu_impl
 
 namespace sinter::cpu_impl {
 
@@ -14220,6 +14711,16 @@ struct backend<D> {
     });
   }
 
+  /// Leaves the state of R after every element along `axis` in `out`. An epilogue is for the last axis only.
+  template <class R, class E, class Out>
+  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), [after](index_t begin, index_t end) {
+        if (after != nullptr) after->range(begin, end);
+      });
+    });
+  }
+
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
@@ -14263,7 +14764,7 @@ struct backend<D> {
     cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
   template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order) {
     cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
 
@@ -14533,6 +15034,30 @@ struct scatter_add_body {
         const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
         reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
       }
+    }
+  }
+};
+
+/// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
+template <class T>
+struct scatter_runs_body {
+  gather_lines shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t total = shape.lines.rows * shape.along;
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
+      const index_t line = i / shape.along, k = i - line * shape.along;
+      index_t at[3] = {0, 0, 0};
+      add_row(shape.lines, shape.at, line, at);
+      const std::int64_t* const index = reinterpret_cast<const std::int64_t*>(shape.at.data[1]) + at[1];
+      const index_t to = index[k * shape.step[1]];
+      if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
+      const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
+      T sum = y[k * shape.step[2]];
+      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next) sum += y[next * shape.step[2]];
+      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
     }
   }
 };
@@ -14913,17 +15438,21 @@ struct reduce_rows_body {
   }
 };
 
+/// Strips of columns that the threads of a block work on together.
+inline constexpr int strip_width = 32;
+constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
+
 /// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
 template <class R, class K>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int width = 32;
+  static constexpr int width = strip_width;
   element_source<K> source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   typename R::result* out = nullptr;
   state* partial = nullptr;
 
-  SINTER_WORD index_t strips() const { return (inner + width - 1) / width; }
+  SINTER_WORD index_t strips() const { return strips_of(inner); }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -14992,6 +15521,21 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   return {length > 0 ? (reduced + length - 1) / length : 1, length};
 }
 
+/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
+template <class R, class K, class Run>
+void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
+               typename R::state* partial, const Run& run) {
+  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
+  while (body.group < block_threads && body.group < p.length) body.group *= 2;
+  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
+}
+template <class R, class K, class Run>
+void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
+                  typename R::state* partial, const Run& run) {
+  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
+  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
+}
+
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
 template <class R, class K, class Run, class Memory>
 void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
@@ -15000,31 +15544,14 @@ void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduce
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source(plan, axes);
-  const std::size_t shared = sizeof(state) * block_threads;
-  const auto merge = [&](const state* partial, index_t results, index_t pieces) {
-    run(merge_pieces_body<R>{partial, out, results, pieces}, launch_shape{blocks_for(results), shared});
-  };
-  if (s.inner > 1 && s.reduced > 0) {
-    reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner};
-    const fold_pieces p = cut(s.outer * body.strips(), s.reduced, 64);
-    body.pieces = p.count;
-    body.per_piece = p.length;
-    body.out = out;
-    if (p.count > 1) body.partial = static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(s.outer * s.inner * p.count)));
-    run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), shared});
-    if (p.count > 1) merge(body.partial, s.outer * s.inner, p.count);
-  } else {
-    const index_t results = s.outer * s.inner;
-    reduce_rows_body<R, K> body{source, results, s.reduced};
-    const fold_pieces p = cut(results, s.reduced, 4096);
-    body.pieces = p.count;
-    body.per_piece = p.length;
-    while (body.group < block_threads && body.group < p.length) body.group *= 2;
-    body.out = out;
-    if (p.count > 1) body.partial = static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count)));
-    run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), shared});
-    if (p.count > 1) merge(body.partial, results, p.count);
-  }
+  const index_t results = s.outer * s.inner;
+  const bool columns = s.inner > 1 && s.reduced > 0;
+  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
+  if (columns) fold_columns<R>(source, s, p, out, partial, run);
+  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
+  if (p.count > 1)
+    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl
@@ -15298,6 +15825,133 @@ struct device_runtime<D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the shape
+// alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
+
+namespace sinter::cuda_impl {
+
+/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take `each` neighbours at a time. A piece
+/// starts from the folds of those before it in `partial`.
+template <class R, class T, class K, class Out>
+struct scan_rows_body {
+  using state = typename R::state;
+  static constexpr int each = 8;
+  element_source<K> source;
+  index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
+  int group = 1;
+  Out out;
+  const state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int place = g.thread() % group;
+    const int groups = g.threads() / group;
+    // All threads of a block go round equally often: they meet at sync().
+    for (index_t first = g.block() * groups; first < rows * pieces; first += g.blocks() * groups) {
+      const index_t task = first + g.thread() / group;
+      const index_t row = task / pieces, piece = task % pieces, begin = piece * per_piece;
+      const index_t stop = begin + per_piece < n ? begin + per_piece : n;
+      const index_t end = task < rows * pieces ? stop : begin;
+      state before = pieces > 1 ? fold_before(g, states, row, task < rows * pieces ? piece : 0, place) : R::identity();
+      for (index_t tile = begin; tile < begin + per_piece; tile += group * each) {
+        const index_t mine = tile + place * each;
+        T x[each];
+        state s = R::identity();
+        for (int k = 0; k < each; ++k)
+          if (mine + k < end) {
+            x[k] = source(row * n + mine + k);
+            R::push(s, x[k], mine + k);
+          }
+        scan_group(g, states, s, place);
+        s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
+        for (int k = 0; k < each; ++k)
+          if (mine + k < end) {
+            R::push(s, x[k], mine + k);
+            out.put(row * n + mine + k, s);
+          }
+        before = R::merge(before, states[g.thread() - place + group - 1]);
+        g.sync();
+      }
+    }
+  }
+
+ private:
+  template <class G>
+  SINTER_WORD state fold_before(const G& g, state* states, index_t row, index_t piece, int place) const {
+    state s = R::identity();
+    for (index_t i = place; i < piece; i += group) s = R::merge(s, partial[row * pieces + i]);
+    states[g.thread()] = s;
+    fold_group<R>(g, states, group, place);
+    g.sync();
+    s = states[g.thread() - place];
+    g.sync();
+    return s;
+  }
+
+  /// states[t] = the fold of s over the threads of the group up to t.
+  template <class G>
+  SINTER_WORD void scan_group(const G& g, state* states, state s, int place) const {
+    states[g.thread()] = s;
+    for (int step = 1; step < group; step *= 2) {
+      g.sync();
+      if (place >= step) s = R::merge(states[g.thread() - step], s);
+      g.sync();
+      states[g.thread()] = s;
+    }
+    g.sync();
+  }
+};
+
+/// Columns: a thread per column and piece.
+template <class R, class K, class Out>
+struct scan_columns_body {
+  using state = typename R::state;
+  element_source<K> source;
+  index_t outer = 0, n = 0, inner = 0, pieces = 1, per_piece = 0;
+  Out out;
+  const state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t tasks = outer * pieces * inner;
+    for (index_t task = g.block() * g.threads() + g.thread(); task < tasks; task += g.blocks() * g.threads()) {
+      const index_t column = task % inner, piece = task / inner % pieces, o = task / inner / pieces;
+      state s = R::identity();
+      for (index_t i = 0; i < piece; ++i) s = R::merge(s, partial[(o * inner + column) * pieces + i]);
+      const index_t begin = piece * per_piece;
+      const index_t end = begin + per_piece < n ? begin + per_piece : n;
+      for (index_t i = begin; i < end; ++i) {
+        const index_t at = (o * n + i) * inner + column;
+        R::push(s, source(at), i);
+        out.put(at, s);
+      }
+    }
+  }
+};
+
+/// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space.
+template <class R, class T, class K, class Out, class Run, class Memory>
+void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory) {
+  using state = typename R::state;
+  const index_t lines = s.outer * s.inner;
+  if (lines * s.reduced == 0) return;
+  const bool columns = s.inner > 1;
+  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(lines, s.reduced, 4096);
+  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
+  if (columns) {
+    if (p.count > 1) fold_columns<R>(source, s, p, nullptr, partial, run);
+    run(scan_columns_body<R, K, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
+        launch_shape{blocks_for(lines * p.count, block_threads), 0});
+  } else {
+    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nullptr, partial, run);
+    scan_rows_body<R, T, K, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
+    while (body.group < block_threads && body.group * body.each < p.length) body.group *= 2;
+    run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
+  }
+}
+
+}  // namespace sinter::cuda_impl
 
 namespace sinter::ops {
 struct softmax_op;
@@ -15456,6 +16110,16 @@ struct backend<D> {
     if (e != nullptr) e->run();
   }
 
+  template <class R, class E, class Out>
+  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    std::vector<temporary<D>> folds;
+    cuda_impl::plan_scan<R, element_of<E>>(
+        source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
+        [](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch("a scan", body, s); },
+        [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
+    if (after != nullptr) after->run();
+  }
+
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
@@ -15499,10 +16163,14 @@ struct backend<D> {
     gpu::launch("gather", body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
-    const cuda_impl::scatter_add_body<T> body{lines_of(x, axis, index, y)};
-    gpu::launch("gather's gradient", body, {cuda_impl::blocks_for(body.shape.lines.rows, cuda_impl::block_threads), 0});
+    const cuda_impl::gather_lines lines = lines_of(x, axis, index, y);
+    const char* const what = "adding at indices";
+    if (order == index_order::runs)
+      gpu::launch(what, cuda_impl::scatter_runs_body<T>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    else
+      gpu::launch(what, cuda_impl::scatter_add_body<T>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>

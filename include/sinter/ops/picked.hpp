@@ -1,0 +1,63 @@
+// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+#pragma once
+
+#include "sinter/grad/statement.hpp"
+
+namespace sinter {
+
+/// Elements of x along an axis, and where they stand in it.
+///
+///     auto [values, indices] = sort(x, 1);
+template <class Values>
+struct values_and_indices {
+  Values values;
+  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
+};
+
+namespace detail {
+
+template <class T, int R, device D>
+struct picked_tape final : tape_node {
+  tensor<std::int64_t, R, D> index;
+  state_ptr source;
+  int axis = 0;
+  index_order order = index_order::any;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override { index = {}; }
+  void backward(grad_state& y) override {
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (!to.has_grad) {
+      bool add = false;
+      to.gradient(add);
+      write(constant_node<T>{T(0)}, to.grad);
+    }
+    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+  }
+};
+
+/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
+template <class X, class T, int R, device D>
+evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis, const tensor<std::int64_t, R, D>& index,
+                    index_order order) {
+  if constexpr (is_tracked_v<X>) {
+    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
+    if (!source) return unrecorded<1>(y);
+    auto* const node = new picked_tape<T, R, D>;
+    node->name = op;
+    node->index = index;
+    node->source = source;
+    node->axis = axis;
+    node->order = order;
+    return produced<1>(y, node);
+  } else {
+    return y;
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
