@@ -10,6 +10,8 @@
 #include "sinter/cpu/pool.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/rows.hpp"
+#include "sinter/cpu/scan.hpp"
+#include "sinter/cpu/sort.hpp"
 #include "sinter/cpu/detail/gemm_kernel.hpp"
 #include "sinter/cpu/detail/gemm_pack.hpp"
 #include "sinter/cpu/detail/gemm_scratch.hpp"

@@ -12,3 +12,4 @@
 #include "sinter/expr/operands.hpp"
 #include "sinter/expr/point.hpp"
 #include "sinter/expr/reducer.hpp"
+#include "sinter/expr/sort_key.hpp"

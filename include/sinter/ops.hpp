@@ -112,6 +112,7 @@
 #include "sinter/ops/softplus.hpp"
 #include "sinter/ops/softshrink.hpp"
 #include "sinter/ops/softsign.hpp"
+#include "sinter/ops/sort.hpp"
 #include "sinter/ops/sqrt.hpp"
 #include "sinter/ops/square.hpp"
 #include "sinter/ops/subtract.hpp"

@@ -2573,6 +2573,10 @@ struct backend {
   static void scan(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
+  template <class... A>
+  static void sort(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
   template <class T, class... A>
   static void matmul(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
@@ -6893,6 +6897,48 @@ struct scan_extremes {
 };
 
 }  // namespace sinter::detail
+// sinter/expr/sort_key.hpp: values as unsigned numbers of the same order, by which every device sorts.
+
+namespace sinter::detail {
+
+template <std::size_t Bytes>
+struct unsigned_of_bytes;
+template <>
+struct unsigned_of_bytes<1> {
+  using type = std::uint8_t;
+};
+template <>
+struct unsigned_of_bytes<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct unsigned_of_bytes<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct unsigned_of_bytes<8> {
+  using type = std::uint64_t;
+};
+template <class T>
+using sort_key_type = typename unsigned_of_bytes<sizeof(T)>::type;
+
+/// NaNs are equal and larger than all else, -0 is equal to 0. The other way round for descending order.
+template <class T>
+SINTER_WORD sort_key_type<T> sort_key(T x, bool descending) {
+  using key = sort_key_type<T>;
+  constexpr key sign = static_cast<key>(key{1} << (8 * sizeof(T) - 1));
+  key k = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    k = math::bit_cast<key>(x == T(0) ? T(0) : x);
+    k = x != x ? static_cast<key>(~key{0}) : static_cast<key>(k ^ ((k & sign) != 0 ? static_cast<key>(~key{0}) : sign));
+  } else {
+    k = static_cast<key>(x);
+    if constexpr (std::is_signed_v<T>) k = static_cast<key>(k ^ sign);
+  }
+  return descending ? static_cast<key>(~k) : k;
+}
+
+}  // namespace sinter::detail
 // sinter/grad.hpp: variables and their gradients.
 
 // sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
@@ -8676,6 +8722,10 @@ struct values_and_indices {
 };
 
 namespace detail {
+
+/// Indices of E's elements.
+template <class E>
+using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
 
 template <class T, int R, device D>
 struct picked_tape final : tape_node {
@@ -10491,6 +10541,7 @@ template <expression E>
 scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, index_t axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
+SINTER_REAL_ONLY(logcumsumexp)
 
 }  // namespace sinter
 // sinter/ops/logical_not.hpp: the negation of a mask.
@@ -11792,6 +11843,71 @@ struct softsign_op : real_op {
 ///
 ///     tensor y = softsign(x);
 SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
+
+}  // namespace sinter
+// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
+
+namespace sinter {
+
+namespace detail {
+
+/// The first k elements of x along the axis, or all.
+template <class E>
+values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
+  constexpr int R = rank_of<E>;
+  using T = element_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, R);
+  extents<R> shape = x.shape();
+  if (all) k = shape[a];
+  if (k < 0 || k > shape[a])
+    throw shape_error(std::string(op) + ": there are no " + std::to_string(k) + " elements on axis " + std::to_string(a) + " of shape " +
+                      shape_text(shape));
+  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
+    throw shape_error(std::string(op) + ": axis " + std::to_string(a) + " of shape " + shape_text(shape) +
+                      " has more than 2^32 - 1 elements; sort slices of it");
+  shape[a] = k;
+  const auto e = prologue(std::forward<E>(x));
+  const auto values = tensor<T, R, D>::uninitialized(shape);
+  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
+  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace detail
+
+/// The elements in ascending order along an axis, -1 for the last, as `values`, and where they stood, int64, as `indices`. Equal
+/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type. Runs at once.
+/// Derivative: each g goes back to the element that it belongs to.
+///
+///     auto [values, indices] = sort(x, 1);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis, bool descending = false) {
+  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
+}
+
+/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
+///
+///     tensor ranking = argsort(energies, 1, true);
+template <expression E>
+  requires(rank_of<E> >= 1)
+detail::indices_of<E> argsort(E&& x, index_t axis, bool descending = false) {
+  const no_grad guard;
+  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
+}
+
+/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending order, as
+/// `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts as the largest.
+/// Runs at once. Derivative: g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+///
+///     auto [scores, classes] = topk(logits, 5, 1);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> topk(E&& x, index_t k, index_t axis = -1, bool largest = true) {
+  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+}
 
 }  // namespace sinter
 // sinter/ops/sqrt.hpp: the square root.
@@ -14456,6 +14572,85 @@ void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, co
 }
 
 }  // namespace sinter::cpu_impl
+// sinter/cpu/sort.hpp: the order of the elements along an axis.
+
+namespace sinter::cpu_impl {
+
+/// An element while it is sorted. Of equal keys the smaller index comes first, so every way of sorting gives one order.
+template <class Key>
+struct sort_item {
+  Key key;
+  std::uint32_t index;
+  friend bool operator<(const sort_item& a, const sort_item& b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
+};
+
+/// Sorts n items by their keys, stably, digit by digit; returns which of the two arrays then holds them.
+template <class Key>
+sort_item<Key>* radix_sort(sort_item<Key>* from, sort_item<Key>* to, index_t n) {
+  constexpr int digits = sizeof(Key);
+  const auto digit = [](Key key, int d) { return static_cast<std::size_t>(key >> (8 * d)) & 255; };
+  index_t begin[digits][256] = {};
+  for (index_t i = 0; i < n; ++i)
+    for (int d = 0; d < digits; ++d) ++begin[d][digit(from[i].key, d)];
+  for (int d = 0; d < digits; ++d) {
+    if (begin[d][digit(from[0].key, d)] == n) continue;  // all alike
+    index_t at = 0;
+    for (index_t& b : begin[d]) at += std::exchange(b, at);
+    for (index_t i = 0; i < n; ++i) to[begin[d][digit(from[i].key, d)]++] = from[i];
+    std::swap(from, to);
+  }
+  return from;
+}
+
+/// The first k of n items in order; `spare` is room for n.
+template <class Key>
+sort_item<Key>* sort_items(sort_item<Key>* items, sort_item<Key>* spare, index_t n, index_t k) {
+  if (k < n / 16) std::partial_sort(items, items + k, items + n);
+  else if (n < 256) std::sort(items, items + n);
+  else return radix_sort(items, spare, n);
+  return items;
+}
+
+/// The first k elements of what `l` produces along the middle axis of `s`, in order, with their positions: (outer, k, inner).
+template <class T>
+void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices, thread_pool& pool) {
+  using item = sort_item<sinter::detail::sort_key_type<T>>;
+  const producer<T> p(l, is_leaf);
+  const index_t n = s.reduced;
+  const index_t width = s.inner < 16 ? s.inner : 16;  // lines that lie side by side are read together
+  const index_t blocks = (s.inner + width - 1) / width;
+  const index_t grain = 8192 / (n * width) + 1;
+  const index_t tasks = (s.outer * blocks + grain - 1) / grain;
+  pool.parallel_for(tasks, [&](index_t t) {
+    const detail::temporary_array<T> lines(n * width);
+    const detail::temporary_array<item> items(n), spare(n);
+    for (index_t b = t * grain; b < (t + 1) * grain && b < s.outer * blocks; ++b) {
+      const index_t outer = b / blocks, column = b % blocks * width;
+      const index_t m = s.inner - column < width ? s.inner - column : width;
+      const T* x = &lines[0];
+      if (s.inner == 1) {
+        x = p.get(outer * n, n, &lines[0]);
+      } else {
+        T row[16];
+        for (index_t i = 0; i < n; ++i) {
+          const T* const from = p.get((outer * n + i) * s.inner + column, m, row);
+          for (index_t c = 0; c < m; ++c) lines[c * n + i] = from[c];
+        }
+      }
+      for (index_t c = 0; c < m; ++c, x += n) {
+        for (index_t i = 0; i < n; ++i) items[i] = {sinter::detail::sort_key(x[i], descending), static_cast<std::uint32_t>(i)};
+        const item* const sorted = sort_items(&items[0], &spare[0], n, k);
+        for (index_t i = 0; i < k; ++i) {
+          const index_t at = (outer * k + i) * s.inner + column + c;
+          values[at] = x[sorted[i].index];
+          indices[at] = sorted[i].index;
+        }
+      }
+    }
+  });
+}
+
+}  // namespace sinter::cpu_impl
 
 namespace sinter::cpu_impl {
 
@@ -14721,6 +14916,14 @@ struct backend<D> {
     });
   }
 
+  /// The first values.shape()[axis] elements along `axis`, in order, and their positions; there is at least one.
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], values.data(), indices.data(), pool());
+    });
+  }
+
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
@@ -14851,7 +15054,8 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync() and g.shared<T>(). On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the host.
+// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs. On a GPU that is device_grid (launch.hpp); the tests
+// call the same bodies on the host.
 
 namespace sinter::cuda_impl {
 
@@ -15858,6 +16062,7 @@ struct scan_rows_body {
         const index_t mine = tile + place * each;
         T x[each];
         state s = R::identity();
+        SINTER_UNROLL
         for (int k = 0; k < each; ++k)
           if (mine + k < end) {
             x[k] = source(row * n + mine + k);
@@ -15865,6 +16070,7 @@ struct scan_rows_body {
           }
         scan_group(g, states, s, place);
         s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
+        SINTER_UNROLL
         for (int k = 0; k < each; ++k)
           if (mine + k < end) {
             R::push(s, x[k], mine + k);
@@ -15948,6 +16154,299 @@ void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape
     scan_rows_body<R, T, K, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
     while (body.group < block_threads && body.group * body.each < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
+  }
+}
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
+
+// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in every run.
+// (Not CUB's sort: its headers bring a namespace ::cuda, which makes cuda<0> ambiguous after `using namespace sinter`.)
+//
+// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each tile's
+// share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
+
+namespace sinter::cuda_impl {
+
+inline constexpr int radix_bits = 8, radix = 1 << radix_bits;
+static_assert(radix == block_threads, "a thread per digit");
+
+/// Pairs that a block moves together.
+inline constexpr int radix_tile = 8 * block_threads;
+
+struct radix_digit {
+  int shift = 0;
+  std::uint64_t mask = 0;
+  SINTER_WORD int operator()(std::uint64_t key) const { return static_cast<int>(key >> shift & mask); }
+};
+
+/// counts[digit][tile] of the keys.
+struct radix_count_body {
+  const std::uint64_t* keys;
+  index_t n, tiles;
+  radix_digit digit;
+  std::uint32_t* counts;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const found = g.template shared<unsigned>();
+    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
+      found[g.thread()] = 0;
+      g.sync();
+      const index_t end = n < (tile + 1) * radix_tile ? n : (tile + 1) * radix_tile;
+      for (index_t i = tile * radix_tile + g.thread(); i < end; i += g.threads()) g.add(found + digit(keys[i]), 1u);
+      g.sync();
+      counts[g.thread() * tiles + tile] = found[g.thread()];
+    }
+  }
+};
+
+/// Where each share begins, from the sums of all shares up to it.
+struct radix_begins {
+  std::uint32_t* begins;
+  SINTER_WORD void put(index_t i, std::int64_t sum) const {
+    if (i == 0) begins[0] = 0;
+    begins[i + 1] = static_cast<std::uint32_t>(sum);
+  }
+};
+
+/// A tile is put in order in shared memory, half a digit at a time, and goes to its places in runs.
+struct radix_move_body {
+  static constexpr int each = radix_tile / block_threads, halves = 16;
+  struct room {
+    std::uint64_t keys[radix_tile];
+    std::uint32_t values[radix_tile];
+    std::uint16_t counts[halves * block_threads];  // [half digit][thread], then where each begins
+    std::uint32_t sums[block_threads];
+    std::uint32_t begins[radix];
+  };
+
+  const std::uint64_t* keys;
+  const std::uint32_t* values;
+  index_t n, tiles;
+  radix_digit digit;
+  const std::uint32_t* begins;
+  std::uint64_t* to_keys;
+  std::uint32_t* to_values;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    room& r = *g.template shared<room>();
+    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
+      const index_t first = tile * radix_tile;
+      const int count = n - first < radix_tile ? static_cast<int>(n - first) : radix_tile;
+      for (int i = g.thread(); i < count; i += g.threads()) {
+        r.keys[i] = keys[first + i];
+        r.values[i] = values[first + i];
+      }
+      g.sync();
+      order_by_half(g, r, count, 0);
+      order_by_half(g, r, count, radix_bits / 2);
+      for (int i = g.thread(); i < count; i += g.threads())
+        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i])) r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
+      g.sync();
+      for (int i = g.thread(); i < count; i += g.threads()) {
+        const int d = digit(r.keys[i]);
+        const index_t to = static_cast<index_t>(begins[d * tiles + tile]) + i - static_cast<index_t>(r.begins[d]);
+        to_keys[to] = r.keys[i];
+        to_values[to] = r.values[i];
+      }
+      g.sync();
+    }
+  }
+
+ private:
+  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit, is
+  /// where its pairs go.
+  template <class G>
+  SINTER_WORD void order_by_half(const G& g, room& r, int count, int shift) const {
+    const int t = g.thread();
+    std::uint64_t key[each];
+    std::uint32_t value[each];
+    int rank[each];
+    for (int h = 0; h < halves; ++h) r.counts[h * block_threads + t] = 0;
+    SINTER_UNROLL
+    for (int k = 0; k < each; ++k)
+      if (t * each + k < count) {
+        key[k] = r.keys[t * each + k];
+        value[k] = r.values[t * each + k];
+        rank[k] = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t]++;
+      }
+    g.sync();
+    std::uint32_t mine = 0;
+    for (int j = 0; j < halves; ++j) mine += r.counts[t * halves + j];
+    std::uint32_t sum = mine;
+    r.sums[t] = sum;
+    for (int step = 1; step < block_threads; step *= 2) {
+      g.sync();
+      if (t >= step) sum += r.sums[t - step];
+      g.sync();
+      r.sums[t] = sum;
+    }
+    std::uint32_t before = sum - mine;
+    for (int j = 0; j < halves; ++j) {
+      const std::uint32_t n_of = r.counts[t * halves + j];
+      r.counts[t * halves + j] = static_cast<std::uint16_t>(before);
+      before += n_of;
+    }
+    g.sync();
+    SINTER_UNROLL
+    for (int k = 0; k < each; ++k)
+      if (t * each + k < count) {
+        const int to = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t] + rank[k];
+        r.keys[to] = key[k];
+        r.values[to] = value[k];
+      }
+    g.sync();
+  }
+};
+
+/// Pairs to sort, and room for as many.
+template <device D>
+class radix_sorter {
+ public:
+  explicit radix_sorter(index_t most)
+      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))),
+        counts_(static_cast<std::size_t>(shares(most)) * sizeof(std::uint32_t)),
+        begins_(static_cast<std::size_t>(shares(most) + 1) * sizeof(std::uint32_t)),
+        keys_{static_cast<std::uint64_t*>(memory_.data()), static_cast<std::uint64_t*>(memory_.data()) + most},
+        values_{reinterpret_cast<std::uint32_t*>(keys_[1] + most), reinterpret_cast<std::uint32_t*>(keys_[1] + most) + most} {}
+
+  std::uint64_t* keys() const { return keys_[0]; }
+  std::uint32_t* values() const { return values_[0]; }
+
+  /// Sorts the first n pairs by the lowest `bits` bits of their keys.
+  void sort(index_t n, int bits) {
+    auto* const counts = static_cast<std::uint32_t*>(counts_.data());
+    auto* const begins = static_cast<std::uint32_t*>(begins_.data());
+    const index_t tiles = shares(n) / radix, shared = shares(n);
+    pass_axes<1> axes;
+    axes.set_shape(&shared, 1);
+    axes.bind_dense(0, counts);
+    const auto source = make_source(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
+    const auto run = [](const auto& body, const launch_shape& s) { gpu<D>::launch("a sort", body, s); };
+    for (int shift = 0; shift < bits; shift += radix_bits) {
+      const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
+      const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
+      run(radix_count_body{keys_[0], n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
+      std::vector<sinter::detail::temporary<D>> folds;
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(source, {1, shared, 1}, radix_begins{begins}, run, [&](std::size_t bytes) {
+        return folds.emplace_back(bytes).data();
+      });
+      run(radix_move_body{keys_[0], values_[0], n, tiles, digit, begins, keys_[1], values_[1]},
+          launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
+      std::swap(keys_[0], keys_[1]);
+      std::swap(values_[0], values_[1]);
+    }
+  }
+
+ private:
+  static index_t shares(index_t n) { return (n + radix_tile - 1) / radix_tile * radix; }
+
+  sinter::detail::temporary<D> memory_, counts_, begins_;
+  std::uint64_t* keys_[2];
+  std::uint32_t* values_[2];
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Lines [first, first + count) of n elements along the middle axis of (outer, n, inner).
+struct sort_lines {
+  index_t inner = 1, n = 0, first = 0, count = 0;
+
+  /// The element at position i of line `first + line`, in a tensor with `along` elements on the axis.
+  SINTER_WORD index_t element(index_t line, index_t i, index_t along) const {
+    const index_t outer = (first + line) / inner;
+    return (outer * along + i) * inner + (first + line) - outer * inner;
+  }
+};
+
+/// Keys line by line, above them, where `line_shift` > 0, the number of the line.
+template <class T, class K>
+struct sort_keys_body {
+  element_source<K> source;
+  sort_lines lines;
+  bool descending = false;
+  int line_shift = 0;
+  std::uint64_t* keys = nullptr;
+  std::uint32_t* positions = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t p = g.block() * g.threads() + g.thread(); p < lines.count * lines.n; p += stride) {
+      const index_t line = p / lines.n;
+      const T x = source(lines.element(line, p - line * lines.n, lines.n));
+      const std::uint64_t above = line_shift > 0 ? static_cast<std::uint64_t>(line) << line_shift : 0;
+      keys[p] = above | sinter::detail::sort_key(x, descending);
+      positions[p] = static_cast<std::uint32_t>(p);
+    }
+  }
+};
+
+/// The number of the line of each position, as the key of a second sort.
+struct line_keys_body {
+  index_t count, n;
+  const std::uint32_t* positions;
+  std::uint64_t* keys;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t p = g.block() * g.threads() + g.thread(); p < count; p += g.blocks() * g.threads())
+      keys[p] = static_cast<std::uint64_t>(static_cast<index_t>(positions[p]) / n);
+  }
+};
+
+/// The first k elements of each line by their sorted positions: (outer, k, inner).
+template <class T, class K>
+struct pick_sorted_body {
+  element_source<K> source;
+  sort_lines lines;
+  index_t k = 0;
+  const std::uint32_t* positions = nullptr;
+  T* values = nullptr;
+  std::int64_t* indices = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t q = g.block() * g.threads() + g.thread(); q < lines.count * k; q += g.blocks() * g.threads()) {
+      const index_t line = q / k, i = q - line * k;
+      const index_t from = static_cast<index_t>(positions[line * lines.n + i]) - line * lines.n;
+      const index_t to = lines.element(line, i, k);
+      values[to] = source(lines.element(line, from, lines.n));
+      indices[to] = from;
+    }
+  }
+};
+
+/// Elements that are sorted at once.
+inline constexpr index_t most_sorted = index_t{1} << 27;
+
+/// The first k of n elements along the middle axis, in order. All lines are sorted together: by line and key at once where
+/// both fit in 64 bits, otherwise first by key and then, stably, by line. At most `most` elements, but a whole line, at once.
+template <device D, class T, class K>
+void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
+             index_t most = most_sorted) {
+  const index_t n = s.reduced, all = s.outer * s.inner;
+  const index_t at_once = n < most ? most / n : 1;
+  radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
+  constexpr int key_bits = 8 * sizeof(T);
+  for (index_t first = 0; first < all; first += at_once) {
+    const sort_lines lines{s.inner, n, first, all - first < at_once ? all - first : at_once};
+    const index_t total = lines.count * n;
+    int line_bits = 0;
+    while ((index_t{1} << line_bits) < lines.count) ++line_bits;
+    const bool together = key_bits + line_bits <= 64;
+    const auto run = [](const auto& body, index_t threads) { gpu<D>::launch("a sort", body, {blocks_for(threads, block_threads), 0}); };
+    run(sort_keys_body<T, K>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
+    pairs.sort(total, together ? key_bits + line_bits : key_bits);
+    if (!together) {
+      run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);
+      pairs.sort(total, line_bits);
+    }
+    run(pick_sorted_body<T, K>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
   }
 }
 
@@ -16118,6 +16617,12 @@ struct backend<D> {
         [](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch("a scan", body, s); },
         [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
     if (after != nullptr) after->run();
+  }
+
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], access::data(values),
+                             access::data(indices));
   }
 
   template <class Op, class E, class T, auto S>
@@ -16494,6 +16999,8 @@ struct device_grid {
   __host__ __device__ int thread() const { return SINTER_ON_GPU(static_cast<int>(threadIdx.x)); }
   __host__ __device__ int threads() const { return block_threads; }
   __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
+  template <class T>
+  __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
 #undef SINTER_ON_GPU
   template <class T>
   __host__ __device__ T* shared() const {

@@ -7,6 +7,7 @@
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/rows.hpp"
 #include "sinter/cpu/scan.hpp"
+#include "sinter/cpu/sort.hpp"
 #include "sinter/expr/backend.hpp"
 
 namespace sinter::cpu_impl {
@@ -270,6 +271,14 @@ struct backend<D> {
       cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), [after](index_t begin, index_t end) {
         if (after != nullptr) after->range(begin, end);
       });
+    });
+  }
+
+  /// The first values.shape()[axis] elements along `axis`, in order, and their positions; there is at least one.
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], values.data(), indices.data(), pool());
     });
   }
 

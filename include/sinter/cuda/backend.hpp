@@ -10,6 +10,7 @@
 #include "sinter/cuda/rows.hpp"
 #include "sinter/cuda/runtime.hpp"
 #include "sinter/cuda/scan.hpp"
+#include "sinter/cuda/sort.hpp"
 
 namespace sinter::ops {
 struct softmax_op;
@@ -176,6 +177,12 @@ struct backend<D> {
         [](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch("a scan", body, s); },
         [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
     if (after != nullptr) after->run();
+  }
+
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], access::data(values),
+                             access::data(indices));
   }
 
   template <class Op, class E, class T, auto S>

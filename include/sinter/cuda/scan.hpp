@@ -34,6 +34,7 @@ struct scan_rows_body {
         const index_t mine = tile + place * each;
         T x[each];
         state s = R::identity();
+        SINTER_UNROLL
         for (int k = 0; k < each; ++k)
           if (mine + k < end) {
             x[k] = source(row * n + mine + k);
@@ -41,6 +42,7 @@ struct scan_rows_body {
           }
         scan_group(g, states, s, place);
         s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
+        SINTER_UNROLL
         for (int k = 0; k < each; ++k)
           if (mine + k < end) {
             R::push(s, x[k], mine + k);

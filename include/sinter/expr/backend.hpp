@@ -61,6 +61,10 @@ struct backend {
   static void scan(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
+  template <class... A>
+  static void sort(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
   template <class T, class... A>
   static void matmul(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));

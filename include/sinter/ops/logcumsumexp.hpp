@@ -48,5 +48,6 @@ template <expression E>
 scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, index_t axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
+SINTER_REAL_ONLY(logcumsumexp)
 
 }  // namespace sinter

@@ -16,6 +16,10 @@ struct values_and_indices {
 
 namespace detail {
 
+/// Indices of E's elements.
+template <class E>
+using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
+
 template <class T, int R, device D>
 struct picked_tape final : tape_node {
   tensor<std::int64_t, R, D> index;
