@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/count.hpp"
 #include "sinter/cpu/eigen.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"

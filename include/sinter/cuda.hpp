@@ -4,6 +4,7 @@
 #include "sinter/cuda/backend.hpp"
 #include "sinter/cuda/blas.hpp"
 #include "sinter/cuda/context.hpp"
+#include "sinter/cuda/count.hpp"
 #include "sinter/cuda/element.hpp"
 #include "sinter/cuda/error.hpp"
 #include "sinter/cuda/gpu.hpp"

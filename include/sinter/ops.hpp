@@ -11,6 +11,7 @@
 #include "sinter/ops/asin.hpp"
 #include "sinter/ops/atan.hpp"
 #include "sinter/ops/atan2.hpp"
+#include "sinter/ops/bincount.hpp"
 #include "sinter/ops/bit_and.hpp"
 #include "sinter/ops/bit_not.hpp"
 #include "sinter/ops/bit_or.hpp"
@@ -52,6 +53,7 @@
 #include "sinter/ops/hardsigmoid.hpp"
 #include "sinter/ops/hardswish.hpp"
 #include "sinter/ops/hardtanh.hpp"
+#include "sinter/ops/histc.hpp"
 #include "sinter/ops/hypot.hpp"
 #include "sinter/ops/in_place.hpp"
 #include "sinter/ops/isfinite.hpp"
@@ -123,6 +125,7 @@
 #include "sinter/ops/ternary.hpp"
 #include "sinter/ops/threshold.hpp"
 #include "sinter/ops/trunc.hpp"
+#include "sinter/ops/unique.hpp"
 #include "sinter/ops/var.hpp"
 #include "sinter/ops/where.hpp"
 

@@ -2577,6 +2577,10 @@ struct backend {
   static void sort(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
+  template <class... A>
+  static void count(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
   template <class T, class... A>
   static void matmul(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
@@ -7963,6 +7967,211 @@ struct atan2_op : real_op {
 SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
 
 }  // namespace sinter
+// sinter/ops/bincount.hpp: how often each integer occurs.
+
+// sinter/ops/cast.hpp: conversion to another element type.
+
+namespace sinter {
+namespace ops {
+
+template <class To, class From>
+struct cast_op {
+  static constexpr const char* name = "cast";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class>
+  static constexpr bool accepts = true;
+  template <class>
+  using result = To;
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::cast<To>(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return cast<From>(g);
+  }
+};
+
+}  // namespace ops
+
+/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
+/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
+/// itself. Derivative: g, cast back, between float and double; the result of a cast to an integer or bool is not tracked.
+///
+///     tensor<float, 2> y = cast<float>(pixels) / 255;
+template <element To, expression A>
+auto cast(A&& x) {
+  if constexpr (std::is_same_v<To, element_of<A>>)
+    return detail::bare<A>(std::forward<A>(x));
+  else
+    return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
+}
+
+}  // namespace sinter
+// sinter/ops/max.hpp: the largest element along axes.
+
+// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
+
+// sinter/ops/sum.hpp: the sum along axes.
+
+namespace sinter {
+namespace ops {
+
+struct sum_op {
+  static constexpr const char* name = "sum";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
+/// the error does not grow with the length. Derivative: g, broadcast along the axes.
+///
+///     tensor total = sum(x);
+///     tensor per_row = sum(square(x), 1);
+SINTER_REDUCTION(sum, ops::sum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+/// Is x the extreme element, or one of those that are? NaN is where there is one.
+struct wins_op : predicate_op {
+  static constexpr const char* name = "wins";
+  template <class V>
+  SINTER_WORD static auto apply(V x, V extreme) {
+    return math::logical_or(x == extreme, x != x);
+  }
+};
+
+struct extreme_op {
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = true;
+  template <class T>
+  static constexpr bool accepts = true;
+
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    template <int I, class G, class X, class Y, class N, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
+      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
+    }
+  };
+  /// How many elements share the gradient.
+  template <class E, class R>
+  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
+    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
+    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
+  }
+};
+
+}  // namespace ops
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct max_op : extreme_op {
+  static constexpr const char* name = "max";
+  template <class T>
+  using reducer = sinter::detail::max_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
+/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no elements.
+///
+///     tensor row_max = max(x, 1);
+SINTER_REDUCTION(max, ops::max_op)
+
+}  // namespace sinter
+// sinter/ops/min.hpp: the smallest element along axes.
+
+namespace sinter {
+namespace ops {
+
+struct min_op : extreme_op {
+  static constexpr const char* name = "min";
+  template <class T>
+  using reducer = sinter::detail::min_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
+/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are no
+/// elements.
+///
+///     tensor row_min = min(x, 1);
+SINTER_REDUCTION(min, ops::min_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <int>
+struct counted_values_of_rank;
+struct flatten_them_to_rank_1;
+
+namespace detail {
+
+/// How often each of 0, ..., bins - 1 occurs in e, an int64 expression without points.
+template <class E>
+tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
+  const auto counts = zeros<std::int64_t, device_of<E>>({bins});
+  if (bins > 0 && e.shape().numel() > 0) backend<device_of<E>>::count(e, counts);
+  return counts;
+}
+
+template <class E>
+constexpr auto find_bincount_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!integer_element<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else if constexpr (rank_of<E> != 1)
+    return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using bincount_mistake = decltype(find_bincount_mistake<bare<E>>());
+
+}  // namespace detail
+
+/// How often 0, 1, 2, ... occur among the elements of x, which has rank 1 and any integer type: int64, up to the largest element
+/// and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors: value_error for a
+/// negative element or minlength.
+///
+///     tensor per_class = bincount(labels, 10);
+template <class E>
+  requires(detail::is_fitting<detail::bincount_mistake<E>>)
+tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
+  detail::check_defined("bincount", x);
+  if (minlength < 0) throw value_error("bincount: minlength " + std::to_string(minlength) + " is negative");
+  const tensor<std::int64_t, 1, device_of<E>> values = cast<std::int64_t>(x);
+  index_t bins = minlength;
+  if (values.numel() > 0) {
+    const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
+    if (least < 0) throw value_error("bincount: element " + std::to_string(least) + " is negative; shift the elements to start at 0");
+    if (most >= bins) bins = most + 1;
+  }
+  return detail::counts_of(values, bins);
+}
+template <class E, class Problem = typename detail::bincount_mistake<E>::problem, class Fix = typename detail::bincount_mistake<E>::fix>
+void bincount(E&&, index_t = 0) = delete;
+
+}  // namespace sinter
 // sinter/ops/bit_and.hpp: the bits set in both operands.
 
 namespace sinter {
@@ -8045,45 +8254,6 @@ struct bit_xor_op : integer_op {
 ///
 ///     tensor y = k ^ 1;
 SINTER_BINARY_FUNCTION(operator^, ops::bit_xor_op)
-
-}  // namespace sinter
-// sinter/ops/cast.hpp: conversion to another element type.
-
-namespace sinter {
-namespace ops {
-
-template <class To, class From>
-struct cast_op {
-  static constexpr const char* name = "cast";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class>
-  static constexpr bool accepts = true;
-  template <class>
-  using result = To;
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::cast<To>(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return cast<From>(g);
-  }
-};
-
-}  // namespace ops
-
-/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
-/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
-/// itself. Derivative: g, cast back, between float and double; the result of a cast to an integer or bool is not tracked.
-///
-///     tensor<float, 2> y = cast<float>(pixels) / 255;
-template <element To, expression A>
-auto cast(A&& x) {
-  if constexpr (std::is_same_v<To, element_of<A>>)
-    return detail::bare<A>(std::forward<A>(x));
-  else
-    return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
-}
 
 }  // namespace sinter
 // sinter/ops/cbrt.hpp: the cube root.
@@ -9103,33 +9273,6 @@ SINTER_REAL_ONLY(elu)
 }  // namespace sinter
 // sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
 
-// sinter/ops/sum.hpp: the sum along axes.
-
-namespace sinter {
-namespace ops {
-
-struct sum_op {
-  static constexpr const char* name = "sum";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
-/// the error does not grow with the length. Derivative: g, broadcast along the axes.
-///
-///     tensor total = sum(x);
-///     tensor per_row = sum(square(x), 1);
-SINTER_REDUCTION(sum, ops::sum_op)
-
-}  // namespace sinter
-
 namespace sinter {
 
 template <int, int>
@@ -9908,6 +10051,92 @@ auto hardtanh(A&& x, double low = -1, double high = 1) {
 SINTER_REAL_ONLY(hardtanh)
 
 }  // namespace sinter
+// sinter/ops/histc.hpp: the histogram of a tensor.
+
+// sinter/ops/less_equal.hpp: a <= b.
+
+namespace sinter {
+namespace ops {
+
+struct less_equal_op : order_op {
+  static constexpr const char* name = "less_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) <= plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x <= 0;
+SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
+
+}  // namespace sinter
+// sinter/ops/minimum.hpp: the smaller of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct minimum_op : number_op {
+  static constexpr const char* name = "minimum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = select(a == b, g / 2, zero_of(g));
+    if constexpr (I == 0)
+      return select(a < b, g, half);
+    else
+      return select(b < a, g, half);
+  }
+};
+
+}  // namespace ops
+
+/// The smaller of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the smaller, half to each where they are equal. min(x, axis) is the reduction.
+///
+///     tensor y = minimum(a, b);
+SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element type:
+/// float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the extremes of x take
+/// their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors: value_error for fewer than one
+/// bin and for a range that is empty or not finite.
+///
+///     tensor brightness = histc(x, 256, 0, 1);
+template <expression E>
+  requires floating_element<element_of<E>>
+tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
+  detail::check_defined("histc", x);
+  if (bins < 1) throw value_error("histc: " + std::to_string(bins) + " bins; there must be at least 1");
+  const no_grad guard;
+  const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
+  if (low == high && e.shape().numel() > 0) {
+    low = static_cast<double>(eval(min(e)).item());
+    high = static_cast<double>(eval(max(e)).item());
+  }
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  if (!(low < high) || !std::isfinite(high - low))
+    throw value_error("histc: the range [" + std::to_string(low) + ", " + std::to_string(high) + "] is empty or not finite");
+  const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
+  return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
+}
+SINTER_REAL_ONLY(histc)
+
+}  // namespace sinter
 // sinter/ops/hypot.hpp: the length of the hypotenuse.
 
 namespace sinter {
@@ -10272,27 +10501,6 @@ struct less_op : order_op {
 ///
 ///     tensor mask = x < 0;
 SINTER_BINARY_FUNCTION(operator<, ops::less_op)
-
-}  // namespace sinter
-// sinter/ops/less_equal.hpp: a <= b.
-
-namespace sinter {
-namespace ops {
-
-struct less_equal_op : order_op {
-  static constexpr const char* name = "less_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) <= plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x <= 0;
-SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
 
 }  // namespace sinter
 // sinter/ops/log.hpp: the natural logarithm.
@@ -10983,68 +11191,6 @@ template <class X, class W, class Problem = typename detail::linear_mistake<X, W
 void linear(X&&, W&&) = delete;
 
 }  // namespace sinter
-// sinter/ops/max.hpp: the largest element along axes.
-
-// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
-
-namespace sinter {
-namespace ops {
-
-/// Is x the extreme element, or one of those that are? NaN is where there is one.
-struct wins_op : predicate_op {
-  static constexpr const char* name = "wins";
-  template <class V>
-  SINTER_WORD static auto apply(V x, V extreme) {
-    return math::logical_or(x == extreme, x != x);
-  }
-};
-
-struct extreme_op {
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
-
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
-    template <int I, class G, class X, class Y, class N, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
-      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
-    }
-  };
-  /// How many elements share the gradient.
-  template <class E, class R>
-  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
-    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
-    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
-  }
-};
-
-}  // namespace ops
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct max_op : extreme_op {
-  static constexpr const char* name = "max";
-  template <class T>
-  using reducer = sinter::detail::max_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
-/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no elements.
-///
-///     tensor row_max = max(x, 1);
-SINTER_REDUCTION(max, ops::max_op)
-
-}  // namespace sinter
 // sinter/ops/maximum.hpp: the larger of two operands.
 
 namespace sinter {
@@ -11074,58 +11220,6 @@ struct maximum_op : number_op {
 ///
 ///     tensor y = maximum(a, b);
 SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
-
-}  // namespace sinter
-// sinter/ops/min.hpp: the smallest element along axes.
-
-namespace sinter {
-namespace ops {
-
-struct min_op : extreme_op {
-  static constexpr const char* name = "min";
-  template <class T>
-  using reducer = sinter::detail::min_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
-/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are no
-/// elements.
-///
-///     tensor row_min = min(x, 1);
-SINTER_REDUCTION(min, ops::min_op)
-
-}  // namespace sinter
-// sinter/ops/minimum.hpp: the smaller of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct minimum_op : number_op {
-  static constexpr const char* name = "minimum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = select(a == b, g / 2, zero_of(g));
-    if constexpr (I == 0)
-      return select(a < b, g, half);
-    else
-      return select(b < a, g, half);
-  }
-};
-
-}  // namespace ops
-
-/// The smaller of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the smaller, half to each where they are equal. min(x, axis) is the reduction.
-///
-///     tensor y = minimum(a, b);
-SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
 
 }  // namespace sinter
 // sinter/ops/norm.hpp: the Euclidean norm along axes.
@@ -12076,6 +12170,44 @@ struct trunc_op : number_op {
 SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)
 
 }  // namespace sinter
+// sinter/ops/unique.hpp: the different elements of a tensor.
+
+namespace sinter {
+
+/// What unique() finds: values in ascending order, for each element of x the place of its value among them, and how often each
+/// value occurs.
+///
+///     auto [values, inverse, counts] = unique(labels);
+template <class T, int R, device D>
+struct unique_elements {
+  tensor<T, 1, D> values;
+  tensor<std::int64_t, R, D> inverse;
+  tensor<std::int64_t, 1, D> counts;
+};
+
+/// The different elements of x, of any shape and element type, in ascending order: `values`, `inverse` (int64, of x's shape) and
+/// `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits for the number of values. No derivative.
+///
+///     tensor classes = unique(labels).values;
+template <expression E>
+unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
+  using D = device_of<E>;
+  detail::check_defined("unique", x);
+  const no_grad guard;
+  const auto shape = x.shape();
+  const auto flat = detail::plain(eval(std::forward<E>(x))).flatten();
+  const index_t n = flat.numel();
+  const auto [values, indices] = detail::sorted("unique", flat, 0, 0, true, false);
+  const auto group = zeros<std::int64_t, D>({n});
+  if (n > 1) group.slice(0, 1, n) = cumsum(values.slice(0, 1, n) != values.slice(0, 0, n - 1), 0);
+  const auto counts = detail::counts_of(group, n > 0 ? group[n - 1].item() + 1 : 0);
+  const auto inverse = zeros<std::int64_t, D>({n});
+  detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
+  const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
+  return {detail::gather_evaluated("unique", values, 0, first), inverse.reshape(shape), counts};
+}
+
+}  // namespace sinter
 // sinter/ops/var.hpp: the variance along axes.
 
 namespace sinter {
@@ -12176,9 +12308,21 @@ concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::ap
 
 // sinter/cpu/backend.hpp: evaluation on the host devices.
 
-// sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
+// sinter/cpu/count.hpp: how often each of the first integers occurs.
 
-// sinter/cpu/detail/gemm_args.hpp: the operands of a matrix product, and how its tasks are shared out.
+// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
+//
+// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
+// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes out in
+// double.
+
+// sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
+
+// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial sums.
+//
+// A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
+// Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
+// knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of threads.
 
 // sinter/cpu/pool.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
 
@@ -12565,6 +12709,884 @@ inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads)
 inline int num_threads() { return cpu_impl::host_pool().size(); }
 
 }  // namespace sinter
+
+namespace sinter::cpu_impl {
+
+inline constexpr int lanes = math::native_lanes;
+
+/// What a kernel function runs on: whole vectors only.
+struct kernel_args {
+  index_t n = 0;      ///< elements to compute, a multiple of `lanes`
+  index_t first = 0;  ///< row-major index of the first of them
+  const void* const* in = nullptr;
+  const index_t* in_mask = nullptr;
+  const int* in_size = nullptr;
+  void* const* out = nullptr;
+  const index_t* out_mask = nullptr;
+  const int* out_size = nullptr;
+  const bool* out_add = nullptr;
+  bool stream = false;  ///< results go past the cache
+};
+using kernel_fn = void (*)(const void* plan, const kernel_args&);
+
+inline constexpr int max_operands = 40;
+
+/// The number of operands of a pass, checked.
+template <int N>
+inline constexpr int pass_of = [] {
+  static_assert(N <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
+  return N > 0 ? N : 1;
+}();
+
+/// Results larger than this bypass the cache: they will not be read again before they would have left it.
+inline constexpr index_t stream_bytes = index_t{8} << 20;
+
+struct operand {
+  char* data = nullptr;
+  index_t strides[max_rank] = {};  ///< in elements
+  int size = 0;
+  bool add = false;
+};
+
+/// Bytes that hold one vector of any element type.
+inline constexpr int vector_bytes = lanes * 8;
+
+struct loop {
+  int rank = 0;
+  index_t shape[max_rank] = {};
+  int inputs = 0;
+  int outputs = 0;
+  operand* in = nullptr;   ///< `inputs` of them, owned by the caller; preparing the loop rewrites their strides
+  operand* out = nullptr;  ///< `outputs` of them
+  kernel_fn fn = nullptr;
+  const void* plan = nullptr;
+
+  index_t numel() const {
+    index_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= shape[i];
+    return n;
+  }
+};
+
+inline void coalesce(loop& l) {
+  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs,
+                                         [&l](int s) { return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides; });
+}
+
+namespace detail {
+
+template <class Word>
+void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n) {
+  auto* t = reinterpret_cast<Word*>(to);
+  const auto* f = reinterpret_cast<const Word*>(from);
+  if (from_step == 0) {
+    const Word v = *f;
+    for (index_t i = 0; i < n; ++i) t[i * to_step] = v;
+  } else {
+    for (index_t i = 0; i < n; ++i) t[i * to_step] = f[i * from_step];
+  }
+}
+
+inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
+  if (to_step == 1 && from_step == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n * size));
+    return;
+  }
+  switch (size) {
+    case 1: return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
+    case 2: return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
+    case 4: return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
+    default: return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
+  }
+}
+
+template <class T>
+void add_strided(char* to, index_t step, const char* from, index_t n) {
+  auto* t = reinterpret_cast<T*>(to);
+  const auto* f = reinterpret_cast<const T*>(from);
+  if (step == 0) {
+    double sum = 0;
+    for (index_t i = 0; i < n; ++i) sum += static_cast<double>(f[i]);
+    *t += static_cast<T>(sum);
+    return;
+  }
+  for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
+}
+
+// Only gradients are added to; they are float or double.
+inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
+  if (size == 4) add_strided<float>(to, step, from, n);
+  else add_strided<double>(to, step, from, n);
+}
+
+/// Calls f(offset in elements, step, count) for the runs along the last axis that cover [begin, begin + n).
+template <class F>
+void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f) {
+  if (l.rank == 0) {
+    f(index_t{0}, index_t{0}, index_t{1});
+    return;
+  }
+  index_t coordinate[max_rank];
+  index_t rest = begin;
+  for (int d = l.rank - 1; d >= 0; --d) {
+    coordinate[d] = rest % l.shape[d];
+    rest /= l.shape[d];
+  }
+  const int last = l.rank - 1;
+  while (n > 0) {
+    index_t offset = 0;
+    for (int d = 0; d <= last; ++d) offset += coordinate[d] * strides[d];
+    const index_t left = l.shape[last] - coordinate[last];
+    const index_t run = left < n ? left : n;
+    f(offset, strides[last], run);
+    n -= run;
+    coordinate[last] = 0;
+    for (int d = last - 1; d >= 0; --d) {
+      if (++coordinate[d] < l.shape[d]) break;
+      coordinate[d] = 0;
+    }
+  }
+}
+
+/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to
+/// the largest request.
+template <int Use>
+char* scratch(std::size_t bytes) {
+  struct buffer {
+    char* data = nullptr;
+    std::size_t size = 0;
+    ~buffer() { std::free(data); }
+  };
+  static thread_local buffer b;
+  if (b.size < bytes) {
+    std::free(b.data);
+    b.size = (bytes + 4095) / 4096 * 4096;
+    b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
+    if (b.data == nullptr) {
+      b.size = 0;
+      throw out_of_memory("cpu: out of memory for a staging buffer of " + std::to_string(bytes) + " bytes");
+    }
+  }
+  return b.data;
+}
+
+/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
+/// the same arithmetic.
+inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
+  alignas(64) char in_pad[max_operands][vector_bytes];
+  alignas(64) char out_pad[max_operands][vector_bytes];
+  const void* in[max_operands];
+  void* out[max_operands];
+  index_t out_mask[max_operands];
+  bool out_add[max_operands];
+  for (int s = 0; s < inputs; ++s) {
+    in[s] = a.in[s];
+    if (a.in_mask[s] == 0) continue;
+    std::memset(in_pad[s], 0, vector_bytes);
+    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
+    in[s] = in_pad[s];
+  }
+  for (int s = 0; s < outputs; ++s) {
+    out[s] = out_pad[s];
+    out_mask[s] = -1;
+    out_add[s] = false;
+  }
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, out_add, false});
+  for (int s = 0; s < outputs; ++s) {
+    char* to = static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s];
+    if (!a.out_add[s]) std::memcpy(to, out_pad[s], static_cast<std::size_t>(n * a.out_size[s]));
+    else add_strided(to, 1, out_pad[s], n, a.out_size[s]);
+  }
+}
+
+}  // namespace detail
+
+/// A loop made ready to run any range of its row-major index space.
+class prepared_loop {
+ public:
+  static constexpr index_t block = 512;       ///< elements staged at a time
+  static constexpr index_t short_row = 64;    ///< shorter rows are staged
+  static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
+  static constexpr index_t sum_segment = 8192;  ///< the same where lanes gather sums, whose error grows with the length
+
+  explicit prepared_loop(const loop& source) : l_(source) {
+    coalesce(l_);
+    total_ = l_.numel();
+    inner_ = l_.rank > 0 ? l_.shape[l_.rank - 1] : 1;
+    rows_ = l_.rank <= 1 || inner_ >= short_row;
+    for (int s = 0; s < l_.inputs; ++s) {
+      in_size_[s] = l_.in[s].size;
+      const index_t step = inner_stride(l_.in[s]);
+      rows_ = rows_ && (step == 0 || step == 1);
+      dense_in_[s] = is_dense(l_.in[s]);
+      repeated_in_[s] = is_repeated(l_.in[s]);
+    }
+    for (int s = 0; s < l_.outputs; ++s) {
+      out_size_[s] = l_.out[s].size;
+      const index_t step = inner_stride(l_.out[s]);
+      rows_ = rows_ && (step == 0 || step == 1);
+      dense_out_[s] = is_dense(l_.out[s]);
+      reducing_[s] = is_reducing(l_.out[s]);
+      any_reducing_ = any_reducing_ || reducing_[s];
+    }
+  }
+
+  const loop& shape() const { return l_; }
+  index_t numel() const { return total_; }
+  index_t inner() const { return inner_; }
+  bool by_rows() const { return rows_; }
+  bool reducing(int s) const { return reducing_[s]; }
+  bool any_reducing() const { return any_reducing_; }
+  /// Lets results bypass the cache where every vector of every output is aligned.
+  void set_stream() {
+    stream_ = rows_;
+    for (int s = 0; s < l_.outputs; ++s) {
+      stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
+      for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
+    }
+  }
+
+  /// True when every element of the index space meets its own element of output s, apart from the last axis.
+  bool reduces_only_rows(int s) const {
+    for (int d = 0; d + 1 < l_.rank; ++d)
+      if (l_.out[s].strides[d] == 0) return false;
+    return rows_ && l_.rank > 1;
+  }
+
+  /// Computes elements [begin, end). Output s goes to base[s] in place of its own data; where `linear`, output 0 is a
+  /// dense array whose first element is number `begin`.
+  void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
+    if (rows_) run_rows(begin, end, base, add, linear);
+    else run_blocks(begin, end, base, add, linear);
+  }
+
+ private:
+  index_t inner_stride(const operand& o) const { return l_.rank > 0 ? o.strides[l_.rank - 1] : 1; }
+
+  bool is_dense(const operand& o) const {
+    index_t step = 1;
+    for (int d = l_.rank - 1; d >= 0; --d) {
+      if (o.strides[d] != step) return false;
+      step *= l_.shape[d];
+    }
+    return true;
+  }
+  bool is_repeated(const operand& o) const {
+    for (int d = 0; d < l_.rank; ++d)
+      if (o.strides[d] != 0) return false;
+    return l_.rank > 0;
+  }
+  bool is_reducing(const operand& o) const {
+    for (int d = 0; d < l_.rank; ++d)
+      if (o.strides[d] == 0) return true;
+    return false;
+  }
+
+  /// The kernel on a.n elements, of which the last may be less than a vector.
+  void call(kernel_args a) const {
+    const index_t rest = a.n % lanes;
+    a.n -= rest;
+    if (a.n > 0) l_.fn(l_.plan, a);
+    if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
+  }
+
+  void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    alignas(64) char repeated[max_operands][vector_bytes];
+    alignas(64) char sums[max_operands][vector_bytes];
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t in_mask[max_operands];
+    index_t out_mask[max_operands];
+    bool out_add[max_operands];
+    const int last = l_.rank - 1;
+    const index_t longest = any_reducing_ ? sum_segment : segment;
+    for (index_t at = begin; at < end;) {
+      const index_t column = at % inner_;
+      index_t n = inner_ - column;
+      if (n > end - at) n = end - at;
+      if (n > longest) n = longest;
+      index_t coordinate[max_rank];
+      index_t rest = at / inner_;
+      for (int d = last - 1; d >= 0; --d) {
+        coordinate[d] = rest % l_.shape[d];
+        rest /= l_.shape[d];
+      }
+      const auto offset = [&](const operand& o) {
+        index_t x = last >= 0 ? column * o.strides[last] : 0;
+        for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
+        return x * o.size;
+      };
+      for (int s = 0; s < l_.inputs; ++s) {
+        const operand& o = l_.in[s];
+        const char* p = o.data + offset(o);
+        in_mask[s] = inner_stride(o) == 0 ? 0 : -1;
+        if (in_mask[s] == 0) {
+          detail::copy_strided(repeated[s], 1, p, 0, lanes, o.size);
+          p = repeated[s];
+        }
+        in[s] = p;
+      }
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        const bool sum = inner_stride(o) == 0;
+        out_mask[s] = sum ? 0 : -1;
+        out_add[s] = sum || add[s];
+        if (sum) std::memset(sums[s], 0, sizeof sums[s]);
+        out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
+      }
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
+      for (int s = 0; s < l_.outputs; ++s) {
+        if (out_mask[s] != 0) continue;
+        char* to = base[s] + offset(l_.out[s]);
+        if (out_size_[s] == 4) store_sum<float>(to, sums[s], add[s] || column != 0);
+        else store_sum<double>(to, sums[s], add[s] || column != 0);
+      }
+      at += n;
+    }
+  }
+
+  template <class T>
+  static void store_sum(char* to, const char* lane_sums, bool add) {
+    const T sum = math::hsum(math::simd<T, lanes>::load(reinterpret_cast<const T*>(lane_sums)));
+    T* p = reinterpret_cast<T*>(to);
+    *p = add ? *p + sum : sum;
+  }
+
+  void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
+    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t in_mask[max_operands];
+    index_t out_mask[max_operands];
+    bool out_add[max_operands];
+    for (int s = 0; s < l_.inputs; ++s) {
+      in_mask[s] = repeated_in_[s] ? 0 : -1;
+      in[s] = staged + static_cast<std::size_t>(s) * bytes;
+      if (repeated_in_[s])
+        detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
+    }
+    for (index_t at = begin; at < end; at += block) {
+      const index_t n = end - at < block ? end - at : block;
+      for (int s = 0; s < l_.inputs; ++s) {
+        const operand& o = l_.in[s];
+        if (repeated_in_[s]) continue;
+        if (dense_in_[s]) {
+          in[s] = o.data + at * o.size;
+          continue;
+        }
+        char* to = staged + static_cast<std::size_t>(s) * bytes;
+        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+          detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
+          to += count * o.size;
+        });
+      }
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        out_mask[s] = -1;
+        const bool direct = dense_out_[s] || (linear && s == 0);
+        out_add[s] = direct && add[s];
+        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
+                        : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
+      }
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        if (dense_out_[s] || (linear && s == 0)) continue;
+        const char* from = static_cast<const char*>(out[s]);
+        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+          if (add[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
+          else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
+          from += count * o.size;
+        });
+      }
+    }
+  }
+
+  loop l_;
+  index_t total_ = 0;
+  index_t inner_ = 1;
+  bool rows_ = false;
+  bool stream_ = false;
+  bool any_reducing_ = false;
+  bool dense_in_[max_operands] = {};
+  bool repeated_in_[max_operands] = {};
+  bool dense_out_[max_operands] = {};
+  bool reducing_[max_operands] = {};
+  int in_size_[max_operands] = {};
+  int out_size_[max_operands] = {};
+};
+
+/// Elements below which a pass stays on the calling thread.
+inline constexpr index_t serial_below = 32768;
+inline constexpr index_t task_elements = 65536;
+
+namespace detail {
+
+using sinter::detail::temporary;
+
+/// n values of a trivial type in arena memory.
+template <class T>
+class temporary_array {
+ public:
+  explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
+  T& operator[](index_t i) const { return static_cast<T*>(memory_.data())[i]; }
+
+ private:
+  temporary<cpu> memory_;
+};
+
+/// Elements between the first and the last that output s touches.
+inline index_t span_of(const loop& l, const operand& o) {
+  index_t n = 1;
+  for (int d = 0; d < l.rank; ++d) n += (l.shape[d] - 1) * o.strides[d];
+  return n;
+}
+
+/// Zeroes what an output that sums over empty axes shows, given that its own extents are dense.
+inline void clear(const loop& l, const operand& o) {
+  index_t n = 1;
+  for (int d = 0; d < l.rank; ++d) n *= o.strides[d] == 0 ? 1 : l.shape[d];
+  std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
+}
+
+template <class T>
+void add_partials(char* to, const char* partials, index_t n, index_t count, bool add) {
+  T* t = reinterpret_cast<T*>(to);
+  const T* p = reinterpret_cast<const T*>(partials);
+  for (index_t i = 0; i < n; ++i) {
+    T sum = p[i];
+    for (index_t k = 1; k < count; ++k) sum += p[k * n + i];
+    t[i] = add ? t[i] + sum : sum;
+  }
+}
+
+}  // namespace detail
+
+/// The sums of an output that tasks share: elements of one task's part, 0 for an output that needs none.
+struct partial_sums {
+  index_t elements[max_operands] = {};
+  index_t total = 0;
+
+  partial_sums(const prepared_loop& p) {
+    const loop& l = p.shape();
+    for (int s = 0; s < l.outputs; ++s)
+      if (p.reducing(s) && !p.reduces_only_rows(s)) total += elements[s] = detail::span_of(l, l.out[s]);
+  }
+
+  /// f(output, elements) for those that need parts.
+  template <class F>
+  void each(int outputs, const F& f) const {
+    for (int s = 0; s < outputs; ++s)
+      if (elements[s] > 0) f(s, elements[s]);
+  }
+};
+
+namespace detail {
+
+/// to (+)= the sum of `count` parts of n elements.
+inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
+  if (o.size == 4) add_partials<float>(to, parts, n, count, add);
+  else add_partials<double>(to, parts, n, count, add);
+}
+
+/// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
+inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
+  const index_t total = p.numel();
+  index_t grain = total < serial_below ? total : task_elements;
+  if (sums.total > 0) {
+    index_t tasks = total / (8 * sums.total);
+    if (tasks > 256) tasks = 256;
+    if (tasks < 1) tasks = 1;
+    const index_t wanted = (total + tasks - 1) / tasks;
+    if (grain < wanted) grain = wanted;
+  }
+  if (grain >= total) return total;
+  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
+  if (p.by_rows()) return grain / lanes * lanes;
+  return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+}
+
+/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
+inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
+  const loop& l = p.shape();
+  const index_t total = p.numel();
+  index_t piece = 16 * sums.total < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * sums.total;
+  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
+  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
+  index_t offset[max_operands] = {};
+  index_t bytes = 0;
+  sums.each(l.outputs, [&](int s, index_t n) {
+    offset[s] = bytes;
+    bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
+  });
+  const temporary<cpu> memory(static_cast<std::size_t>(bytes));
+  char* const parts = static_cast<char*>(memory.data());
+  pool.parallel_for(tasks, [&](index_t t) {
+    char* base[max_operands];
+    char* sum_of_task[max_operands];
+    bool add[max_operands];
+    for (int s = 0; s < l.outputs; ++s) {
+      base[s] = l.out[s].data;
+      add[s] = l.out[s].add;
+    }
+    char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
+    sums.each(l.outputs, [&](int s, index_t n) {
+      sum_of_task[s] = parts + offset[s] + t * n * l.out[s].size;
+      base[s] = of_piece;
+      of_piece += (n * l.out[s].size + 7) / 8 * 8;
+      add[s] = true;
+    });
+    const index_t begin = t * grain;
+    const index_t end = begin + grain < total ? begin + grain : total;
+    for (index_t at = begin; at < end; at += piece) {
+      sums.each(l.outputs, [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
+      p.run(at, at + piece < end ? at + piece : end, base, add);
+      sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
+    }
+  });
+  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add); });
+}
+
+}  // namespace detail
+
+/// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
+inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
+  prepared_loop p(source);
+  const loop& l = p.shape();
+  const index_t total = p.numel();
+  if (total == 0) {
+    for (int s = 0; s < l.outputs; ++s)  // sums of nothing
+      if (!l.out[s].add) detail::clear(l, l.out[s]);
+    return;
+  }
+  if (stream) p.set_stream();
+  const partial_sums sums(p);
+  const index_t grain = detail::task_size(p, sums);
+  const index_t tasks = (total + grain - 1) / grain;
+  if (sums.total > 0 && tasks > 1) return detail::run_with_partials(p, sums, grain, tasks, pool);
+
+  char* base[max_operands];
+  bool add[max_operands];
+  for (int s = 0; s < l.outputs; ++s) {
+    base[s] = l.out[s].data;
+    add[s] = l.out[s].add;
+  }
+  // The sums of a single task go straight to their place, which starts from zero.
+  sums.each(l.outputs, [&](int s, index_t n) {
+    if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
+    add[s] = true;
+  });
+  pool.parallel_for(tasks, [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+template <class T>
+using vector = math::simd<T, lanes>;
+
+/// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
+/// registers.
+template <int Inputs, int Outputs>
+struct vector_machine {
+  const void* in[Inputs > 0 ? Inputs : 1];
+  index_t in_mask[Inputs > 0 ? Inputs : 1];
+  void* out[Outputs > 0 ? Outputs : 1];
+  index_t out_mask[Outputs > 0 ? Outputs : 1];
+  bool out_add[Outputs > 0 ? Outputs : 1];
+  index_t i = 0;
+  index_t first = 0;
+  bool stream = false;
+
+  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first), stream(a.stream) {
+    for (int s = 0; s < Inputs; ++s) {
+      in[s] = a.in[s];
+      in_mask[s] = a.in_mask[s];
+    }
+    for (int s = 0; s < Outputs; ++s) {
+      out[s] = a.out[s];
+      out_mask[s] = a.out_mask[s];
+      out_add[s] = a.out_add[s];
+    }
+  }
+
+  template <int S, class T>
+  SINTER_INLINE vector<T> load() const {
+    return vector<T>::load(static_cast<const T*>(in[S]) + (i & in_mask[S]));
+  }
+  template <class T>
+  SINTER_INLINE vector<T> literal(T x) const {
+    return vector<T>(x);
+  }
+  template <int O, class T, class V>
+  SINTER_INLINE void put(const V& v) const {
+    T* p = static_cast<T*>(out[O]) + i;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (stream) return v.stream(p);
+    }
+    v.store(p);
+  }
+  SINTER_INLINE index_t index() const { return first + i; }
+  template <int S, class T, class V>
+  SINTER_INLINE void accumulate(const V& g) const {
+    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
+    if (out_add[S]) (vector<T>::load(p) + vector<T>(g)).store(p);
+    else if (stream) vector<T>(g).stream(p);
+    else vector<T>(g).store(p);
+  }
+};
+
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
+template <class Pass>
+void run_pass(const void* plan, const kernel_args& a) {
+  const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
+  vector_machine<Pass::inputs, Pass::outputs> m(a);
+  const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
+  for (; m.i < n; m.i += lanes) pass(m);
+}
+
+template <class K, class T>
+inline constexpr kernel_fn forward_kernel = &run_pass<sinter::detail::kernel::forward_pass<K, T>>;
+template <class Roots>
+inline constexpr kernel_fn roots_kernel = &run_pass<sinter::detail::kernel::roots_pass<Roots>>;
+template <class K, class T>
+inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+/// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
+template <class T>
+class producer {
+ public:
+  static constexpr index_t run = 4096;
+
+  producer(loop& l, bool is_leaf) : p_(l) {
+    if (is_leaf) {
+      index_t step = 1;
+      bool dense = true;
+      for (int d = p_.shape().rank - 1; d >= 0; --d) {
+        dense = dense && p_.shape().in[0].strides[d] == step;
+        step *= p_.shape().shape[d];
+      }
+      if (dense) direct_ = reinterpret_cast<const T*>(p_.shape().in[0].data);
+    }
+  }
+
+  /// Values [begin, begin + n); `buffer` holds n of them.
+  const T* get(index_t begin, index_t n, T* buffer) const {
+    if (direct_ != nullptr) return direct_ + begin;
+    char* const base[1] = {reinterpret_cast<char*>(buffer)};
+    const bool add[1] = {false};
+    p_.run(begin, begin + n, base, add, true);
+    return buffer;
+  }
+  bool direct() const { return direct_ != nullptr; }
+
+ private:
+  prepared_loop p_;
+  const T* direct_ = nullptr;
+};
+
+/// Folds a contiguous run: in vectors where the reducer is an associative word, value by value otherwise.
+template <class R, class T>
+typename R::state fold(const T* x, index_t n, index_t first) {
+  typename R::state s = R::identity();
+  index_t i = 0;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    constexpr index_t step = 4 * lanes;
+    constexpr index_t block = 16 * step;
+    while (n - i >= step) {
+      const index_t end = n - i < block ? n - step : i + block - step;
+      V a = V::load(x + i), b = V::load(x + i + lanes), c = V::load(x + i + 2 * lanes), d = V::load(x + i + 3 * lanes);
+      for (i += step; i <= end; i += step) {
+        a = R::combine(a, V::load(x + i));
+        b = R::combine(b, V::load(x + i + lanes));
+        c = R::combine(c, V::load(x + i + 2 * lanes));
+        d = R::combine(d, V::load(x + i + 3 * lanes));
+      }
+      s = R::merge(s, R::of(R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)))));
+    }
+  } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
+    s = R::template fold_run<vector<T>>(x, n, first, lanes);
+    i = n;
+  }
+  for (; i < n; ++i) R::push(s, x[i], first + i);
+  return s;
+}
+
+using sinter::detail::fold_shape;
+
+/// Elements of a row that one task takes where rows are longer.
+inline constexpr index_t row_piece = 65536;
+
+/// Calls done(begin, end) when results [begin, end) are in place.
+template <class R, class T, class Out, class Done>
+void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+  constexpr index_t run = producer<T>::run;
+  constexpr index_t piece = row_piece;
+  using state = typename R::state;
+  const auto fold_range = [&](index_t row, index_t begin, index_t end) {
+    alignas(64) T buffer[run];
+    state total = R::identity();
+    for (index_t i = begin; i < end; i += run) {
+      const index_t n = end - i < run ? end - i : run;
+      total = R::merge(total, fold<R>(p.get(row * s.reduced + i, n, buffer), n, i));
+    }
+    return total;
+  };
+  if (s.reduced > piece) {
+    const index_t pieces = (s.reduced + piece - 1) / piece;
+    detail::temporary_array<state> partial(s.outer * pieces);
+    pool.parallel_for(s.outer * pieces, [&](index_t t) {
+      const index_t begin = t % pieces * piece;
+      partial[t] = fold_range(t / pieces, begin, begin + piece < s.reduced ? begin + piece : s.reduced);
+    });
+    for (index_t row = 0; row < s.outer; ++row) {
+      state total = R::identity();
+      for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
+      out[row] = R::finish(total);
+    }
+    done(index_t{0}, s.outer);
+    return;
+  }
+  const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
+  pool.parallel_for((s.outer + rows - 1) / rows, [&](index_t t) {
+    const index_t begin = t * rows;
+    const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
+    if (s.reduced <= run / 2) {
+      // Short rows are produced several at a time.
+      alignas(64) T buffer[run];
+      const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
+      for (index_t row = begin; row < end; row += together) {
+        const index_t n = end - row < together ? end - row : together;
+        const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
+        for (index_t i = 0; i < n; ++i) out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
+      }
+    } else {
+      for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
+    }
+    done(begin, end);
+  });
+}
+
+inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
+
+/// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
+template <class R, class Rows>
+void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
+  using T = std::remove_cvref_t<decltype(*row_at(begin))>;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    alignas(64) T folded[columns_at_once];
+    const index_t whole = n - n % lanes;
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      if (row == begin) std::memcpy(folded, x, static_cast<std::size_t>(whole) * sizeof(T));
+      else
+        for (index_t i = 0; i < whole; i += lanes) R::combine(V::load(folded + i), V::load(x + i)).store(folded + i);
+      for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
+    }
+    for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
+  } else {
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
+    }
+  }
+}
+
+template <class R, class T, class Out, class Done>
+void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+  using state = typename R::state;
+  constexpr index_t width = columns_at_once;
+  const index_t blocks = (s.inner + width - 1) / width;
+  // Rows are cut in pieces where there are too few columns to share; their states merge in order.
+  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
+  if (pieces > 64) pieces = 64;
+  if (pieces > s.reduced) pieces = s.reduced;
+  if (pieces < 1) pieces = 1;
+  const index_t rows = (s.reduced + pieces - 1) / pieces;
+  detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
+  pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {
+    const index_t piece = t % pieces;
+    const index_t block = t / pieces % blocks;
+    const index_t outer = t / pieces / blocks;
+    const index_t column = block * width;
+    const index_t n = s.inner - column < width ? s.inner - column : width;
+    alignas(64) T buffer[width];
+    state total[width];
+    for (index_t i = 0; i < n; ++i) total[i] = R::identity();
+    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
+    for (index_t row = piece * rows; row < end; row += rows_in_a_row)
+      fold_columns<R>(total, n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end,
+                      [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); });
+    const index_t at = outer * s.inner + column;
+    if (pieces == 1) {
+      for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
+      done(at, at + n);
+    } else {
+      for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
+    }
+  });
+  if (pieces == 1) return;
+  const index_t n = s.outer * s.inner;
+  for (index_t i = 0; i < n; ++i) {
+    state total = R::identity();
+    for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
+    out[i] = R::finish(total);
+  }
+  done(index_t{0}, n);
+}
+
+/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
+template <class R, class T, class Out, class Done>
+void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
+  const fold_shape s = sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
+  if (s.outer * s.inner == 0) return;
+  const producer<T> p(l, is_leaf);
+  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
+  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+/// Adds to counts[v] the number of times that `l` produces v; values outside [0, bins) do not count.
+inline void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool) {
+  constexpr index_t run = producer<std::int64_t>::run;
+  const index_t n = l.numel();
+  const producer<std::int64_t> p(l, is_leaf);
+  const auto count_range = [&](index_t begin, index_t end, std::int64_t* to) {
+    alignas(64) std::int64_t buffer[run];
+    for (index_t at = begin; at < end; at += run) {
+      const index_t m = end - at < run ? end - at : run;
+      const std::int64_t* const v = p.get(at, m, buffer);
+      for (index_t i = 0; i < m; ++i)
+        if (v[i] >= 0 && v[i] < bins) ++to[v[i]];
+    }
+  };
+  const index_t grain = 4 * bins < row_piece ? row_piece : 4 * bins;  // a task has counts of its own
+  const index_t tasks = n / grain;
+  if (tasks < 2) return count_range(0, n, counts);
+  const detail::temporary_array<std::int64_t> parts(tasks * bins);
+  pool.parallel_for(tasks, [&](index_t t) {
+    std::fill_n(&parts[t * bins], bins, 0);
+    count_range(t * grain, t + 1 < tasks ? (t + 1) * grain : n, &parts[t * bins]);
+  });
+  for (index_t t = 0; t < tasks; ++t)
+    for (index_t b = 0; b < bins; ++b) counts[b] += parts[t * bins + b];
+}
+
+}  // namespace sinter::cpu_impl
+// sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
+
+// sinter/cpu/detail/gemm_args.hpp: the operands of a matrix product, and how its tasks are shared out.
 
 namespace sinter::cpu_impl {
 
@@ -13226,584 +14248,6 @@ void gemm(const gemm_args<T>& args, thread_pool& pool) {
 }  // namespace sinter::cpu_impl
 // sinter/cpu/index.hpp: reading and adding at indices held in a tensor.
 
-// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial sums.
-//
-// A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
-// Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
-// knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of threads.
-
-namespace sinter::cpu_impl {
-
-inline constexpr int lanes = math::native_lanes;
-
-/// What a kernel function runs on: whole vectors only.
-struct kernel_args {
-  index_t n = 0;      ///< elements to compute, a multiple of `lanes`
-  index_t first = 0;  ///< row-major index of the first of them
-  const void* const* in = nullptr;
-  const index_t* in_mask = nullptr;
-  const int* in_size = nullptr;
-  void* const* out = nullptr;
-  const index_t* out_mask = nullptr;
-  const int* out_size = nullptr;
-  const bool* out_add = nullptr;
-  bool stream = false;  ///< results go past the cache
-};
-using kernel_fn = void (*)(const void* plan, const kernel_args&);
-
-inline constexpr int max_operands = 40;
-
-/// The number of operands of a pass, checked.
-template <int N>
-inline constexpr int pass_of = [] {
-  static_assert(N <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-  return N > 0 ? N : 1;
-}();
-
-/// Results larger than this bypass the cache: they will not be read again before they would have left it.
-inline constexpr index_t stream_bytes = index_t{8} << 20;
-
-struct operand {
-  char* data = nullptr;
-  index_t strides[max_rank] = {};  ///< in elements
-  int size = 0;
-  bool add = false;
-};
-
-/// Bytes that hold one vector of any element type.
-inline constexpr int vector_bytes = lanes * 8;
-
-struct loop {
-  int rank = 0;
-  index_t shape[max_rank] = {};
-  int inputs = 0;
-  int outputs = 0;
-  operand* in = nullptr;   ///< `inputs` of them, owned by the caller; preparing the loop rewrites their strides
-  operand* out = nullptr;  ///< `outputs` of them
-  kernel_fn fn = nullptr;
-  const void* plan = nullptr;
-
-  index_t numel() const {
-    index_t n = 1;
-    for (int i = 0; i < rank; ++i) n *= shape[i];
-    return n;
-  }
-};
-
-inline void coalesce(loop& l) {
-  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs,
-                                         [&l](int s) { return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides; });
-}
-
-namespace detail {
-
-template <class Word>
-void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n) {
-  auto* t = reinterpret_cast<Word*>(to);
-  const auto* f = reinterpret_cast<const Word*>(from);
-  if (from_step == 0) {
-    const Word v = *f;
-    for (index_t i = 0; i < n; ++i) t[i * to_step] = v;
-  } else {
-    for (index_t i = 0; i < n; ++i) t[i * to_step] = f[i * from_step];
-  }
-}
-
-inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
-  if (to_step == 1 && from_step == 1) {
-    std::memcpy(to, from, static_cast<std::size_t>(n * size));
-    return;
-  }
-  switch (size) {
-    case 1: return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
-    case 2: return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
-    case 4: return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
-    default: return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
-  }
-}
-
-template <class T>
-void add_strided(char* to, index_t step, const char* from, index_t n) {
-  auto* t = reinterpret_cast<T*>(to);
-  const auto* f = reinterpret_cast<const T*>(from);
-  if (step == 0) {
-    double sum = 0;
-    for (index_t i = 0; i < n; ++i) sum += static_cast<double>(f[i]);
-    *t += static_cast<T>(sum);
-    return;
-  }
-  for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
-}
-
-// Only gradients are added to; they are float or double.
-inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
-  if (size == 4) add_strided<float>(to, step, from, n);
-  else add_strided<double>(to, step, from, n);
-}
-
-/// Calls f(offset in elements, step, count) for the runs along the last axis that cover [begin, begin + n).
-template <class F>
-void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f) {
-  if (l.rank == 0) {
-    f(index_t{0}, index_t{0}, index_t{1});
-    return;
-  }
-  index_t coordinate[max_rank];
-  index_t rest = begin;
-  for (int d = l.rank - 1; d >= 0; --d) {
-    coordinate[d] = rest % l.shape[d];
-    rest /= l.shape[d];
-  }
-  const int last = l.rank - 1;
-  while (n > 0) {
-    index_t offset = 0;
-    for (int d = 0; d <= last; ++d) offset += coordinate[d] * strides[d];
-    const index_t left = l.shape[last] - coordinate[last];
-    const index_t run = left < n ? left : n;
-    f(offset, strides[last], run);
-    n -= run;
-    coordinate[last] = 0;
-    for (int d = last - 1; d >= 0; --d) {
-      if (++coordinate[d] < l.shape[d]) break;
-      coordinate[d] = 0;
-    }
-  }
-}
-
-/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to
-/// the largest request.
-template <int Use>
-char* scratch(std::size_t bytes) {
-  struct buffer {
-    char* data = nullptr;
-    std::size_t size = 0;
-    ~buffer() { std::free(data); }
-  };
-  static thread_local buffer b;
-  if (b.size < bytes) {
-    std::free(b.data);
-    b.size = (bytes + 4095) / 4096 * 4096;
-    b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
-    if (b.data == nullptr) {
-      b.size = 0;
-      throw out_of_memory("cpu: out of memory for a staging buffer of " + std::to_string(bytes) + " bytes");
-    }
-  }
-  return b.data;
-}
-
-/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
-/// the same arithmetic.
-inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
-  alignas(64) char in_pad[max_operands][vector_bytes];
-  alignas(64) char out_pad[max_operands][vector_bytes];
-  const void* in[max_operands];
-  void* out[max_operands];
-  index_t out_mask[max_operands];
-  bool out_add[max_operands];
-  for (int s = 0; s < inputs; ++s) {
-    in[s] = a.in[s];
-    if (a.in_mask[s] == 0) continue;
-    std::memset(in_pad[s], 0, vector_bytes);
-    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
-    in[s] = in_pad[s];
-  }
-  for (int s = 0; s < outputs; ++s) {
-    out[s] = out_pad[s];
-    out_mask[s] = -1;
-    out_add[s] = false;
-  }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, out_add, false});
-  for (int s = 0; s < outputs; ++s) {
-    char* to = static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s];
-    if (!a.out_add[s]) std::memcpy(to, out_pad[s], static_cast<std::size_t>(n * a.out_size[s]));
-    else add_strided(to, 1, out_pad[s], n, a.out_size[s]);
-  }
-}
-
-}  // namespace detail
-
-/// A loop made ready to run any range of its row-major index space.
-class prepared_loop {
- public:
-  static constexpr index_t block = 512;       ///< elements staged at a time
-  static constexpr index_t short_row = 64;    ///< shorter rows are staged
-  static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
-  static constexpr index_t sum_segment = 8192;  ///< the same where lanes gather sums, whose error grows with the length
-
-  explicit prepared_loop(const loop& source) : l_(source) {
-    coalesce(l_);
-    total_ = l_.numel();
-    inner_ = l_.rank > 0 ? l_.shape[l_.rank - 1] : 1;
-    rows_ = l_.rank <= 1 || inner_ >= short_row;
-    for (int s = 0; s < l_.inputs; ++s) {
-      in_size_[s] = l_.in[s].size;
-      const index_t step = inner_stride(l_.in[s]);
-      rows_ = rows_ && (step == 0 || step == 1);
-      dense_in_[s] = is_dense(l_.in[s]);
-      repeated_in_[s] = is_repeated(l_.in[s]);
-    }
-    for (int s = 0; s < l_.outputs; ++s) {
-      out_size_[s] = l_.out[s].size;
-      const index_t step = inner_stride(l_.out[s]);
-      rows_ = rows_ && (step == 0 || step == 1);
-      dense_out_[s] = is_dense(l_.out[s]);
-      reducing_[s] = is_reducing(l_.out[s]);
-      any_reducing_ = any_reducing_ || reducing_[s];
-    }
-  }
-
-  const loop& shape() const { return l_; }
-  index_t numel() const { return total_; }
-  index_t inner() const { return inner_; }
-  bool by_rows() const { return rows_; }
-  bool reducing(int s) const { return reducing_[s]; }
-  bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of every output is aligned.
-  void set_stream() {
-    stream_ = rows_;
-    for (int s = 0; s < l_.outputs; ++s) {
-      stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
-      for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
-    }
-  }
-
-  /// True when every element of the index space meets its own element of output s, apart from the last axis.
-  bool reduces_only_rows(int s) const {
-    for (int d = 0; d + 1 < l_.rank; ++d)
-      if (l_.out[s].strides[d] == 0) return false;
-    return rows_ && l_.rank > 1;
-  }
-
-  /// Computes elements [begin, end). Output s goes to base[s] in place of its own data; where `linear`, output 0 is a
-  /// dense array whose first element is number `begin`.
-  void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
-    if (rows_) run_rows(begin, end, base, add, linear);
-    else run_blocks(begin, end, base, add, linear);
-  }
-
- private:
-  index_t inner_stride(const operand& o) const { return l_.rank > 0 ? o.strides[l_.rank - 1] : 1; }
-
-  bool is_dense(const operand& o) const {
-    index_t step = 1;
-    for (int d = l_.rank - 1; d >= 0; --d) {
-      if (o.strides[d] != step) return false;
-      step *= l_.shape[d];
-    }
-    return true;
-  }
-  bool is_repeated(const operand& o) const {
-    for (int d = 0; d < l_.rank; ++d)
-      if (o.strides[d] != 0) return false;
-    return l_.rank > 0;
-  }
-  bool is_reducing(const operand& o) const {
-    for (int d = 0; d < l_.rank; ++d)
-      if (o.strides[d] == 0) return true;
-    return false;
-  }
-
-  /// The kernel on a.n elements, of which the last may be less than a vector.
-  void call(kernel_args a) const {
-    const index_t rest = a.n % lanes;
-    a.n -= rest;
-    if (a.n > 0) l_.fn(l_.plan, a);
-    if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
-  }
-
-  void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
-    alignas(64) char repeated[max_operands][vector_bytes];
-    alignas(64) char sums[max_operands][vector_bytes];
-    const void* in[max_operands];
-    void* out[max_operands];
-    index_t in_mask[max_operands];
-    index_t out_mask[max_operands];
-    bool out_add[max_operands];
-    const int last = l_.rank - 1;
-    const index_t longest = any_reducing_ ? sum_segment : segment;
-    for (index_t at = begin; at < end;) {
-      const index_t column = at % inner_;
-      index_t n = inner_ - column;
-      if (n > end - at) n = end - at;
-      if (n > longest) n = longest;
-      index_t coordinate[max_rank];
-      index_t rest = at / inner_;
-      for (int d = last - 1; d >= 0; --d) {
-        coordinate[d] = rest % l_.shape[d];
-        rest /= l_.shape[d];
-      }
-      const auto offset = [&](const operand& o) {
-        index_t x = last >= 0 ? column * o.strides[last] : 0;
-        for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
-        return x * o.size;
-      };
-      for (int s = 0; s < l_.inputs; ++s) {
-        const operand& o = l_.in[s];
-        const char* p = o.data + offset(o);
-        in_mask[s] = inner_stride(o) == 0 ? 0 : -1;
-        if (in_mask[s] == 0) {
-          detail::copy_strided(repeated[s], 1, p, 0, lanes, o.size);
-          p = repeated[s];
-        }
-        in[s] = p;
-      }
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        const bool sum = inner_stride(o) == 0;
-        out_mask[s] = sum ? 0 : -1;
-        out_add[s] = sum || add[s];
-        if (sum) std::memset(sums[s], 0, sizeof sums[s]);
-        out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
-      }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
-      for (int s = 0; s < l_.outputs; ++s) {
-        if (out_mask[s] != 0) continue;
-        char* to = base[s] + offset(l_.out[s]);
-        if (out_size_[s] == 4) store_sum<float>(to, sums[s], add[s] || column != 0);
-        else store_sum<double>(to, sums[s], add[s] || column != 0);
-      }
-      at += n;
-    }
-  }
-
-  template <class T>
-  static void store_sum(char* to, const char* lane_sums, bool add) {
-    const T sum = math::hsum(math::simd<T, lanes>::load(reinterpret_cast<const T*>(lane_sums)));
-    T* p = reinterpret_cast<T*>(to);
-    *p = add ? *p + sum : sum;
-  }
-
-  void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
-    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
-    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-    const void* in[max_operands];
-    void* out[max_operands];
-    index_t in_mask[max_operands];
-    index_t out_mask[max_operands];
-    bool out_add[max_operands];
-    for (int s = 0; s < l_.inputs; ++s) {
-      in_mask[s] = repeated_in_[s] ? 0 : -1;
-      in[s] = staged + static_cast<std::size_t>(s) * bytes;
-      if (repeated_in_[s])
-        detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
-    }
-    for (index_t at = begin; at < end; at += block) {
-      const index_t n = end - at < block ? end - at : block;
-      for (int s = 0; s < l_.inputs; ++s) {
-        const operand& o = l_.in[s];
-        if (repeated_in_[s]) continue;
-        if (dense_in_[s]) {
-          in[s] = o.data + at * o.size;
-          continue;
-        }
-        char* to = staged + static_cast<std::size_t>(s) * bytes;
-        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
-          to += count * o.size;
-        });
-      }
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        out_mask[s] = -1;
-        const bool direct = dense_out_[s] || (linear && s == 0);
-        out_add[s] = direct && add[s];
-        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
-                        : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
-      }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        if (dense_out_[s] || (linear && s == 0)) continue;
-        const char* from = static_cast<const char*>(out[s]);
-        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          if (add[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
-          else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
-          from += count * o.size;
-        });
-      }
-    }
-  }
-
-  loop l_;
-  index_t total_ = 0;
-  index_t inner_ = 1;
-  bool rows_ = false;
-  bool stream_ = false;
-  bool any_reducing_ = false;
-  bool dense_in_[max_operands] = {};
-  bool repeated_in_[max_operands] = {};
-  bool dense_out_[max_operands] = {};
-  bool reducing_[max_operands] = {};
-  int in_size_[max_operands] = {};
-  int out_size_[max_operands] = {};
-};
-
-/// Elements below which a pass stays on the calling thread.
-inline constexpr index_t serial_below = 32768;
-inline constexpr index_t task_elements = 65536;
-
-namespace detail {
-
-using sinter::detail::temporary;
-
-/// n values of a trivial type in arena memory.
-template <class T>
-class temporary_array {
- public:
-  explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
-  T& operator[](index_t i) const { return static_cast<T*>(memory_.data())[i]; }
-
- private:
-  temporary<cpu> memory_;
-};
-
-/// Elements between the first and the last that output s touches.
-inline index_t span_of(const loop& l, const operand& o) {
-  index_t n = 1;
-  for (int d = 0; d < l.rank; ++d) n += (l.shape[d] - 1) * o.strides[d];
-  return n;
-}
-
-/// Zeroes what an output that sums over empty axes shows, given that its own extents are dense.
-inline void clear(const loop& l, const operand& o) {
-  index_t n = 1;
-  for (int d = 0; d < l.rank; ++d) n *= o.strides[d] == 0 ? 1 : l.shape[d];
-  std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
-}
-
-template <class T>
-void add_partials(char* to, const char* partials, index_t n, index_t count, bool add) {
-  T* t = reinterpret_cast<T*>(to);
-  const T* p = reinterpret_cast<const T*>(partials);
-  for (index_t i = 0; i < n; ++i) {
-    T sum = p[i];
-    for (index_t k = 1; k < count; ++k) sum += p[k * n + i];
-    t[i] = add ? t[i] + sum : sum;
-  }
-}
-
-}  // namespace detail
-
-/// The sums of an output that tasks share: elements of one task's part, 0 for an output that needs none.
-struct partial_sums {
-  index_t elements[max_operands] = {};
-  index_t total = 0;
-
-  partial_sums(const prepared_loop& p) {
-    const loop& l = p.shape();
-    for (int s = 0; s < l.outputs; ++s)
-      if (p.reducing(s) && !p.reduces_only_rows(s)) total += elements[s] = detail::span_of(l, l.out[s]);
-  }
-
-  /// f(output, elements) for those that need parts.
-  template <class F>
-  void each(int outputs, const F& f) const {
-    for (int s = 0; s < outputs; ++s)
-      if (elements[s] > 0) f(s, elements[s]);
-  }
-};
-
-namespace detail {
-
-/// to (+)= the sum of `count` parts of n elements.
-inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
-  if (o.size == 4) add_partials<float>(to, parts, n, count, add);
-  else add_partials<double>(to, parts, n, count, add);
-}
-
-/// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
-inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
-  const index_t total = p.numel();
-  index_t grain = total < serial_below ? total : task_elements;
-  if (sums.total > 0) {
-    index_t tasks = total / (8 * sums.total);
-    if (tasks > 256) tasks = 256;
-    if (tasks < 1) tasks = 1;
-    const index_t wanted = (total + tasks - 1) / tasks;
-    if (grain < wanted) grain = wanted;
-  }
-  if (grain >= total) return total;
-  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
-  if (p.by_rows()) return grain / lanes * lanes;
-  return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
-}
-
-/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
-inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
-  const loop& l = p.shape();
-  const index_t total = p.numel();
-  index_t piece = 16 * sums.total < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * sums.total;
-  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
-  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
-  index_t offset[max_operands] = {};
-  index_t bytes = 0;
-  sums.each(l.outputs, [&](int s, index_t n) {
-    offset[s] = bytes;
-    bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
-  });
-  const temporary<cpu> memory(static_cast<std::size_t>(bytes));
-  char* const parts = static_cast<char*>(memory.data());
-  pool.parallel_for(tasks, [&](index_t t) {
-    char* base[max_operands];
-    char* sum_of_task[max_operands];
-    bool add[max_operands];
-    for (int s = 0; s < l.outputs; ++s) {
-      base[s] = l.out[s].data;
-      add[s] = l.out[s].add;
-    }
-    char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
-    sums.each(l.outputs, [&](int s, index_t n) {
-      sum_of_task[s] = parts + offset[s] + t * n * l.out[s].size;
-      base[s] = of_piece;
-      of_piece += (n * l.out[s].size + 7) / 8 * 8;
-      add[s] = true;
-    });
-    const index_t begin = t * grain;
-    const index_t end = begin + grain < total ? begin + grain : total;
-    for (index_t at = begin; at < end; at += piece) {
-      sums.each(l.outputs, [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
-      p.run(at, at + piece < end ? at + piece : end, base, add);
-      sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
-    }
-  });
-  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add); });
-}
-
-}  // namespace detail
-
-/// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
-inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
-  prepared_loop p(source);
-  const loop& l = p.shape();
-  const index_t total = p.numel();
-  if (total == 0) {
-    for (int s = 0; s < l.outputs; ++s)  // sums of nothing
-      if (!l.out[s].add) detail::clear(l, l.out[s]);
-    return;
-  }
-  if (stream) p.set_stream();
-  const partial_sums sums(p);
-  const index_t grain = detail::task_size(p, sums);
-  const index_t tasks = (total + grain - 1) / grain;
-  if (sums.total > 0 && tasks > 1) return detail::run_with_partials(p, sums, grain, tasks, pool);
-
-  char* base[max_operands];
-  bool add[max_operands];
-  for (int s = 0; s < l.outputs; ++s) {
-    base[s] = l.out[s].data;
-    add[s] = l.out[s].add;
-  }
-  // The sums of a single task go straight to their place, which starts from zero.
-  sums.each(l.outputs, [&](int s, index_t n) {
-    if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
-    add[s] = true;
-  });
-  pool.parallel_for(tasks, [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
-}
-
-}  // namespace sinter::cpu_impl
-
 namespace sinter::cpu_impl {
 
 /// One gather: element c of `y` (or `index`, of the same shape) belongs to element c of `x` with coordinate `axis`
@@ -13859,285 +14303,6 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const T
   for_lines(g, pool, [&](index_t ox, index_t oi, index_t oy) {
     for (index_t k = 0; k < n; ++k) x[ox + index[oi + k * si] * sx] += y[oy + k * sy];
   });
-}
-
-}  // namespace sinter::cpu_impl
-// sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
-
-namespace sinter::cpu_impl {
-
-template <class T>
-using vector = math::simd<T, lanes>;
-
-/// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers.
-template <int Inputs, int Outputs>
-struct vector_machine {
-  const void* in[Inputs > 0 ? Inputs : 1];
-  index_t in_mask[Inputs > 0 ? Inputs : 1];
-  void* out[Outputs > 0 ? Outputs : 1];
-  index_t out_mask[Outputs > 0 ? Outputs : 1];
-  bool out_add[Outputs > 0 ? Outputs : 1];
-  index_t i = 0;
-  index_t first = 0;
-  bool stream = false;
-
-  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first), stream(a.stream) {
-    for (int s = 0; s < Inputs; ++s) {
-      in[s] = a.in[s];
-      in_mask[s] = a.in_mask[s];
-    }
-    for (int s = 0; s < Outputs; ++s) {
-      out[s] = a.out[s];
-      out_mask[s] = a.out_mask[s];
-      out_add[s] = a.out_add[s];
-    }
-  }
-
-  template <int S, class T>
-  SINTER_INLINE vector<T> load() const {
-    return vector<T>::load(static_cast<const T*>(in[S]) + (i & in_mask[S]));
-  }
-  template <class T>
-  SINTER_INLINE vector<T> literal(T x) const {
-    return vector<T>(x);
-  }
-  template <int O, class T, class V>
-  SINTER_INLINE void put(const V& v) const {
-    T* p = static_cast<T*>(out[O]) + i;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (stream) return v.stream(p);
-    }
-    v.store(p);
-  }
-  SINTER_INLINE index_t index() const { return first + i; }
-  template <int S, class T, class V>
-  SINTER_INLINE void accumulate(const V& g) const {
-    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
-    if (out_add[S]) (vector<T>::load(p) + vector<T>(g)).store(p);
-    else if (stream) vector<T>(g).stream(p);
-    else vector<T>(g).store(p);
-  }
-};
-
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
-template <class Pass>
-void run_pass(const void* plan, const kernel_args& a) {
-  const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
-  vector_machine<Pass::inputs, Pass::outputs> m(a);
-  const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
-  for (; m.i < n; m.i += lanes) pass(m);
-}
-
-template <class K, class T>
-inline constexpr kernel_fn forward_kernel = &run_pass<sinter::detail::kernel::forward_pass<K, T>>;
-template <class Roots>
-inline constexpr kernel_fn roots_kernel = &run_pass<sinter::detail::kernel::roots_pass<Roots>>;
-template <class K, class T>
-inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
-
-}  // namespace sinter::cpu_impl
-// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
-//
-// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
-// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes out in
-// double.
-
-namespace sinter::cpu_impl {
-
-/// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
-template <class T>
-class producer {
- public:
-  static constexpr index_t run = 4096;
-
-  producer(loop& l, bool is_leaf) : p_(l) {
-    if (is_leaf) {
-      index_t step = 1;
-      bool dense = true;
-      for (int d = p_.shape().rank - 1; d >= 0; --d) {
-        dense = dense && p_.shape().in[0].strides[d] == step;
-        step *= p_.shape().shape[d];
-      }
-      if (dense) direct_ = reinterpret_cast<const T*>(p_.shape().in[0].data);
-    }
-  }
-
-  /// Values [begin, begin + n); `buffer` holds n of them.
-  const T* get(index_t begin, index_t n, T* buffer) const {
-    if (direct_ != nullptr) return direct_ + begin;
-    char* const base[1] = {reinterpret_cast<char*>(buffer)};
-    const bool add[1] = {false};
-    p_.run(begin, begin + n, base, add, true);
-    return buffer;
-  }
-  bool direct() const { return direct_ != nullptr; }
-
- private:
-  prepared_loop p_;
-  const T* direct_ = nullptr;
-};
-
-/// Folds a contiguous run: in vectors where the reducer is an associative word, value by value otherwise.
-template <class R, class T>
-typename R::state fold(const T* x, index_t n, index_t first) {
-  typename R::state s = R::identity();
-  index_t i = 0;
-  if constexpr (R::template vectorised<T>) {
-    using V = vector<T>;
-    constexpr index_t step = 4 * lanes;
-    constexpr index_t block = 16 * step;
-    while (n - i >= step) {
-      const index_t end = n - i < block ? n - step : i + block - step;
-      V a = V::load(x + i), b = V::load(x + i + lanes), c = V::load(x + i + 2 * lanes), d = V::load(x + i + 3 * lanes);
-      for (i += step; i <= end; i += step) {
-        a = R::combine(a, V::load(x + i));
-        b = R::combine(b, V::load(x + i + lanes));
-        c = R::combine(c, V::load(x + i + 2 * lanes));
-        d = R::combine(d, V::load(x + i + 3 * lanes));
-      }
-      s = R::merge(s, R::of(R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)))));
-    }
-  } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
-    s = R::template fold_run<vector<T>>(x, n, first, lanes);
-    i = n;
-  }
-  for (; i < n; ++i) R::push(s, x[i], first + i);
-  return s;
-}
-
-using sinter::detail::fold_shape;
-
-/// Elements of a row that one task takes where rows are longer.
-inline constexpr index_t row_piece = 65536;
-
-/// Calls done(begin, end) when results [begin, end) are in place.
-template <class R, class T, class Out, class Done>
-void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
-  constexpr index_t run = producer<T>::run;
-  constexpr index_t piece = row_piece;
-  using state = typename R::state;
-  const auto fold_range = [&](index_t row, index_t begin, index_t end) {
-    alignas(64) T buffer[run];
-    state total = R::identity();
-    for (index_t i = begin; i < end; i += run) {
-      const index_t n = end - i < run ? end - i : run;
-      total = R::merge(total, fold<R>(p.get(row * s.reduced + i, n, buffer), n, i));
-    }
-    return total;
-  };
-  if (s.reduced > piece) {
-    const index_t pieces = (s.reduced + piece - 1) / piece;
-    detail::temporary_array<state> partial(s.outer * pieces);
-    pool.parallel_for(s.outer * pieces, [&](index_t t) {
-      const index_t begin = t % pieces * piece;
-      partial[t] = fold_range(t / pieces, begin, begin + piece < s.reduced ? begin + piece : s.reduced);
-    });
-    for (index_t row = 0; row < s.outer; ++row) {
-      state total = R::identity();
-      for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
-      out[row] = R::finish(total);
-    }
-    done(index_t{0}, s.outer);
-    return;
-  }
-  const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
-  pool.parallel_for((s.outer + rows - 1) / rows, [&](index_t t) {
-    const index_t begin = t * rows;
-    const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
-    if (s.reduced <= run / 2) {
-      // Short rows are produced several at a time.
-      alignas(64) T buffer[run];
-      const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
-      for (index_t row = begin; row < end; row += together) {
-        const index_t n = end - row < together ? end - row : together;
-        const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
-        for (index_t i = 0; i < n; ++i) out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
-      }
-    } else {
-      for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
-    }
-    done(begin, end);
-  });
-}
-
-inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
-
-/// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
-template <class R, class Rows>
-void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
-  using T = std::remove_cvref_t<decltype(*row_at(begin))>;
-  if constexpr (R::template vectorised<T>) {
-    using V = vector<T>;
-    alignas(64) T folded[columns_at_once];
-    const index_t whole = n - n % lanes;
-    for (index_t row = begin; row < end; ++row) {
-      const T* const x = row_at(row);
-      if (row == begin) std::memcpy(folded, x, static_cast<std::size_t>(whole) * sizeof(T));
-      else
-        for (index_t i = 0; i < whole; i += lanes) R::combine(V::load(folded + i), V::load(x + i)).store(folded + i);
-      for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
-    }
-    for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
-  } else {
-    for (index_t row = begin; row < end; ++row) {
-      const T* const x = row_at(row);
-      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
-    }
-  }
-}
-
-template <class R, class T, class Out, class Done>
-void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
-  using state = typename R::state;
-  constexpr index_t width = columns_at_once;
-  const index_t blocks = (s.inner + width - 1) / width;
-  // Rows are cut in pieces where there are too few columns to share; their states merge in order.
-  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
-  if (pieces > 64) pieces = 64;
-  if (pieces > s.reduced) pieces = s.reduced;
-  if (pieces < 1) pieces = 1;
-  const index_t rows = (s.reduced + pieces - 1) / pieces;
-  detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
-  pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {
-    const index_t piece = t % pieces;
-    const index_t block = t / pieces % blocks;
-    const index_t outer = t / pieces / blocks;
-    const index_t column = block * width;
-    const index_t n = s.inner - column < width ? s.inner - column : width;
-    alignas(64) T buffer[width];
-    state total[width];
-    for (index_t i = 0; i < n; ++i) total[i] = R::identity();
-    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    for (index_t row = piece * rows; row < end; row += rows_in_a_row)
-      fold_columns<R>(total, n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end,
-                      [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); });
-    const index_t at = outer * s.inner + column;
-    if (pieces == 1) {
-      for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
-      done(at, at + n);
-    } else {
-      for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
-    }
-  });
-  if (pieces == 1) return;
-  const index_t n = s.outer * s.inner;
-  for (index_t i = 0; i < n; ++i) {
-    state total = R::identity();
-    for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
-    out[i] = R::finish(total);
-  }
-  done(index_t{0}, n);
-}
-
-/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
-template <class R, class T, class Out, class Done>
-void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
-  const fold_shape s = sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
-  if (s.outer * s.inner == 0) return;
-  const producer<T> p(l, is_leaf);
-  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
-  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
 }
 
 }  // namespace sinter::cpu_impl
@@ -14924,6 +15089,12 @@ struct backend<D> {
     });
   }
 
+  /// counts[v] += how often e, of int64 elements, is v; other values do not count.
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) { cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool()); });
+  }
+
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
@@ -15049,7 +15220,9 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 
 // sinter/cuda/backend.hpp: evaluation on GPUs.
 
-// sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
+// sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
+
+// sinter/cuda/element.hpp: the value of an expression at one element, for kernels that fold rows or columns of it.
 
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
@@ -15192,6 +15365,97 @@ constexpr index_t blocks_for(index_t n, index_t each = 1) {
 }
 
 }  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// An expression K and where its leaves lie; any thread may ask for any element.
+template <class K>
+struct element_source {
+  static constexpr int inputs = K::leaves;
+
+  K plan;
+  index_space space;
+  operand_table<inputs> in;
+
+  struct machine {
+    const element_source& source;
+    index_t number;
+    index_t at[operand_table<inputs>::size] = {};
+
+    SINTER_WORD machine(const element_source& s, index_t n) : source(s), number(n) {}
+    template <int S, class T>
+    SINTER_WORD T load() const {
+      return reinterpret_cast<const T*>(source.in.data[S])[at[S]];
+    }
+    template <class T>
+    SINTER_WORD T literal(T x) const {
+      return x;
+    }
+    SINTER_WORD index_t index() const { return number; }
+  };
+
+  /// Element `number` in row-major order of the space.
+  SINTER_WORD auto operator()(index_t number) const {
+    machine m(*this, number);
+    index_t row = 0, column = number;
+    if (space.rows > 1) {
+      row = number / space.inner;
+      column = number - row * space.inner;
+      add_row(space, in, row, m.at);
+    }
+    for (int s = 0; s < inputs; ++s) m.at[s] += column * in.step[s];
+    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
+  }
+};
+
+/// The source over axes that hold K's leaves.
+template <class K>
+element_source<K> make_source(const K& plan, pass_axes<K::leaves> axes) {
+  axes.coalesce();
+  return {plan, axes.space(), axes.template table<K::leaves>(0)};
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins fit,
+/// a block counts in shared memory first.
+template <class K>
+struct count_body {
+  static constexpr index_t most_shared = 4096;
+  element_source<K> source;
+  index_t n = 0, bins = 0;
+  unsigned long long* counts = nullptr;
+
+  SINTER_WORD bool shares() const { return bins <= most_shared; }
+  launch_shape launch() const {
+    const index_t blocks = blocks_for(n, 16 * block_threads);
+    return {blocks < 1024 ? blocks : 1024, shares() ? static_cast<std::size_t>(bins) * sizeof(unsigned) : 0};
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const mine = shares() ? g.template shared<unsigned>() : nullptr;
+    if (mine != nullptr) {
+      for (index_t b = g.thread(); b < bins; b += g.threads()) mine[b] = 0;
+      g.sync();
+    }
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const std::int64_t v = source(i);
+      if (v < 0 || v >= bins) continue;
+      if (mine != nullptr) g.add(mine + v, 1u);
+      else g.add(counts + v, 1ull);
+    }
+    if (mine == nullptr) return;
+    g.sync();
+    for (index_t b = g.thread(); b < bins; b += g.threads())
+      if (mine[b] > 0) g.add(counts + b, static_cast<unsigned long long>(mine[b]));
+  }
+};
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/index.hpp: the bodies that read and add at indices held in a tensor.
 
 namespace sinter::cuda_impl {
 
@@ -15538,59 +15802,6 @@ void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, boo
 
 }  // namespace sinter::cuda_impl
 // sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
-
-// sinter/cuda/element.hpp: the value of an expression at one element, for kernels that fold rows or columns of it.
-
-namespace sinter::cuda_impl {
-
-/// An expression K and where its leaves lie; any thread may ask for any element.
-template <class K>
-struct element_source {
-  static constexpr int inputs = K::leaves;
-
-  K plan;
-  index_space space;
-  operand_table<inputs> in;
-
-  struct machine {
-    const element_source& source;
-    index_t number;
-    index_t at[operand_table<inputs>::size] = {};
-
-    SINTER_WORD machine(const element_source& s, index_t n) : source(s), number(n) {}
-    template <int S, class T>
-    SINTER_WORD T load() const {
-      return reinterpret_cast<const T*>(source.in.data[S])[at[S]];
-    }
-    template <class T>
-    SINTER_WORD T literal(T x) const {
-      return x;
-    }
-    SINTER_WORD index_t index() const { return number; }
-  };
-
-  /// Element `number` in row-major order of the space.
-  SINTER_WORD auto operator()(index_t number) const {
-    machine m(*this, number);
-    index_t row = 0, column = number;
-    if (space.rows > 1) {
-      row = number / space.inner;
-      column = number - row * space.inner;
-      add_row(space, in, row, m.at);
-    }
-    for (int s = 0; s < inputs; ++s) m.at[s] += column * in.step[s];
-    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
-  }
-};
-
-/// The source over axes that hold K's leaves.
-template <class K>
-element_source<K> make_source(const K& plan, pass_axes<K::leaves> axes) {
-  axes.coalesce();
-  return {plan, axes.space(), axes.template table<K::leaves>(0)};
-}
-
-}  // namespace sinter::cuda_impl
 
 namespace sinter::cuda_impl {
 
@@ -16623,6 +16834,13 @@ struct backend<D> {
   static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
     cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], access::data(values),
                              access::data(indices));
+  }
+
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    const cuda_impl::count_body<lowered<false, E>> body{source_of(e), e.shape().numel(), counts.numel(),
+                                                        reinterpret_cast<unsigned long long*>(access::data(counts))};
+    gpu::launch("a count", body, body.launch());
   }
 
   template <class Op, class E, class T, auto S>

@@ -1,4 +1,4 @@
-// tests/cuda/sort_test.cpp: sort and topk on simulated GPUs, against the CPU.
+// tests/cuda/sort_test.cpp: sort, topk, unique and counts on simulated GPUs, against the CPU.
 #include "compare.hpp"
 
 using namespace sinter;
@@ -44,4 +44,16 @@ TEST_CASE("lines that do not fit in one sort follow one another", "[cuda]") {
     CHECK(distance(values, expected.values) == 0);
     CHECK(distance(indices, expected.indices) == 0);
   }
+}
+
+TEST_CASE("unique, bincount and histc", "[cuda]") {
+  for (const index_t n : {0, 1, 2, 3000}) {
+    const auto x = quarters({n}, 6);
+    CHECK(compare::values([](const auto& v) { return unique(v).values; }, x) <= compare::rounding);
+    CHECK(compare::values([](const auto& v) { return unique(v).inverse; }, x) <= compare::rounding);
+    CHECK(compare::values([](const auto& v) { return unique(v).counts; }, x) <= compare::rounding);
+    CHECK(compare::values([](const auto& v) { return histc(v * 2, 7, -8, 8); }, x) <= compare::rounding);
+  }
+  CHECK(compare::values([](const auto& v) { return bincount(v, 3); }, eval(abs(numbers<int>({5600}, 7)))) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return bincount(v, 5000); }, tensor<int, 1>{7, 4999, 7}) <= compare::rounding);
 }

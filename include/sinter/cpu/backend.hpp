@@ -1,6 +1,7 @@
 // sinter/cpu/backend.hpp: evaluation on the host devices.
 #pragma once
 
+#include "sinter/cpu/count.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/machine.hpp"
@@ -280,6 +281,12 @@ struct backend<D> {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], values.data(), indices.data(), pool());
     });
+  }
+
+  /// counts[v] += how often e, of int64 elements, is v; other values do not count.
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) { cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool()); });
   }
 
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.

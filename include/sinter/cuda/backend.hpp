@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sinter/cuda/count.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/map.hpp"
 #include "sinter/cuda/product.hpp"
@@ -183,6 +184,13 @@ struct backend<D> {
   static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
     cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], access::data(values),
                              access::data(indices));
+  }
+
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    const cuda_impl::count_body<lowered<false, E>> body{source_of(e), e.shape().numel(), counts.numel(),
+                                                        reinterpret_cast<unsigned long long*>(access::data(counts))};
+    gpu::launch("a count", body, body.launch());
   }
 
   template <class Op, class E, class T, auto S>

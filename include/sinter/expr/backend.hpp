@@ -65,6 +65,10 @@ struct backend {
   static void sort(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
+  template <class... A>
+  static void count(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
   template <class T, class... A>
   static void matmul(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
