@@ -8900,6 +8900,7 @@ using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_
 template <class T, int R, device D>
 struct picked_tape final : tape_node {
   tensor<std::int64_t, R, D> index;
+  std::uint64_t version = 0;  ///< of the index
   state_ptr source;
   int axis = 0;
   index_order order = index_order::any;
@@ -8910,6 +8911,9 @@ struct picked_tape final : tape_node {
   }
   void release() override { index = {}; }
   void backward(grad_state& y) override {
+    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
+      throw autograd_error(std::string("backward of '") + name + "': its indices of shape " + shape_text(index.shape()) +
+                           " were modified in place after the statement; use a copy");
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
     if (!to.has_grad) {
       bool add = false;
@@ -8931,6 +8935,7 @@ evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int ax
     auto* const node = new picked_tape<T, R, D>;
     node->name = op;
     node->index = index;
+    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
     node->source = source;
     node->axis = axis;
     node->order = order;

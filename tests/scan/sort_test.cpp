@@ -116,6 +116,13 @@ TEST_CASE("gradients of sort and topk go back to the elements", "[sort]") {
   check([](const auto& v) { return topk(v, 3, 1, false).values; }, 20, x);
 }
 
+TEST_CASE("indices that were overwritten are not used for a gradient", "[sort]") {
+  const variable x = tensor<double, 1>{3, 1, 2};
+  auto [values, indices] = sort(x, 0);
+  indices += 1;
+  CHECK_THROWS_WITH(values.backward(ones<double>({3})), Catch::Contains("sort") && Catch::Contains("indices of shape (3,)"));
+}
+
 TEST_CASE("sorting does not depend on the number of threads", "[sort]") {
   std::mt19937 gen(5);
   const auto x = eval(cast<float>(floor(random(gen, {200, 900}, -50, 50))));
