@@ -11976,14 +11976,14 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 
 }  // namespace detail
 
-/// The elements in ascending order along an axis, -1 for the last, as `values`, and where they stood, int64, as `indices`. Equal
+/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as `indices`. Equal
 /// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type. Runs at once.
 /// Derivative: each g goes back to the element that it belongs to.
 ///
 ///     auto [values, indices] = sort(x, 1);
 template <expression E>
   requires(rank_of<E> >= 1)
-values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis, bool descending = false) {
+values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
 
@@ -11992,7 +11992,7 @@ values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis, bool descendi
 ///     tensor ranking = argsort(energies, 1, true);
 template <expression E>
   requires(rank_of<E> >= 1)
-detail::indices_of<E> argsort(E&& x, index_t axis, bool descending = false) {
+detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
 }

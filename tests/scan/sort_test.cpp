@@ -104,6 +104,7 @@ TEST_CASE("argsort picks what sort gives", "[sort]") {
   const variable x = random(gen, {30, 40});
   const auto order = argsort(x * 2, 0);
   static_assert(std::is_same_v<decltype(order), const tensor<std::int64_t, 2>>);
+  CHECK(argsort(tensor<int, 1>{2, 1})(0) == 1);
   CHECK_FALSE(eval(any(gather(x.value(), 0, order) != sort(x.value(), 0).values)).item());
 }
 
