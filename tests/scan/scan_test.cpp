@@ -45,16 +45,15 @@ tensor<T, R> whole(std::mt19937& gen, const extents<R>& shape) {
   return eval(cast<T>(floor(random(gen, shape, -9, 9))));
 }
 
-template <int R>
-void check_all(std::mt19937& gen, const extents<R>& shape) {
+void check_all(std::mt19937& gen, const extents<3>& shape) {
   const auto x = whole<float>(gen, shape);
   const auto d = eval(cast<double>(x));
-  for (int axis = 0; axis < R; ++axis) {
+  for (int axis = 0; axis < 3; ++axis) {
     INFO(detail::shape_text(shape) << " along " << axis);
     const auto sums = one_by_one(d, axis, 0., [](double s, double v) { return s + v; });
     CHECK(distance(cumsum(x * 2, axis) + 1, eval(sums * 2 + 1)) == 0);
     CHECK(distance(cummax(x, axis).values, one_by_one(d, axis, -inf, [](double s, double v) { return std::max(s, v); })) == 0);
-    const auto [values, indices] = cummin(x, axis - R);
+    const auto [values, indices] = cummin(x, axis - 3);
     CHECK(distance(values, one_by_one(d, axis, inf, [](double s, double v) { return std::min(s, v); })) == 0);
     CHECK(distance(gather(x, axis, indices), values) == 0);
   }
@@ -64,18 +63,12 @@ void check_all(std::mt19937& gen, const extents<R>& shape) {
 
 TEST_CASE("scans along every axis of every layout", "[scan]") {
   std::mt19937 gen(1);
-  for (const index_t n : {0, 1, 2, 17, 4096, 4099, 140001}) check_all(gen, extents<1>{{n}});
-  check_all(gen, extents<2>{{300, 41}});
-  check_all(gen, extents<2>{{3, 70003}});
-  check_all(gen, extents<2>{{70003, 3}});
-  check_all(gen, extents<2>{{40, 1200}});
-  check_all(gen, extents<2>{{20, 65537}});
-  check_all(gen, extents<3>{{5, 0, 4}});
-  check_all(gen, extents<3>{{4, 5, 1}});
+  for (const index_t n : {0, 1, 2, 17, 4096, 4099, 140001}) check_all(gen, {{1, 1, n}});
+  for (const auto& shape : {extents<3>{{1, 300, 41}}, {{3, 1, 70003}}, {{70003, 3, 1}}, {{1, 40, 1200}}, {{20, 1, 65537}}, {{5, 0, 4}}, {{6, 70, 5}}})
+    check_all(gen, shape);
   const auto x = whole<float>(gen, extents<3>{{30, 40, 50}});
   CHECK(distance(cumsum(x.permute({2, 0, 1}), 1), tensor(cumsum(x, 0)).permute({2, 0, 1})) == 0);
   CHECK(distance(cumsum(x.flip(2).slice(2, 0, 50, 3), 2), cumsum(x.flip(2).slice(2, 0, 50, 3).clone(), 2)) == 0);
-  CHECK(distance(cumsum(x[0] + x[1][0], 0), cumsum(eval(x[0] + x[1][0]), 0)) == 0);
 }
 
 TEST_CASE("element types of scans: integers and bool widen, a mask counts", "[scan]") {
@@ -153,21 +146,13 @@ TEST_CASE("NaN and infinities in scans stay from where they stand", "[scan]") {
 TEST_CASE("gradients of scans, of work before and after them", "[scan]") {
   std::mt19937 gen(3);
   const auto x = random(gen, {4, 5, 3});
+  const tensor<double, 3> zeros = where(x > 0.3, x, 0);
   for (const int axis : {0, 1, 2}) {
-    check([&](const auto& v) { return cumsum(v, axis); }, 20, x);
     check([&](const auto& v) { return cumsum(exp(v) * v, axis) * 2 + 1; }, 20, x);
-    check([&](const auto& v) { return sin(cumprod(v + 2, axis)); }, 20, x);
-    check([&](const auto& v) { return logcumsumexp(v * 3, axis); }, 20, x);
-    check([&](const auto& v) { return eval(cummax(v, axis).values * v); }, 20, x);
-    check([&](const auto& v) { return cummin(tanh(v), axis).values; }, 20, x);
+    check([&](const auto& v) { return cummax(v, axis).values; }, 20, x);
+    for (const auto& y : {x, zeros}) check([&](const auto& v) { return cumprod(v, axis); }, 60, y);
+    for (const double scale : {1., 300.}) check([&](const auto& v) { return logcumsumexp(v, axis); }, 20, eval(x * scale));
   }
-  check([](const auto& v) { return logcumsumexp(v, 0); }, 20, eval(random(gen, {30}) * 300));
-}
-
-TEST_CASE("gradients of products with zeros", "[scan]") {
-  check([](const auto& v) { return cumprod(v, 0); }, 9, tensor<double, 1>{2, 3, 0, 4, 5});
-  check([](const auto& v) { return cumprod(v, 0); }, 9, tensor<double, 1>{0, 3, 2, 0, 5, 7});
-  check([](const auto& v) { return cumprod(v, 1); }, 9, tensor<double, 2>{{1, 2, 0}, {0, 0, 1}, {3, 4, 5}});
 }
 
 TEST_CASE("a scan's result may be overwritten unless its derivative reads it", "[scan]") {

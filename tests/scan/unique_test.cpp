@@ -23,11 +23,11 @@ tensor<T, 1> few_values(index_t n, int different, unsigned seed) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("unique gives each value once, where it went and how often it occurred", "[unique]", float, std::int64_t) {
+TEST_CASE("unique gives each value once, where it went and how often it occurred", "[unique]") {
   for (const index_t n : {0, 1, 2, 300, 70001}) {
-    const auto x = few_values<TestType>(n, 40, 1);
-    std::map<TestType, index_t> expected;
-    for (const TestType v : x) ++expected[v];
+    const auto x = few_values<float>(n, 40, 1);
+    std::map<float, index_t> expected;
+    for (const float v : x) ++expected[v];
     const auto [values, inverse, counts] = unique(x);
     REQUIRE(values.numel() == static_cast<index_t>(expected.size()));
     index_t i = 0;
