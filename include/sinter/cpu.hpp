@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/count.hpp"
 #include "sinter/cpu/eigen.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"
@@ -10,6 +11,8 @@
 #include "sinter/cpu/pool.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/rows.hpp"
+#include "sinter/cpu/scan.hpp"
+#include "sinter/cpu/sort.hpp"
 #include "sinter/cpu/detail/gemm_kernel.hpp"
 #include "sinter/cpu/detail/gemm_pack.hpp"
 #include "sinter/cpu/detail/gemm_scratch.hpp"

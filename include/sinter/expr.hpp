@@ -13,3 +13,4 @@
 #include "sinter/expr/operands.hpp"
 #include "sinter/expr/point.hpp"
 #include "sinter/expr/reducer.hpp"
+#include "sinter/expr/sort_key.hpp"

@@ -557,6 +557,13 @@ struct fold_shape {
   index_t outer = 1, reduced = 1, inner = 1;
 };
 
+/// The axes as three: those before `axis`, itself, those after it.
+inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
+  fold_shape s;
+  for (int d = 0; d < rank; ++d) (d < axis ? s.outer : d == axis ? s.reduced : s.inner) *= shape[d];
+  return s;
+}
+
 /// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
 /// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
 template <class F>
@@ -2620,6 +2627,9 @@ struct sink_ref {
   bool add = false;  ///< add to what is there instead of overwriting it
 };
 
+/// What is known of the indices along a line: in runs, equal ones are neighbours.
+enum class index_order { any, runs };
+
 /// A matrix in device memory, or a batch of them; strides in elements.
 struct matrix_ref {
   void* data = nullptr;
@@ -2666,6 +2676,18 @@ struct backend {
   }
   template <class Reducer, class T, class... A>
   static void reduce(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class R, class... A>
+  static void scan(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void sort(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void count(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
   template <class T, class... A>
@@ -6959,6 +6981,22 @@ using argmax_reducer = arg_reducer<T, true>;
 template <class T>
 using argmin_reducer = arg_reducer<T, false>;
 
+/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
+template <class T, bool Max>
+struct running_reducer : arg_reducer<T, Max> {
+  using arg = arg_reducer<T, Max>;
+  using state = typename arg::state;
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0) return b;
+    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
+    return arg::beats(a.value, b.value) ? a : b;
+  }
+};
+
 template <class T, bool Any>
 struct logical_reducer {
   using state = bool;
@@ -7020,6 +7058,65 @@ struct logsumexp_reducer {
     return s;
   }
 };
+
+/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
+template <class R>
+struct scan_results {
+  typename R::result* values;
+  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
+};
+template <class T>
+struct scan_extremes {
+  T* values;
+  std::int64_t* indices;
+  template <class State>
+  SINTER_WORD void put(index_t i, const State& s) const {
+    values[i] = s.value;
+    indices[i] = s.index;
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/expr/sort_key.hpp: values as unsigned numbers of the same order, by which every device sorts.
+
+namespace sinter::detail {
+
+template <std::size_t Bytes>
+struct unsigned_of_bytes;
+template <>
+struct unsigned_of_bytes<1> {
+  using type = std::uint8_t;
+};
+template <>
+struct unsigned_of_bytes<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct unsigned_of_bytes<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct unsigned_of_bytes<8> {
+  using type = std::uint64_t;
+};
+template <class T>
+using sort_key_type = typename unsigned_of_bytes<sizeof(T)>::type;
+
+/// NaNs are equal and larger than all else, -0 is equal to 0. The other way round for descending order.
+template <class T>
+SINTER_WORD sort_key_type<T> sort_key(T x, bool descending) {
+  using key = sort_key_type<T>;
+  constexpr key sign = static_cast<key>(key{1} << (8 * sizeof(T) - 1));
+  key k = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    k = math::bit_cast<key>(x == T(0) ? T(0) : x);
+    k = x != x ? static_cast<key>(~key{0}) : static_cast<key>(k ^ ((k & sign) != 0 ? static_cast<key>(~key{0}) : sign));
+  } else {
+    k = static_cast<key>(x);
+    if constexpr (std::is_signed_v<T>) k = static_cast<key>(k ^ sign);
+  }
+  return descending ? static_cast<key>(~k) : k;
+}
 
 }  // namespace sinter::detail
 // sinter/grad.hpp: variables and their gradients.
@@ -8044,6 +8141,211 @@ struct atan2_op : real_op {
 SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
 
 }  // namespace sinter
+// sinter/ops/bincount.hpp: how often each integer occurs.
+
+// sinter/ops/cast.hpp: conversion to another element type.
+
+namespace sinter {
+namespace ops {
+
+template <class To, class From>
+struct cast_op {
+  static constexpr const char* name = "cast";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class>
+  static constexpr bool accepts = true;
+  template <class>
+  using result = To;
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::cast<To>(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return cast<From>(g);
+  }
+};
+
+}  // namespace ops
+
+/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
+/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
+/// itself. Derivative: g, cast back, between float and double; the result of a cast to an integer or bool is not tracked.
+///
+///     tensor<float, 2> y = cast<float>(pixels) / 255;
+template <element To, expression A>
+auto cast(A&& x) {
+  if constexpr (std::is_same_v<To, element_of<A>>)
+    return detail::bare<A>(std::forward<A>(x));
+  else
+    return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
+}
+
+}  // namespace sinter
+// sinter/ops/max.hpp: the largest element along axes.
+
+// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
+
+// sinter/ops/sum.hpp: the sum along axes.
+
+namespace sinter {
+namespace ops {
+
+struct sum_op {
+  static constexpr const char* name = "sum";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
+/// the error does not grow with the length. Derivative: g, broadcast along the axes.
+///
+///     tensor total = sum(x);
+///     tensor per_row = sum(square(x), 1);
+SINTER_REDUCTION(sum, ops::sum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+/// Is x the extreme element, or one of those that are? NaN is where there is one.
+struct wins_op : predicate_op {
+  static constexpr const char* name = "wins";
+  template <class V>
+  SINTER_WORD static auto apply(V x, V extreme) {
+    return math::logical_or(x == extreme, x != x);
+  }
+};
+
+struct extreme_op {
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = true;
+  template <class T>
+  static constexpr bool accepts = true;
+
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    template <int I, class G, class X, class Y, class N, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
+      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
+    }
+  };
+  /// How many elements share the gradient.
+  template <class E, class R>
+  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
+    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
+    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
+  }
+};
+
+}  // namespace ops
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct max_op : extreme_op {
+  static constexpr const char* name = "max";
+  template <class T>
+  using reducer = sinter::detail::max_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
+/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no elements.
+///
+///     tensor row_max = max(x, 1);
+SINTER_REDUCTION(max, ops::max_op)
+
+}  // namespace sinter
+// sinter/ops/min.hpp: the smallest element along axes.
+
+namespace sinter {
+namespace ops {
+
+struct min_op : extreme_op {
+  static constexpr const char* name = "min";
+  template <class T>
+  using reducer = sinter::detail::min_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
+/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are no
+/// elements.
+///
+///     tensor row_min = min(x, 1);
+SINTER_REDUCTION(min, ops::min_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <int>
+struct counted_values_of_rank;
+struct flatten_them_to_rank_1;
+
+namespace detail {
+
+/// How often each of 0, ..., bins - 1 occurs in e, an int64 expression without points.
+template <class E>
+tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
+  const auto counts = zeros<std::int64_t, device_of<E>>({bins});
+  if (bins > 0 && e.shape().numel() > 0) backend<device_of<E>>::count(e, counts);
+  return counts;
+}
+
+template <class E>
+constexpr auto find_bincount_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!integer_element<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else if constexpr (rank_of<E> != 1)
+    return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using bincount_mistake = decltype(find_bincount_mistake<bare<E>>());
+
+}  // namespace detail
+
+/// How often 0, 1, 2, ... occur among the elements of x, which has rank 1 and any integer type: int64, up to the largest element
+/// and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors: value_error for a
+/// negative element or minlength.
+///
+///     tensor per_class = bincount(labels, 10);
+template <class E>
+  requires(detail::is_fitting<detail::bincount_mistake<E>>)
+tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
+  detail::check_defined("bincount", x);
+  if (minlength < 0) throw value_error("bincount: minlength " + std::to_string(minlength) + " is negative");
+  const tensor<std::int64_t, 1, device_of<E>> values = cast<std::int64_t>(x);
+  index_t bins = minlength;
+  if (values.numel() > 0) {
+    const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
+    if (least < 0) throw value_error("bincount: element " + std::to_string(least) + " is negative; shift the elements to start at 0");
+    if (most >= bins) bins = most + 1;
+  }
+  return detail::counts_of(values, bins);
+}
+template <class E, class Problem = typename detail::bincount_mistake<E>::problem, class Fix = typename detail::bincount_mistake<E>::fix>
+void bincount(E&&, index_t = 0) = delete;
+
+}  // namespace sinter
 // sinter/ops/bit_and.hpp: the bits set in both operands.
 
 namespace sinter {
@@ -8126,45 +8428,6 @@ struct bit_xor_op : integer_op {
 ///
 ///     tensor y = k ^ 1;
 SINTER_BINARY_FUNCTION(operator^, ops::bit_xor_op)
-
-}  // namespace sinter
-// sinter/ops/cast.hpp: conversion to another element type.
-
-namespace sinter {
-namespace ops {
-
-template <class To, class From>
-struct cast_op {
-  static constexpr const char* name = "cast";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class>
-  static constexpr bool accepts = true;
-  template <class>
-  using result = To;
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::cast<To>(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return cast<From>(g);
-  }
-};
-
-}  // namespace ops
-
-/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
-/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
-/// itself. Derivative: g, cast back, between float and double; the result of a cast to an integer or bool is not tracked.
-///
-///     tensor<float, 2> y = cast<float>(pixels) / 255;
-template <element To, expression A>
-auto cast(A&& x) {
-  if constexpr (std::is_same_v<To, element_of<A>>)
-    return detail::bare<A>(std::forward<A>(x));
-  else
-    return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
-}
 
 }  // namespace sinter
 // sinter/ops/cbrt.hpp: the cube root.
@@ -8788,6 +9051,373 @@ template <class E, class L, class Reduction = reduction::mean_t,
 void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 
 }  // namespace sinter
+// sinter/ops/cummax.hpp: running maxima.
+
+// sinter/ops/running_extreme.hpp: what cummax and cummin share.
+
+// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+
+namespace sinter {
+
+/// Elements of x along an axis, and where they stand in it.
+///
+///     auto [values, indices] = sort(x, 1);
+template <class Values>
+struct values_and_indices {
+  Values values;
+  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
+};
+
+namespace detail {
+
+/// Indices of E's elements.
+template <class E>
+using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
+
+template <class T, int R, device D>
+struct picked_tape final : tape_node {
+  tensor<std::int64_t, R, D> index;
+  std::uint64_t version = 0;  ///< of the index
+  state_ptr source;
+  int axis = 0;
+  index_order order = index_order::any;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override { index = {}; }
+  void backward(grad_state& y) override {
+    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
+      throw autograd_error(std::string("backward of '") + name + "': its indices of shape " + shape_text(index.shape()) +
+                           " were modified in place after the statement; use a copy");
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (!to.has_grad) {
+      bool add = false;
+      to.gradient(add);
+      write(constant_node<T>{T(0)}, to.grad);
+    }
+    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+  }
+};
+
+/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
+template <class X, class T, int R, device D>
+evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis, const tensor<std::int64_t, R, D>& index,
+                    index_order order) {
+  if constexpr (is_tracked_v<X>) {
+    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
+    if (!source) return unrecorded<1>(y);
+    auto* const node = new picked_tape<T, R, D>;
+    node->name = op;
+    node->index = index;
+    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
+    node->source = source;
+    node->axis = axis;
+    node->order = order;
+    return produced<1>(y, node);
+  } else {
+    return y;
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter::detail {
+
+template <bool Max, class E>
+values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t axis) {
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, rank_of<E>);
+  const auto e = prologue(std::forward<E>(x));
+  using T = element_of<E>;
+  using D = device_of<E>;
+  const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
+  backend<D>::template scan<running_reducer<T, Max>>(e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// The largest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as `indices`: of
+/// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
+///
+///     auto [highest, day] = cummax(x, 0);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> cummax(E&& x, index_t axis) {
+  return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/cummin.hpp: running minima.
+
+namespace sinter {
+
+/// The smallest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as `indices`: of
+/// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
+///
+///     auto [lowest, day] = cummin(x, 0);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> cummin(E&& x, index_t axis) {
+  return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/cumprod.hpp: running products.
+
+// sinter/ops/cumsum.hpp: running sums.
+
+// sinter/ops/scan.hpp: the node behind cumsum, cumprod, ...: folds of all elements up to each along an axis, with fused
+// prologue and, along the last axis, fused epilogue.
+
+namespace sinter {
+
+namespace detail {
+
+/// Backward of a scan: Op::grad, from x and the result y where it reads them.
+template <class Op, class E>
+struct scan_tape final : tape_node {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
+  tensor<T, R, D> y;
+  std::uint64_t version = 0;
+  state_ptr source;
+  int axis = 0;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {
+    x.drop();
+    y = {};
+  }
+  void backward(grad_state& result) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
+    if constexpr (Op::keeps_operands) {
+      if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
+        throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
+                             " was modified in place after the statement; use a copy, or write to it after backward()");
+      add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
+    } else {
+      add_gradient(source, Op::grad(g, axis));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
+/// grad(g, axis) or grad(g, x, y, axis), of tensors.
+template <class Op, class E>
+struct scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
+  using reducer = typename Op::template reducer<element_of<E>>;
+  using T = typename reducer::result;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  scan_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
+
+  bool ready_for_epilogue() const { return axis == R - 1; }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)}, epilogue);
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded<1>(value);
+    auto node = std::make_unique<detail::scan_tape<Op, E>>();
+    node->name = Op::name;
+    if constexpr (Op::keeps_operands) {
+      node->x.keep(detail::untrack(e));
+      node->y = value;
+      node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
+    }
+    node->source = source;
+    node->axis = axis;
+    return detail::produced<1>(value, node.release());
+  }
+
+  E e;
+  int axis;
+};
+
+namespace detail {
+
+template <class Op, class E>
+scan_node<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
+  check_defined(Op::name, e);
+  const int a = checked_axis(Op::name, axis, rank_of<E>);
+  return scan_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
+}
+
+/// The scan of plain tensors, or of elementwise work on them; used by derivatives.
+template <class Op, class E>
+auto scan_now(const E& e, int axis) {
+  return scan_node<Op, E>(e, axis).result();
+}
+
+template <class Op, class E>
+concept scannable = expression<E> && Op::template accepts<element_of<E>> && rank_of<E> >= 1;
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct cumsum_op {
+  static constexpr const char* name = "cumsum";
+  static constexpr bool keeps_operands = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, int axis) {
+    return sinter::detail::scan_now<cumsum_op>(g.flip(axis), axis).flip(axis);
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in double,
+/// so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last axis work
+/// after it too. Derivative: the sums of g from the end.
+///
+///     tensor total_so_far = cumsum(x, 0);
+template <expression E>
+  requires detail::scannable<ops::cumsum_op, E>
+scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, index_t axis) {
+  return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/equal.hpp: a == b.
+
+namespace sinter {
+namespace ops {
+
+struct equal_op : predicate_op {
+  static constexpr const char* name = "equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) == plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x == 0;
+SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
+
+}  // namespace sinter
+// sinter/ops/logical_and.hpp: whether both are true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_and_op : logical_op {
+  static constexpr const char* name = "logical_and";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_and(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 && x < 1;
+SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
+SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
+
+}  // namespace sinter
+// sinter/ops/multiply.hpp: the product of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct multiply_op : number_op {
+  static constexpr const char* name = "multiply";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) * wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0)
+      return g * b;
+    else
+      return g * a;
+  }
+};
+
+}  // namespace ops
+
+/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
+///
+///     tensor y = x * 2.f;
+SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct cumprod_op {
+  static constexpr const char* name = "cumprod";
+  static constexpr bool keeps_operands = true;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::prod_reducer<T>;
+  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the products
+  // in which 1 stands for it. After it 0.
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+    using sinter::detail::scan_now;
+    const auto sum_from = [axis](const Tensor& a, const Tensor& b) {
+      return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
+    };
+    const auto zeros = scan_now<cumsum_op>(x == 0, axis);
+    const auto first = eval(zeros == 1 && x == 0);
+    const auto z = scan_now<cumprod_op>(where(first, 1, x), axis);
+    return where(zeros == 0, sum_from(g, y) / x, where(first, sum_from(g, z), 0));
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are gathered in
+/// double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
+///
+///     tensor survival = cumprod(1 - x, 1);
+template <expression E>
+  requires detail::scannable<ops::cumprod_op, E>
+scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, index_t axis) {
+  return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
 // sinter/ops/elu.hpp: the exponential linear unit.
 
 namespace sinter {
@@ -8824,62 +9454,6 @@ SINTER_REAL_ONLY(elu)
 
 }  // namespace sinter
 // sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
-
-// sinter/ops/multiply.hpp: the product of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct multiply_op : number_op {
-  static constexpr const char* name = "multiply";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) * wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return g * b;
-    else
-      return g * a;
-  }
-};
-
-}  // namespace ops
-
-/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
-///
-///     tensor y = x * 2.f;
-SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
-
-}  // namespace sinter
-// sinter/ops/sum.hpp: the sum along axes.
-
-namespace sinter {
-namespace ops {
-
-struct sum_op {
-  static constexpr const char* name = "sum";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
-/// the error does not grow with the length. Derivative: g, broadcast along the axes.
-///
-///     tensor total = sum(x);
-///     tensor per_row = sum(square(x), 1);
-SINTER_REDUCTION(sum, ops::sum_op)
-
-}  // namespace sinter
 
 namespace sinter {
 
@@ -8947,27 +9521,6 @@ auto mv(A&& a, B&& b) {
 template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
           class Fix = typename detail::mv_mistake<A, B>::fix>
 void mv(A&&, B&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/equal.hpp: a == b.
-
-namespace sinter {
-namespace ops {
-
-struct equal_op : predicate_op {
-  static constexpr const char* name = "equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) == plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x == 0;
-SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
 
 }  // namespace sinter
 // sinter/ops/erf.hpp: the error function.
@@ -9196,28 +9749,6 @@ namespace sinter {
 
 namespace detail {
 
-template <class T, int R, device D>
-struct gather_tape final : tape_node {
-  tensor<std::int64_t, R, D> index;
-  state_ptr source;
-  int axis = 0;
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override { index = {}; }
-  void backward(grad_state& y) override {
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad);
-  }
-};
-
 /// Indices as int64 on their device; each must lie in [0, extent).
 template <class I>
 auto checked_indices(const char* op, const I& index, index_t extent) {
@@ -9236,20 +9767,9 @@ template <class X, int R, device D>
 evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
   using T = element_of<X>;
   const auto y = tensor<T, R, D>::uninitialized(index.shape());
-  if constexpr (is_variable<X>) {
-    static_assert(X::order < 2, "sinter: gather and index_select have no second derivative; use them on variables of order 1");
-    backend<D>::gather(access::value_of(x), axis, index, y);
-    if (!access::state_of(x) || !recording()) return unrecorded<1>(y);
-    auto* node = new gather_tape<T, R, D>;
-    node->name = op;
-    node->index = index;
-    node->source = access::state_of(x);
-    node->axis = axis;
-    return produced<1>(y, node);
-  } else {
-    backend<D>::gather(x, axis, index, y);
-    return y;
-  }
+  if constexpr (is_variable<X>) backend<D>::gather(access::value_of(x), axis, index, y);
+  else backend<D>::gather(x, axis, index, y);
+  return picked(op, y, x, axis, index, index_order::any);
 }
 
 }  // namespace detail
@@ -9714,6 +10234,92 @@ auto hardtanh(A&& x, double low = -1, double high = 1) {
 SINTER_REAL_ONLY(hardtanh)
 
 }  // namespace sinter
+// sinter/ops/histc.hpp: the histogram of a tensor.
+
+// sinter/ops/less_equal.hpp: a <= b.
+
+namespace sinter {
+namespace ops {
+
+struct less_equal_op : order_op {
+  static constexpr const char* name = "less_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) <= plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x <= 0;
+SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
+
+}  // namespace sinter
+// sinter/ops/minimum.hpp: the smaller of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct minimum_op : number_op {
+  static constexpr const char* name = "minimum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = select(a == b, g / 2, zero_of(g));
+    if constexpr (I == 0)
+      return select(a < b, g, half);
+    else
+      return select(b < a, g, half);
+  }
+};
+
+}  // namespace ops
+
+/// The smaller of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the smaller, half to each where they are equal. min(x, axis) is the reduction.
+///
+///     tensor y = minimum(a, b);
+SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element type:
+/// float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the extremes of x take
+/// their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors: value_error for fewer than one
+/// bin and for a range that is empty or not finite.
+///
+///     tensor brightness = histc(x, 256, 0, 1);
+template <expression E>
+  requires floating_element<element_of<E>>
+tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
+  detail::check_defined("histc", x);
+  if (bins < 1) throw value_error("histc: " + std::to_string(bins) + " bins; there must be at least 1");
+  const no_grad guard;
+  const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
+  if (low == high && e.shape().numel() > 0) {
+    low = static_cast<double>(eval(min(e)).item());
+    high = static_cast<double>(eval(max(e)).item());
+  }
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  if (!(low < high) || !std::isfinite(high - low))
+    throw value_error("histc: the range [" + std::to_string(low) + ", " + std::to_string(high) + "] is empty or not finite");
+  const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
+  return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
+}
+SINTER_REAL_ONLY(histc)
+
+}  // namespace sinter
 // sinter/ops/hypot.hpp: the length of the hypotenuse.
 
 namespace sinter {
@@ -10080,27 +10686,6 @@ struct less_op : order_op {
 SINTER_BINARY_FUNCTION(operator<, ops::less_op)
 
 }  // namespace sinter
-// sinter/ops/less_equal.hpp: a <= b.
-
-namespace sinter {
-namespace ops {
-
-struct less_equal_op : order_op {
-  static constexpr const char* name = "less_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) <= plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x <= 0;
-SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
-
-}  // namespace sinter
 // sinter/ops/log.hpp: the natural logarithm.
 
 namespace sinter {
@@ -10256,27 +10841,98 @@ row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, index_t
 }
 
 }  // namespace sinter
-// sinter/ops/logical_and.hpp: whether both are true.
+// sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
+
+// sinter/ops/negate.hpp: the additive inverse.
 
 namespace sinter {
 namespace ops {
 
-struct logical_and_op : logical_op {
-  static constexpr const char* name = "logical_and";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_and(plain(a), plain(b));
+struct negate_op : number_op {
+  static constexpr const char* name = "negate";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::neg(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return -g;
   }
 };
 
 }  // namespace ops
 
-/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
-/// computed.
+/// -x, elementwise. Derivative: -g. Integers wrap around.
 ///
-///     tensor mask = x > 0 && x < 1;
-SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
-SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
+///     tensor y = -x;
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/not_equal.hpp: a != b.
+
+namespace sinter {
+namespace ops {
+
+struct not_equal_op : predicate_op {
+  static constexpr const char* name = "not_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) != plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x != 0;
+SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct logcumsumexp_op {
+  static constexpr const char* name = "logcumsumexp";
+  static constexpr bool keeps_operands = true;
+  template <class T>
+  static constexpr bool accepts = std::is_floating_point_v<T>;
+  template <class T>
+  using reducer = sinter::detail::logsumexp_reducer<T>;
+  // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+    constexpr auto nothing = -std::numeric_limits<element_of<Tensor>>::infinity();
+    const auto part = [&](const Tensor& h) {
+      const auto late = h.flip(axis), of = y.flip(axis);
+      const auto terms = where(late > 0 && of != nothing, log(where(late > 0, late, 1)) - of, nothing);
+      return sinter::detail::scan_now<logcumsumexp_op>(terms, axis).flip(axis);
+    };
+    return where(x == nothing, 0, exp(x + part(g)) - exp(x + part(eval(-g))));
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = log(exp(x[0]) + ... + exp(x[i])) along an axis, -1 for the last, without overflow. Float and double.
+/// Derivative: exp(x[k]) times the sum of g exp(-y) from k on; 0 where x is -inf.
+///
+///     tensor evidence = logcumsumexp(energies, 1);
+template <expression E>
+  requires detail::scannable<ops::logcumsumexp_op, E>
+scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, index_t axis) {
+  return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
+}
+SINTER_REAL_ONLY(logcumsumexp)
 
 }  // namespace sinter
 // sinter/ops/logical_not.hpp: the negation of a mask.
@@ -10754,68 +11410,6 @@ template <class X, class W, class Problem = typename detail::linear_mistake<X, W
 void linear(X&&, W&&) = delete;
 
 }  // namespace sinter
-// sinter/ops/max.hpp: the largest element along axes.
-
-// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
-
-namespace sinter {
-namespace ops {
-
-/// Is x the extreme element, or one of those that are? NaN is where there is one.
-struct wins_op : predicate_op {
-  static constexpr const char* name = "wins";
-  template <class V>
-  SINTER_WORD static auto apply(V x, V extreme) {
-    return math::logical_or(x == extreme, x != x);
-  }
-};
-
-struct extreme_op {
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
-
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
-    template <int I, class G, class X, class Y, class N, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
-      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
-    }
-  };
-  /// How many elements share the gradient.
-  template <class E, class R>
-  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
-    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
-    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
-  }
-};
-
-}  // namespace ops
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct max_op : extreme_op {
-  static constexpr const char* name = "max";
-  template <class T>
-  using reducer = sinter::detail::max_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
-/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no elements.
-///
-///     tensor row_max = max(x, 1);
-SINTER_REDUCTION(max, ops::max_op)
-
-}  // namespace sinter
 // sinter/ops/maximum.hpp: the larger of two operands.
 
 namespace sinter {
@@ -10845,91 +11439,6 @@ struct maximum_op : number_op {
 ///
 ///     tensor y = maximum(a, b);
 SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
-
-}  // namespace sinter
-// sinter/ops/min.hpp: the smallest element along axes.
-
-namespace sinter {
-namespace ops {
-
-struct min_op : extreme_op {
-  static constexpr const char* name = "min";
-  template <class T>
-  using reducer = sinter::detail::min_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
-/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are no
-/// elements.
-///
-///     tensor row_min = min(x, 1);
-SINTER_REDUCTION(min, ops::min_op)
-
-}  // namespace sinter
-// sinter/ops/minimum.hpp: the smaller of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct minimum_op : number_op {
-  static constexpr const char* name = "minimum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = select(a == b, g / 2, zero_of(g));
-    if constexpr (I == 0)
-      return select(a < b, g, half);
-    else
-      return select(b < a, g, half);
-  }
-};
-
-}  // namespace ops
-
-/// The smaller of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the smaller, half to each where they are equal. min(x, axis) is the reduction.
-///
-///     tensor y = minimum(a, b);
-SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
-
-}  // namespace sinter
-// sinter/ops/negate.hpp: the additive inverse.
-
-namespace sinter {
-namespace ops {
-
-struct negate_op : number_op {
-  static constexpr const char* name = "negate";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::neg(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return -g;
-  }
-};
-
-}  // namespace ops
-
-/// -x, elementwise. Derivative: -g. Integers wrap around.
-///
-///     tensor y = -x;
-template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
-auto operator-(A&& a) {
-  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
-}
-// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
-template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
-          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
-void operator-(A&&) = delete;
 
 }  // namespace sinter
 // sinter/ops/norm.hpp: the Euclidean norm along axes.
@@ -11003,27 +11512,6 @@ struct norm_op {
 ///
 ///     tensor length = norm(x, 1);
 SINTER_REDUCTION(norm, ops::norm_op)
-
-}  // namespace sinter
-// sinter/ops/not_equal.hpp: a != b.
-
-namespace sinter {
-namespace ops {
-
-struct not_equal_op : predicate_op {
-  static constexpr const char* name = "not_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) != plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x != 0;
-SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
 
 }  // namespace sinter
 // sinter/ops/pow.hpp: a to the power b.
@@ -11670,6 +12158,71 @@ struct softsign_op : real_op {
 SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
 
 }  // namespace sinter
+// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
+
+namespace sinter {
+
+namespace detail {
+
+/// The first k elements of x along the axis, or all.
+template <class E>
+values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
+  constexpr int R = rank_of<E>;
+  using T = element_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, R);
+  extents<R> shape = x.shape();
+  if (all) k = shape[a];
+  if (k < 0 || k > shape[a])
+    throw shape_error(std::string(op) + ": there are no " + std::to_string(k) + " elements on axis " + std::to_string(a) + " of shape " +
+                      shape_text(shape));
+  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
+    throw shape_error(std::string(op) + ": axis " + std::to_string(a) + " of shape " + shape_text(shape) +
+                      " has more than 2^32 - 1 elements; sort slices of it");
+  shape[a] = k;
+  const auto e = prologue(std::forward<E>(x));
+  const auto values = tensor<T, R, D>::uninitialized(shape);
+  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
+  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace detail
+
+/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as `indices`. Equal
+/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type. Runs at once.
+/// Derivative: each g goes back to the element that it belongs to.
+///
+///     auto [values, indices] = sort(x, 1);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool descending = false) {
+  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
+}
+
+/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
+///
+///     tensor ranking = argsort(energies, 1, true);
+template <expression E>
+  requires(rank_of<E> >= 1)
+detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false) {
+  const no_grad guard;
+  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
+}
+
+/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending order, as
+/// `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts as the largest.
+/// Runs at once. Derivative: g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+///
+///     auto [scores, classes] = topk(logits, 5, 1);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> topk(E&& x, index_t k, index_t axis = -1, bool largest = true) {
+  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+}
+
+}  // namespace sinter
 // sinter/ops/sqrt.hpp: the square root.
 
 namespace sinter {
@@ -11836,6 +12389,44 @@ struct trunc_op : number_op {
 SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)
 
 }  // namespace sinter
+// sinter/ops/unique.hpp: the different elements of a tensor.
+
+namespace sinter {
+
+/// What unique() finds: values in ascending order, for each element of x the place of its value among them, and how often each
+/// value occurs.
+///
+///     auto [values, inverse, counts] = unique(labels);
+template <class T, int R, device D>
+struct unique_elements {
+  tensor<T, 1, D> values;
+  tensor<std::int64_t, R, D> inverse;
+  tensor<std::int64_t, 1, D> counts;
+};
+
+/// The different elements of x, of any shape and element type, in ascending order: `values`, `inverse` (int64, of x's shape) and
+/// `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits for the number of values. No derivative.
+///
+///     tensor classes = unique(labels).values;
+template <expression E>
+unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
+  using D = device_of<E>;
+  detail::check_defined("unique", x);
+  const no_grad guard;
+  const auto shape = x.shape();
+  const auto flat = detail::plain(eval(std::forward<E>(x))).flatten();
+  const index_t n = flat.numel();
+  const auto [values, indices] = detail::sorted("unique", flat, 0, 0, true, false);
+  const auto group = zeros<std::int64_t, D>({n});
+  if (n > 1) group.slice(0, 1, n) = cumsum(values.slice(0, 1, n) != values.slice(0, 0, n - 1), 0);
+  const auto counts = detail::counts_of(group, n > 0 ? group[n - 1].item() + 1 : 0);
+  const auto inverse = zeros<std::int64_t, D>({n});
+  detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
+  const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
+  return {detail::gather_evaluated("unique", values, 0, first), inverse.reshape(shape), counts};
+}
+
+}  // namespace sinter
 // sinter/ops/var.hpp: the variance along axes.
 
 namespace sinter {
@@ -11936,9 +12527,21 @@ concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::ap
 
 // sinter/cpu/backend.hpp: evaluation on the host devices.
 
-// sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
+// sinter/cpu/count.hpp: how often each of the first integers occurs.
 
-// sinter/cpu/detail/gemm_args.hpp: the operands of a matrix product, and how its tasks are shared out.
+// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
+//
+// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
+// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes out in
+// double.
+
+// sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
+
+// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial sums.
+//
+// A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
+// Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
+// knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of threads.
 
 // sinter/cpu/pool.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
 
@@ -12325,6 +12928,884 @@ inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads)
 inline int num_threads() { return cpu_impl::host_pool().size(); }
 
 }  // namespace sinter
+
+namespace sinter::cpu_impl {
+
+inline constexpr int lanes = math::native_lanes;
+
+/// What a kernel function runs on: whole vectors only.
+struct kernel_args {
+  index_t n = 0;      ///< elements to compute, a multiple of `lanes`
+  index_t first = 0;  ///< row-major index of the first of them
+  const void* const* in = nullptr;
+  const index_t* in_mask = nullptr;
+  const int* in_size = nullptr;
+  void* const* out = nullptr;
+  const index_t* out_mask = nullptr;
+  const int* out_size = nullptr;
+  const bool* out_add = nullptr;
+  bool stream = false;  ///< results go past the cache
+};
+using kernel_fn = void (*)(const void* plan, const kernel_args&);
+
+inline constexpr int max_operands = 40;
+
+/// The number of operands of a pass, checked.
+template <int N>
+inline constexpr int pass_of = [] {
+  static_assert(N <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
+  return N > 0 ? N : 1;
+}();
+
+/// Results larger than this bypass the cache: they will not be read again before they would have left it.
+inline constexpr index_t stream_bytes = index_t{8} << 20;
+
+struct operand {
+  char* data = nullptr;
+  index_t strides[max_rank] = {};  ///< in elements
+  int size = 0;
+  bool add = false;
+};
+
+/// Bytes that hold one vector of any element type.
+inline constexpr int vector_bytes = lanes * 8;
+
+struct loop {
+  int rank = 0;
+  index_t shape[max_rank] = {};
+  int inputs = 0;
+  int outputs = 0;
+  operand* in = nullptr;   ///< `inputs` of them, owned by the caller; preparing the loop rewrites their strides
+  operand* out = nullptr;  ///< `outputs` of them
+  kernel_fn fn = nullptr;
+  const void* plan = nullptr;
+
+  index_t numel() const {
+    index_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= shape[i];
+    return n;
+  }
+};
+
+inline void coalesce(loop& l) {
+  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs,
+                                         [&l](int s) { return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides; });
+}
+
+namespace detail {
+
+template <class Word>
+void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n) {
+  auto* t = reinterpret_cast<Word*>(to);
+  const auto* f = reinterpret_cast<const Word*>(from);
+  if (from_step == 0) {
+    const Word v = *f;
+    for (index_t i = 0; i < n; ++i) t[i * to_step] = v;
+  } else {
+    for (index_t i = 0; i < n; ++i) t[i * to_step] = f[i * from_step];
+  }
+}
+
+inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
+  if (to_step == 1 && from_step == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n * size));
+    return;
+  }
+  switch (size) {
+    case 1: return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
+    case 2: return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
+    case 4: return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
+    default: return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
+  }
+}
+
+template <class T>
+void add_strided(char* to, index_t step, const char* from, index_t n) {
+  auto* t = reinterpret_cast<T*>(to);
+  const auto* f = reinterpret_cast<const T*>(from);
+  if (step == 0) {
+    double sum = 0;
+    for (index_t i = 0; i < n; ++i) sum += static_cast<double>(f[i]);
+    *t += static_cast<T>(sum);
+    return;
+  }
+  for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
+}
+
+// Only gradients are added to; they are float or double.
+inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
+  if (size == 4) add_strided<float>(to, step, from, n);
+  else add_strided<double>(to, step, from, n);
+}
+
+/// Calls f(offset in elements, step, count) for the runs along the last axis that cover [begin, begin + n).
+template <class F>
+void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f) {
+  if (l.rank == 0) {
+    f(index_t{0}, index_t{0}, index_t{1});
+    return;
+  }
+  index_t coordinate[max_rank];
+  index_t rest = begin;
+  for (int d = l.rank - 1; d >= 0; --d) {
+    coordinate[d] = rest % l.shape[d];
+    rest /= l.shape[d];
+  }
+  const int last = l.rank - 1;
+  while (n > 0) {
+    index_t offset = 0;
+    for (int d = 0; d <= last; ++d) offset += coordinate[d] * strides[d];
+    const index_t left = l.shape[last] - coordinate[last];
+    const index_t run = left < n ? left : n;
+    f(offset, strides[last], run);
+    n -= run;
+    coordinate[last] = 0;
+    for (int d = last - 1; d >= 0; --d) {
+      if (++coordinate[d] < l.shape[d]) break;
+      coordinate[d] = 0;
+    }
+  }
+}
+
+/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to
+/// the largest request.
+template <int Use>
+char* scratch(std::size_t bytes) {
+  struct buffer {
+    char* data = nullptr;
+    std::size_t size = 0;
+    ~buffer() { std::free(data); }
+  };
+  static thread_local buffer b;
+  if (b.size < bytes) {
+    std::free(b.data);
+    b.size = (bytes + 4095) / 4096 * 4096;
+    b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
+    if (b.data == nullptr) {
+      b.size = 0;
+      throw out_of_memory("cpu: out of memory for a staging buffer of " + std::to_string(bytes) + " bytes");
+    }
+  }
+  return b.data;
+}
+
+/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
+/// the same arithmetic.
+inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
+  alignas(64) char in_pad[max_operands][vector_bytes];
+  alignas(64) char out_pad[max_operands][vector_bytes];
+  const void* in[max_operands];
+  void* out[max_operands];
+  index_t out_mask[max_operands];
+  bool out_add[max_operands];
+  for (int s = 0; s < inputs; ++s) {
+    in[s] = a.in[s];
+    if (a.in_mask[s] == 0) continue;
+    std::memset(in_pad[s], 0, vector_bytes);
+    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
+    in[s] = in_pad[s];
+  }
+  for (int s = 0; s < outputs; ++s) {
+    out[s] = out_pad[s];
+    out_mask[s] = -1;
+    out_add[s] = false;
+  }
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, out_add, false});
+  for (int s = 0; s < outputs; ++s) {
+    char* to = static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s];
+    if (!a.out_add[s]) std::memcpy(to, out_pad[s], static_cast<std::size_t>(n * a.out_size[s]));
+    else add_strided(to, 1, out_pad[s], n, a.out_size[s]);
+  }
+}
+
+}  // namespace detail
+
+/// A loop made ready to run any range of its row-major index space.
+class prepared_loop {
+ public:
+  static constexpr index_t block = 512;       ///< elements staged at a time
+  static constexpr index_t short_row = 64;    ///< shorter rows are staged
+  static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
+  static constexpr index_t sum_segment = 8192;  ///< the same where lanes gather sums, whose error grows with the length
+
+  explicit prepared_loop(const loop& source) : l_(source) {
+    coalesce(l_);
+    total_ = l_.numel();
+    inner_ = l_.rank > 0 ? l_.shape[l_.rank - 1] : 1;
+    rows_ = l_.rank <= 1 || inner_ >= short_row;
+    for (int s = 0; s < l_.inputs; ++s) {
+      in_size_[s] = l_.in[s].size;
+      const index_t step = inner_stride(l_.in[s]);
+      rows_ = rows_ && (step == 0 || step == 1);
+      dense_in_[s] = is_dense(l_.in[s]);
+      repeated_in_[s] = is_repeated(l_.in[s]);
+    }
+    for (int s = 0; s < l_.outputs; ++s) {
+      out_size_[s] = l_.out[s].size;
+      const index_t step = inner_stride(l_.out[s]);
+      rows_ = rows_ && (step == 0 || step == 1);
+      dense_out_[s] = is_dense(l_.out[s]);
+      reducing_[s] = is_reducing(l_.out[s]);
+      any_reducing_ = any_reducing_ || reducing_[s];
+    }
+  }
+
+  const loop& shape() const { return l_; }
+  index_t numel() const { return total_; }
+  index_t inner() const { return inner_; }
+  bool by_rows() const { return rows_; }
+  bool reducing(int s) const { return reducing_[s]; }
+  bool any_reducing() const { return any_reducing_; }
+  /// Lets results bypass the cache where every vector of every output is aligned.
+  void set_stream() {
+    stream_ = rows_;
+    for (int s = 0; s < l_.outputs; ++s) {
+      stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
+      for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
+    }
+  }
+
+  /// True when every element of the index space meets its own element of output s, apart from the last axis.
+  bool reduces_only_rows(int s) const {
+    for (int d = 0; d + 1 < l_.rank; ++d)
+      if (l_.out[s].strides[d] == 0) return false;
+    return rows_ && l_.rank > 1;
+  }
+
+  /// Computes elements [begin, end). Output s goes to base[s] in place of its own data; where `linear`, output 0 is a
+  /// dense array whose first element is number `begin`.
+  void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
+    if (rows_) run_rows(begin, end, base, add, linear);
+    else run_blocks(begin, end, base, add, linear);
+  }
+
+ private:
+  index_t inner_stride(const operand& o) const { return l_.rank > 0 ? o.strides[l_.rank - 1] : 1; }
+
+  bool is_dense(const operand& o) const {
+    index_t step = 1;
+    for (int d = l_.rank - 1; d >= 0; --d) {
+      if (o.strides[d] != step) return false;
+      step *= l_.shape[d];
+    }
+    return true;
+  }
+  bool is_repeated(const operand& o) const {
+    for (int d = 0; d < l_.rank; ++d)
+      if (o.strides[d] != 0) return false;
+    return l_.rank > 0;
+  }
+  bool is_reducing(const operand& o) const {
+    for (int d = 0; d < l_.rank; ++d)
+      if (o.strides[d] == 0) return true;
+    return false;
+  }
+
+  /// The kernel on a.n elements, of which the last may be less than a vector.
+  void call(kernel_args a) const {
+    const index_t rest = a.n % lanes;
+    a.n -= rest;
+    if (a.n > 0) l_.fn(l_.plan, a);
+    if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
+  }
+
+  void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    alignas(64) char repeated[max_operands][vector_bytes];
+    alignas(64) char sums[max_operands][vector_bytes];
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t in_mask[max_operands];
+    index_t out_mask[max_operands];
+    bool out_add[max_operands];
+    const int last = l_.rank - 1;
+    const index_t longest = any_reducing_ ? sum_segment : segment;
+    for (index_t at = begin; at < end;) {
+      const index_t column = at % inner_;
+      index_t n = inner_ - column;
+      if (n > end - at) n = end - at;
+      if (n > longest) n = longest;
+      index_t coordinate[max_rank];
+      index_t rest = at / inner_;
+      for (int d = last - 1; d >= 0; --d) {
+        coordinate[d] = rest % l_.shape[d];
+        rest /= l_.shape[d];
+      }
+      const auto offset = [&](const operand& o) {
+        index_t x = last >= 0 ? column * o.strides[last] : 0;
+        for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
+        return x * o.size;
+      };
+      for (int s = 0; s < l_.inputs; ++s) {
+        const operand& o = l_.in[s];
+        const char* p = o.data + offset(o);
+        in_mask[s] = inner_stride(o) == 0 ? 0 : -1;
+        if (in_mask[s] == 0) {
+          detail::copy_strided(repeated[s], 1, p, 0, lanes, o.size);
+          p = repeated[s];
+        }
+        in[s] = p;
+      }
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        const bool sum = inner_stride(o) == 0;
+        out_mask[s] = sum ? 0 : -1;
+        out_add[s] = sum || add[s];
+        if (sum) std::memset(sums[s], 0, sizeof sums[s]);
+        out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
+      }
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
+      for (int s = 0; s < l_.outputs; ++s) {
+        if (out_mask[s] != 0) continue;
+        char* to = base[s] + offset(l_.out[s]);
+        if (out_size_[s] == 4) store_sum<float>(to, sums[s], add[s] || column != 0);
+        else store_sum<double>(to, sums[s], add[s] || column != 0);
+      }
+      at += n;
+    }
+  }
+
+  template <class T>
+  static void store_sum(char* to, const char* lane_sums, bool add) {
+    const T sum = math::hsum(math::simd<T, lanes>::load(reinterpret_cast<const T*>(lane_sums)));
+    T* p = reinterpret_cast<T*>(to);
+    *p = add ? *p + sum : sum;
+  }
+
+  void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
+    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t in_mask[max_operands];
+    index_t out_mask[max_operands];
+    bool out_add[max_operands];
+    for (int s = 0; s < l_.inputs; ++s) {
+      in_mask[s] = repeated_in_[s] ? 0 : -1;
+      in[s] = staged + static_cast<std::size_t>(s) * bytes;
+      if (repeated_in_[s])
+        detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
+    }
+    for (index_t at = begin; at < end; at += block) {
+      const index_t n = end - at < block ? end - at : block;
+      for (int s = 0; s < l_.inputs; ++s) {
+        const operand& o = l_.in[s];
+        if (repeated_in_[s]) continue;
+        if (dense_in_[s]) {
+          in[s] = o.data + at * o.size;
+          continue;
+        }
+        char* to = staged + static_cast<std::size_t>(s) * bytes;
+        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+          detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
+          to += count * o.size;
+        });
+      }
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        out_mask[s] = -1;
+        const bool direct = dense_out_[s] || (linear && s == 0);
+        out_add[s] = direct && add[s];
+        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
+                        : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
+      }
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
+      for (int s = 0; s < l_.outputs; ++s) {
+        const operand& o = l_.out[s];
+        if (dense_out_[s] || (linear && s == 0)) continue;
+        const char* from = static_cast<const char*>(out[s]);
+        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+          if (add[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
+          else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
+          from += count * o.size;
+        });
+      }
+    }
+  }
+
+  loop l_;
+  index_t total_ = 0;
+  index_t inner_ = 1;
+  bool rows_ = false;
+  bool stream_ = false;
+  bool any_reducing_ = false;
+  bool dense_in_[max_operands] = {};
+  bool repeated_in_[max_operands] = {};
+  bool dense_out_[max_operands] = {};
+  bool reducing_[max_operands] = {};
+  int in_size_[max_operands] = {};
+  int out_size_[max_operands] = {};
+};
+
+/// Elements below which a pass stays on the calling thread.
+inline constexpr index_t serial_below = 32768;
+inline constexpr index_t task_elements = 65536;
+
+namespace detail {
+
+using sinter::detail::temporary;
+
+/// n values of a trivial type in arena memory.
+template <class T>
+class temporary_array {
+ public:
+  explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
+  T& operator[](index_t i) const { return static_cast<T*>(memory_.data())[i]; }
+
+ private:
+  temporary<cpu> memory_;
+};
+
+/// Elements between the first and the last that output s touches.
+inline index_t span_of(const loop& l, const operand& o) {
+  index_t n = 1;
+  for (int d = 0; d < l.rank; ++d) n += (l.shape[d] - 1) * o.strides[d];
+  return n;
+}
+
+/// Zeroes what an output that sums over empty axes shows, given that its own extents are dense.
+inline void clear(const loop& l, const operand& o) {
+  index_t n = 1;
+  for (int d = 0; d < l.rank; ++d) n *= o.strides[d] == 0 ? 1 : l.shape[d];
+  std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
+}
+
+template <class T>
+void add_partials(char* to, const char* partials, index_t n, index_t count, bool add) {
+  T* t = reinterpret_cast<T*>(to);
+  const T* p = reinterpret_cast<const T*>(partials);
+  for (index_t i = 0; i < n; ++i) {
+    T sum = p[i];
+    for (index_t k = 1; k < count; ++k) sum += p[k * n + i];
+    t[i] = add ? t[i] + sum : sum;
+  }
+}
+
+}  // namespace detail
+
+/// The sums of an output that tasks share: elements of one task's part, 0 for an output that needs none.
+struct partial_sums {
+  index_t elements[max_operands] = {};
+  index_t total = 0;
+
+  partial_sums(const prepared_loop& p) {
+    const loop& l = p.shape();
+    for (int s = 0; s < l.outputs; ++s)
+      if (p.reducing(s) && !p.reduces_only_rows(s)) total += elements[s] = detail::span_of(l, l.out[s]);
+  }
+
+  /// f(output, elements) for those that need parts.
+  template <class F>
+  void each(int outputs, const F& f) const {
+    for (int s = 0; s < outputs; ++s)
+      if (elements[s] > 0) f(s, elements[s]);
+  }
+};
+
+namespace detail {
+
+/// to (+)= the sum of `count` parts of n elements.
+inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
+  if (o.size == 4) add_partials<float>(to, parts, n, count, add);
+  else add_partials<double>(to, parts, n, count, add);
+}
+
+/// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
+inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
+  const index_t total = p.numel();
+  index_t grain = total < serial_below ? total : task_elements;
+  if (sums.total > 0) {
+    index_t tasks = total / (8 * sums.total);
+    if (tasks > 256) tasks = 256;
+    if (tasks < 1) tasks = 1;
+    const index_t wanted = (total + tasks - 1) / tasks;
+    if (grain < wanted) grain = wanted;
+  }
+  if (grain >= total) return total;
+  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
+  if (p.by_rows()) return grain / lanes * lanes;
+  return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+}
+
+/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
+inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
+  const loop& l = p.shape();
+  const index_t total = p.numel();
+  index_t piece = 16 * sums.total < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * sums.total;
+  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
+  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
+  index_t offset[max_operands] = {};
+  index_t bytes = 0;
+  sums.each(l.outputs, [&](int s, index_t n) {
+    offset[s] = bytes;
+    bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
+  });
+  const temporary<cpu> memory(static_cast<std::size_t>(bytes));
+  char* const parts = static_cast<char*>(memory.data());
+  pool.parallel_for(tasks, [&](index_t t) {
+    char* base[max_operands];
+    char* sum_of_task[max_operands];
+    bool add[max_operands];
+    for (int s = 0; s < l.outputs; ++s) {
+      base[s] = l.out[s].data;
+      add[s] = l.out[s].add;
+    }
+    char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
+    sums.each(l.outputs, [&](int s, index_t n) {
+      sum_of_task[s] = parts + offset[s] + t * n * l.out[s].size;
+      base[s] = of_piece;
+      of_piece += (n * l.out[s].size + 7) / 8 * 8;
+      add[s] = true;
+    });
+    const index_t begin = t * grain;
+    const index_t end = begin + grain < total ? begin + grain : total;
+    for (index_t at = begin; at < end; at += piece) {
+      sums.each(l.outputs, [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
+      p.run(at, at + piece < end ? at + piece : end, base, add);
+      sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
+    }
+  });
+  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add); });
+}
+
+}  // namespace detail
+
+/// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
+inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
+  prepared_loop p(source);
+  const loop& l = p.shape();
+  const index_t total = p.numel();
+  if (total == 0) {
+    for (int s = 0; s < l.outputs; ++s)  // sums of nothing
+      if (!l.out[s].add) detail::clear(l, l.out[s]);
+    return;
+  }
+  if (stream) p.set_stream();
+  const partial_sums sums(p);
+  const index_t grain = detail::task_size(p, sums);
+  const index_t tasks = (total + grain - 1) / grain;
+  if (sums.total > 0 && tasks > 1) return detail::run_with_partials(p, sums, grain, tasks, pool);
+
+  char* base[max_operands];
+  bool add[max_operands];
+  for (int s = 0; s < l.outputs; ++s) {
+    base[s] = l.out[s].data;
+    add[s] = l.out[s].add;
+  }
+  // The sums of a single task go straight to their place, which starts from zero.
+  sums.each(l.outputs, [&](int s, index_t n) {
+    if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
+    add[s] = true;
+  });
+  pool.parallel_for(tasks, [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+template <class T>
+using vector = math::simd<T, lanes>;
+
+/// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
+/// registers.
+template <int Inputs, int Outputs>
+struct vector_machine {
+  const void* in[Inputs > 0 ? Inputs : 1];
+  index_t in_mask[Inputs > 0 ? Inputs : 1];
+  void* out[Outputs > 0 ? Outputs : 1];
+  index_t out_mask[Outputs > 0 ? Outputs : 1];
+  bool out_add[Outputs > 0 ? Outputs : 1];
+  index_t i = 0;
+  index_t first = 0;
+  bool stream = false;
+
+  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first), stream(a.stream) {
+    for (int s = 0; s < Inputs; ++s) {
+      in[s] = a.in[s];
+      in_mask[s] = a.in_mask[s];
+    }
+    for (int s = 0; s < Outputs; ++s) {
+      out[s] = a.out[s];
+      out_mask[s] = a.out_mask[s];
+      out_add[s] = a.out_add[s];
+    }
+  }
+
+  template <int S, class T>
+  SINTER_INLINE vector<T> load() const {
+    return vector<T>::load(static_cast<const T*>(in[S]) + (i & in_mask[S]));
+  }
+  template <class T>
+  SINTER_INLINE vector<T> literal(T x) const {
+    return vector<T>(x);
+  }
+  template <int O, class T, class V>
+  SINTER_INLINE void put(const V& v) const {
+    T* p = static_cast<T*>(out[O]) + i;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (stream) return v.stream(p);
+    }
+    v.store(p);
+  }
+  SINTER_INLINE index_t index() const { return first + i; }
+  template <int S, class T, class V>
+  SINTER_INLINE void accumulate(const V& g) const {
+    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
+    if (out_add[S]) (vector<T>::load(p) + vector<T>(g)).store(p);
+    else if (stream) vector<T>(g).stream(p);
+    else vector<T>(g).store(p);
+  }
+};
+
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
+template <class Pass>
+void run_pass(const void* plan, const kernel_args& a) {
+  const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
+  vector_machine<Pass::inputs, Pass::outputs> m(a);
+  const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
+  for (; m.i < n; m.i += lanes) pass(m);
+}
+
+template <class K, class T>
+inline constexpr kernel_fn forward_kernel = &run_pass<sinter::detail::kernel::forward_pass<K, T>>;
+template <class Roots>
+inline constexpr kernel_fn roots_kernel = &run_pass<sinter::detail::kernel::roots_pass<Roots>>;
+template <class K, class T>
+inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+/// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
+template <class T>
+class producer {
+ public:
+  static constexpr index_t run = 4096;
+
+  producer(loop& l, bool is_leaf) : p_(l) {
+    if (is_leaf) {
+      index_t step = 1;
+      bool dense = true;
+      for (int d = p_.shape().rank - 1; d >= 0; --d) {
+        dense = dense && p_.shape().in[0].strides[d] == step;
+        step *= p_.shape().shape[d];
+      }
+      if (dense) direct_ = reinterpret_cast<const T*>(p_.shape().in[0].data);
+    }
+  }
+
+  /// Values [begin, begin + n); `buffer` holds n of them.
+  const T* get(index_t begin, index_t n, T* buffer) const {
+    if (direct_ != nullptr) return direct_ + begin;
+    char* const base[1] = {reinterpret_cast<char*>(buffer)};
+    const bool add[1] = {false};
+    p_.run(begin, begin + n, base, add, true);
+    return buffer;
+  }
+  bool direct() const { return direct_ != nullptr; }
+
+ private:
+  prepared_loop p_;
+  const T* direct_ = nullptr;
+};
+
+/// Folds a contiguous run: in vectors where the reducer is an associative word, value by value otherwise.
+template <class R, class T>
+typename R::state fold(const T* x, index_t n, index_t first) {
+  typename R::state s = R::identity();
+  index_t i = 0;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    constexpr index_t step = 4 * lanes;
+    constexpr index_t block = 16 * step;
+    while (n - i >= step) {
+      const index_t end = n - i < block ? n - step : i + block - step;
+      V a = V::load(x + i), b = V::load(x + i + lanes), c = V::load(x + i + 2 * lanes), d = V::load(x + i + 3 * lanes);
+      for (i += step; i <= end; i += step) {
+        a = R::combine(a, V::load(x + i));
+        b = R::combine(b, V::load(x + i + lanes));
+        c = R::combine(c, V::load(x + i + 2 * lanes));
+        d = R::combine(d, V::load(x + i + 3 * lanes));
+      }
+      s = R::merge(s, R::of(R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)))));
+    }
+  } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
+    s = R::template fold_run<vector<T>>(x, n, first, lanes);
+    i = n;
+  }
+  for (; i < n; ++i) R::push(s, x[i], first + i);
+  return s;
+}
+
+using sinter::detail::fold_shape;
+
+/// Elements of a row that one task takes where rows are longer.
+inline constexpr index_t row_piece = 65536;
+
+/// Calls done(begin, end) when results [begin, end) are in place.
+template <class R, class T, class Out, class Done>
+void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+  constexpr index_t run = producer<T>::run;
+  constexpr index_t piece = row_piece;
+  using state = typename R::state;
+  const auto fold_range = [&](index_t row, index_t begin, index_t end) {
+    alignas(64) T buffer[run];
+    state total = R::identity();
+    for (index_t i = begin; i < end; i += run) {
+      const index_t n = end - i < run ? end - i : run;
+      total = R::merge(total, fold<R>(p.get(row * s.reduced + i, n, buffer), n, i));
+    }
+    return total;
+  };
+  if (s.reduced > piece) {
+    const index_t pieces = (s.reduced + piece - 1) / piece;
+    detail::temporary_array<state> partial(s.outer * pieces);
+    pool.parallel_for(s.outer * pieces, [&](index_t t) {
+      const index_t begin = t % pieces * piece;
+      partial[t] = fold_range(t / pieces, begin, begin + piece < s.reduced ? begin + piece : s.reduced);
+    });
+    for (index_t row = 0; row < s.outer; ++row) {
+      state total = R::identity();
+      for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
+      out[row] = R::finish(total);
+    }
+    done(index_t{0}, s.outer);
+    return;
+  }
+  const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
+  pool.parallel_for((s.outer + rows - 1) / rows, [&](index_t t) {
+    const index_t begin = t * rows;
+    const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
+    if (s.reduced <= run / 2) {
+      // Short rows are produced several at a time.
+      alignas(64) T buffer[run];
+      const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
+      for (index_t row = begin; row < end; row += together) {
+        const index_t n = end - row < together ? end - row : together;
+        const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
+        for (index_t i = 0; i < n; ++i) out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
+      }
+    } else {
+      for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
+    }
+    done(begin, end);
+  });
+}
+
+inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
+
+/// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
+template <class R, class Rows>
+void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
+  using T = std::remove_cvref_t<decltype(*row_at(begin))>;
+  if constexpr (R::template vectorised<T>) {
+    using V = vector<T>;
+    alignas(64) T folded[columns_at_once];
+    const index_t whole = n - n % lanes;
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      if (row == begin) std::memcpy(folded, x, static_cast<std::size_t>(whole) * sizeof(T));
+      else
+        for (index_t i = 0; i < whole; i += lanes) R::combine(V::load(folded + i), V::load(x + i)).store(folded + i);
+      for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
+    }
+    for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
+  } else {
+    for (index_t row = begin; row < end; ++row) {
+      const T* const x = row_at(row);
+      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
+    }
+  }
+}
+
+template <class R, class T, class Out, class Done>
+void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+  using state = typename R::state;
+  constexpr index_t width = columns_at_once;
+  const index_t blocks = (s.inner + width - 1) / width;
+  // Rows are cut in pieces where there are too few columns to share; their states merge in order.
+  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
+  if (pieces > 64) pieces = 64;
+  if (pieces > s.reduced) pieces = s.reduced;
+  if (pieces < 1) pieces = 1;
+  const index_t rows = (s.reduced + pieces - 1) / pieces;
+  detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
+  pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {
+    const index_t piece = t % pieces;
+    const index_t block = t / pieces % blocks;
+    const index_t outer = t / pieces / blocks;
+    const index_t column = block * width;
+    const index_t n = s.inner - column < width ? s.inner - column : width;
+    alignas(64) T buffer[width];
+    state total[width];
+    for (index_t i = 0; i < n; ++i) total[i] = R::identity();
+    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
+    for (index_t row = piece * rows; row < end; row += rows_in_a_row)
+      fold_columns<R>(total, n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end,
+                      [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); });
+    const index_t at = outer * s.inner + column;
+    if (pieces == 1) {
+      for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
+      done(at, at + n);
+    } else {
+      for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
+    }
+  });
+  if (pieces == 1) return;
+  const index_t n = s.outer * s.inner;
+  for (index_t i = 0; i < n; ++i) {
+    state total = R::identity();
+    for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
+    out[i] = R::finish(total);
+  }
+  done(index_t{0}, n);
+}
+
+/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
+template <class R, class T, class Out, class Done>
+void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
+  const fold_shape s = sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
+  if (s.outer * s.inner == 0) return;
+  const producer<T> p(l, is_leaf);
+  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
+  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+/// Adds to counts[v] the number of times that `l` produces v; values outside [0, bins) do not count.
+inline void count(loop& l, bool is_leaf, std::int64_t* counts, index_t bins, thread_pool& pool) {
+  constexpr index_t run = producer<std::int64_t>::run;
+  const index_t n = l.numel();
+  const producer<std::int64_t> p(l, is_leaf);
+  const auto count_range = [&](index_t begin, index_t end, std::int64_t* to) {
+    alignas(64) std::int64_t buffer[run];
+    for (index_t at = begin; at < end; at += run) {
+      const index_t m = end - at < run ? end - at : run;
+      const std::int64_t* const v = p.get(at, m, buffer);
+      for (index_t i = 0; i < m; ++i)
+        if (v[i] >= 0 && v[i] < bins) ++to[v[i]];
+    }
+  };
+  const index_t grain = 4 * bins < row_piece ? row_piece : 4 * bins;  // a task has counts of its own
+  const index_t tasks = n / grain;
+  if (tasks < 2) return count_range(0, n, counts);
+  const detail::temporary_array<std::int64_t> parts(tasks * bins);
+  pool.parallel_for(tasks, [&](index_t t) {
+    std::fill_n(&parts[t * bins], bins, 0);
+    count_range(t * grain, t + 1 < tasks ? (t + 1) * grain : n, &parts[t * bins]);
+  });
+  for (index_t t = 0; t < tasks; ++t)
+    for (index_t b = 0; b < bins; ++b) counts[b] += parts[t * bins + b];
+}
+
+}  // namespace sinter::cpu_impl
+// sinter/cpu/gemm.hpp: the matrix product of the host devices, with an epilogue applied to tiles still in cache.
+
+// sinter/cpu/detail/gemm_args.hpp: the operands of a matrix product, and how its tasks are shared out.
 
 namespace sinter::cpu_impl {
 
@@ -12986,584 +14467,6 @@ void gemm(const gemm_args<T>& args, thread_pool& pool) {
 }  // namespace sinter::cpu_impl
 // sinter/cpu/index.hpp: reading and adding at indices held in a tensor.
 
-// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial sums.
-//
-// A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
-// Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
-// knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of threads.
-
-namespace sinter::cpu_impl {
-
-inline constexpr int lanes = math::native_lanes;
-
-/// What a kernel function runs on: whole vectors only.
-struct kernel_args {
-  index_t n = 0;      ///< elements to compute, a multiple of `lanes`
-  index_t first = 0;  ///< row-major index of the first of them
-  const void* const* in = nullptr;
-  const index_t* in_mask = nullptr;
-  const int* in_size = nullptr;
-  void* const* out = nullptr;
-  const index_t* out_mask = nullptr;
-  const int* out_size = nullptr;
-  const bool* out_add = nullptr;
-  bool stream = false;  ///< results go past the cache
-};
-using kernel_fn = void (*)(const void* plan, const kernel_args&);
-
-inline constexpr int max_operands = 40;
-
-/// The number of operands of a pass, checked.
-template <int N>
-inline constexpr int pass_of = [] {
-  static_assert(N <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-  return N > 0 ? N : 1;
-}();
-
-/// Results larger than this bypass the cache: they will not be read again before they would have left it.
-inline constexpr index_t stream_bytes = index_t{8} << 20;
-
-struct operand {
-  char* data = nullptr;
-  index_t strides[max_rank] = {};  ///< in elements
-  int size = 0;
-  bool add = false;
-};
-
-/// Bytes that hold one vector of any element type.
-inline constexpr int vector_bytes = lanes * 8;
-
-struct loop {
-  int rank = 0;
-  index_t shape[max_rank] = {};
-  int inputs = 0;
-  int outputs = 0;
-  operand* in = nullptr;   ///< `inputs` of them, owned by the caller; preparing the loop rewrites their strides
-  operand* out = nullptr;  ///< `outputs` of them
-  kernel_fn fn = nullptr;
-  const void* plan = nullptr;
-
-  index_t numel() const {
-    index_t n = 1;
-    for (int i = 0; i < rank; ++i) n *= shape[i];
-    return n;
-  }
-};
-
-inline void coalesce(loop& l) {
-  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs,
-                                         [&l](int s) { return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides; });
-}
-
-namespace detail {
-
-template <class Word>
-void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n) {
-  auto* t = reinterpret_cast<Word*>(to);
-  const auto* f = reinterpret_cast<const Word*>(from);
-  if (from_step == 0) {
-    const Word v = *f;
-    for (index_t i = 0; i < n; ++i) t[i * to_step] = v;
-  } else {
-    for (index_t i = 0; i < n; ++i) t[i * to_step] = f[i * from_step];
-  }
-}
-
-inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
-  if (to_step == 1 && from_step == 1) {
-    std::memcpy(to, from, static_cast<std::size_t>(n * size));
-    return;
-  }
-  switch (size) {
-    case 1: return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
-    case 2: return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
-    case 4: return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
-    default: return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
-  }
-}
-
-template <class T>
-void add_strided(char* to, index_t step, const char* from, index_t n) {
-  auto* t = reinterpret_cast<T*>(to);
-  const auto* f = reinterpret_cast<const T*>(from);
-  if (step == 0) {
-    double sum = 0;
-    for (index_t i = 0; i < n; ++i) sum += static_cast<double>(f[i]);
-    *t += static_cast<T>(sum);
-    return;
-  }
-  for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
-}
-
-// Only gradients are added to; they are float or double.
-inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
-  if (size == 4) add_strided<float>(to, step, from, n);
-  else add_strided<double>(to, step, from, n);
-}
-
-/// Calls f(offset in elements, step, count) for the runs along the last axis that cover [begin, begin + n).
-template <class F>
-void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f) {
-  if (l.rank == 0) {
-    f(index_t{0}, index_t{0}, index_t{1});
-    return;
-  }
-  index_t coordinate[max_rank];
-  index_t rest = begin;
-  for (int d = l.rank - 1; d >= 0; --d) {
-    coordinate[d] = rest % l.shape[d];
-    rest /= l.shape[d];
-  }
-  const int last = l.rank - 1;
-  while (n > 0) {
-    index_t offset = 0;
-    for (int d = 0; d <= last; ++d) offset += coordinate[d] * strides[d];
-    const index_t left = l.shape[last] - coordinate[last];
-    const index_t run = left < n ? left : n;
-    f(offset, strides[last], run);
-    n -= run;
-    coordinate[last] = 0;
-    for (int d = last - 1; d >= 0; --d) {
-      if (++coordinate[d] < l.shape[d]) break;
-      coordinate[d] = 0;
-    }
-  }
-}
-
-/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to
-/// the largest request.
-template <int Use>
-char* scratch(std::size_t bytes) {
-  struct buffer {
-    char* data = nullptr;
-    std::size_t size = 0;
-    ~buffer() { std::free(data); }
-  };
-  static thread_local buffer b;
-  if (b.size < bytes) {
-    std::free(b.data);
-    b.size = (bytes + 4095) / 4096 * 4096;
-    b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
-    if (b.data == nullptr) {
-      b.size = 0;
-      throw out_of_memory("cpu: out of memory for a staging buffer of " + std::to_string(bytes) + " bytes");
-    }
-  }
-  return b.data;
-}
-
-/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
-/// the same arithmetic.
-inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
-  alignas(64) char in_pad[max_operands][vector_bytes];
-  alignas(64) char out_pad[max_operands][vector_bytes];
-  const void* in[max_operands];
-  void* out[max_operands];
-  index_t out_mask[max_operands];
-  bool out_add[max_operands];
-  for (int s = 0; s < inputs; ++s) {
-    in[s] = a.in[s];
-    if (a.in_mask[s] == 0) continue;
-    std::memset(in_pad[s], 0, vector_bytes);
-    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
-    in[s] = in_pad[s];
-  }
-  for (int s = 0; s < outputs; ++s) {
-    out[s] = out_pad[s];
-    out_mask[s] = -1;
-    out_add[s] = false;
-  }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, out_add, false});
-  for (int s = 0; s < outputs; ++s) {
-    char* to = static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s];
-    if (!a.out_add[s]) std::memcpy(to, out_pad[s], static_cast<std::size_t>(n * a.out_size[s]));
-    else add_strided(to, 1, out_pad[s], n, a.out_size[s]);
-  }
-}
-
-}  // namespace detail
-
-/// A loop made ready to run any range of its row-major index space.
-class prepared_loop {
- public:
-  static constexpr index_t block = 512;       ///< elements staged at a time
-  static constexpr index_t short_row = 64;    ///< shorter rows are staged
-  static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
-  static constexpr index_t sum_segment = 8192;  ///< the same where lanes gather sums, whose error grows with the length
-
-  explicit prepared_loop(const loop& source) : l_(source) {
-    coalesce(l_);
-    total_ = l_.numel();
-    inner_ = l_.rank > 0 ? l_.shape[l_.rank - 1] : 1;
-    rows_ = l_.rank <= 1 || inner_ >= short_row;
-    for (int s = 0; s < l_.inputs; ++s) {
-      in_size_[s] = l_.in[s].size;
-      const index_t step = inner_stride(l_.in[s]);
-      rows_ = rows_ && (step == 0 || step == 1);
-      dense_in_[s] = is_dense(l_.in[s]);
-      repeated_in_[s] = is_repeated(l_.in[s]);
-    }
-    for (int s = 0; s < l_.outputs; ++s) {
-      out_size_[s] = l_.out[s].size;
-      const index_t step = inner_stride(l_.out[s]);
-      rows_ = rows_ && (step == 0 || step == 1);
-      dense_out_[s] = is_dense(l_.out[s]);
-      reducing_[s] = is_reducing(l_.out[s]);
-      any_reducing_ = any_reducing_ || reducing_[s];
-    }
-  }
-
-  const loop& shape() const { return l_; }
-  index_t numel() const { return total_; }
-  index_t inner() const { return inner_; }
-  bool by_rows() const { return rows_; }
-  bool reducing(int s) const { return reducing_[s]; }
-  bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of every output is aligned.
-  void set_stream() {
-    stream_ = rows_;
-    for (int s = 0; s < l_.outputs; ++s) {
-      stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
-      for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
-    }
-  }
-
-  /// True when every element of the index space meets its own element of output s, apart from the last axis.
-  bool reduces_only_rows(int s) const {
-    for (int d = 0; d + 1 < l_.rank; ++d)
-      if (l_.out[s].strides[d] == 0) return false;
-    return rows_ && l_.rank > 1;
-  }
-
-  /// Computes elements [begin, end). Output s goes to base[s] in place of its own data; where `linear`, output 0 is a
-  /// dense array whose first element is number `begin`.
-  void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
-    if (rows_) run_rows(begin, end, base, add, linear);
-    else run_blocks(begin, end, base, add, linear);
-  }
-
- private:
-  index_t inner_stride(const operand& o) const { return l_.rank > 0 ? o.strides[l_.rank - 1] : 1; }
-
-  bool is_dense(const operand& o) const {
-    index_t step = 1;
-    for (int d = l_.rank - 1; d >= 0; --d) {
-      if (o.strides[d] != step) return false;
-      step *= l_.shape[d];
-    }
-    return true;
-  }
-  bool is_repeated(const operand& o) const {
-    for (int d = 0; d < l_.rank; ++d)
-      if (o.strides[d] != 0) return false;
-    return l_.rank > 0;
-  }
-  bool is_reducing(const operand& o) const {
-    for (int d = 0; d < l_.rank; ++d)
-      if (o.strides[d] == 0) return true;
-    return false;
-  }
-
-  /// The kernel on a.n elements, of which the last may be less than a vector.
-  void call(kernel_args a) const {
-    const index_t rest = a.n % lanes;
-    a.n -= rest;
-    if (a.n > 0) l_.fn(l_.plan, a);
-    if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
-  }
-
-  void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
-    alignas(64) char repeated[max_operands][vector_bytes];
-    alignas(64) char sums[max_operands][vector_bytes];
-    const void* in[max_operands];
-    void* out[max_operands];
-    index_t in_mask[max_operands];
-    index_t out_mask[max_operands];
-    bool out_add[max_operands];
-    const int last = l_.rank - 1;
-    const index_t longest = any_reducing_ ? sum_segment : segment;
-    for (index_t at = begin; at < end;) {
-      const index_t column = at % inner_;
-      index_t n = inner_ - column;
-      if (n > end - at) n = end - at;
-      if (n > longest) n = longest;
-      index_t coordinate[max_rank];
-      index_t rest = at / inner_;
-      for (int d = last - 1; d >= 0; --d) {
-        coordinate[d] = rest % l_.shape[d];
-        rest /= l_.shape[d];
-      }
-      const auto offset = [&](const operand& o) {
-        index_t x = last >= 0 ? column * o.strides[last] : 0;
-        for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
-        return x * o.size;
-      };
-      for (int s = 0; s < l_.inputs; ++s) {
-        const operand& o = l_.in[s];
-        const char* p = o.data + offset(o);
-        in_mask[s] = inner_stride(o) == 0 ? 0 : -1;
-        if (in_mask[s] == 0) {
-          detail::copy_strided(repeated[s], 1, p, 0, lanes, o.size);
-          p = repeated[s];
-        }
-        in[s] = p;
-      }
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        const bool sum = inner_stride(o) == 0;
-        out_mask[s] = sum ? 0 : -1;
-        out_add[s] = sum || add[s];
-        if (sum) std::memset(sums[s], 0, sizeof sums[s]);
-        out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
-      }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
-      for (int s = 0; s < l_.outputs; ++s) {
-        if (out_mask[s] != 0) continue;
-        char* to = base[s] + offset(l_.out[s]);
-        if (out_size_[s] == 4) store_sum<float>(to, sums[s], add[s] || column != 0);
-        else store_sum<double>(to, sums[s], add[s] || column != 0);
-      }
-      at += n;
-    }
-  }
-
-  template <class T>
-  static void store_sum(char* to, const char* lane_sums, bool add) {
-    const T sum = math::hsum(math::simd<T, lanes>::load(reinterpret_cast<const T*>(lane_sums)));
-    T* p = reinterpret_cast<T*>(to);
-    *p = add ? *p + sum : sum;
-  }
-
-  void run_blocks(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
-    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
-    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-    const void* in[max_operands];
-    void* out[max_operands];
-    index_t in_mask[max_operands];
-    index_t out_mask[max_operands];
-    bool out_add[max_operands];
-    for (int s = 0; s < l_.inputs; ++s) {
-      in_mask[s] = repeated_in_[s] ? 0 : -1;
-      in[s] = staged + static_cast<std::size_t>(s) * bytes;
-      if (repeated_in_[s])
-        detail::copy_strided(staged + static_cast<std::size_t>(s) * bytes, 1, l_.in[s].data, 0, lanes, l_.in[s].size);
-    }
-    for (index_t at = begin; at < end; at += block) {
-      const index_t n = end - at < block ? end - at : block;
-      for (int s = 0; s < l_.inputs; ++s) {
-        const operand& o = l_.in[s];
-        if (repeated_in_[s]) continue;
-        if (dense_in_[s]) {
-          in[s] = o.data + at * o.size;
-          continue;
-        }
-        char* to = staged + static_cast<std::size_t>(s) * bytes;
-        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          detail::copy_strided(to, 1, o.data + offset * o.size, step, count, o.size);
-          to += count * o.size;
-        });
-      }
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        out_mask[s] = -1;
-        const bool direct = dense_out_[s] || (linear && s == 0);
-        out_add[s] = direct && add[s];
-        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
-                        : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
-      }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
-      for (int s = 0; s < l_.outputs; ++s) {
-        const operand& o = l_.out[s];
-        if (dense_out_[s] || (linear && s == 0)) continue;
-        const char* from = static_cast<const char*>(out[s]);
-        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          if (add[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
-          else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
-          from += count * o.size;
-        });
-      }
-    }
-  }
-
-  loop l_;
-  index_t total_ = 0;
-  index_t inner_ = 1;
-  bool rows_ = false;
-  bool stream_ = false;
-  bool any_reducing_ = false;
-  bool dense_in_[max_operands] = {};
-  bool repeated_in_[max_operands] = {};
-  bool dense_out_[max_operands] = {};
-  bool reducing_[max_operands] = {};
-  int in_size_[max_operands] = {};
-  int out_size_[max_operands] = {};
-};
-
-/// Elements below which a pass stays on the calling thread.
-inline constexpr index_t serial_below = 32768;
-inline constexpr index_t task_elements = 65536;
-
-namespace detail {
-
-using sinter::detail::temporary;
-
-/// n values of a trivial type in arena memory.
-template <class T>
-class temporary_array {
- public:
-  explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
-  T& operator[](index_t i) const { return static_cast<T*>(memory_.data())[i]; }
-
- private:
-  temporary<cpu> memory_;
-};
-
-/// Elements between the first and the last that output s touches.
-inline index_t span_of(const loop& l, const operand& o) {
-  index_t n = 1;
-  for (int d = 0; d < l.rank; ++d) n += (l.shape[d] - 1) * o.strides[d];
-  return n;
-}
-
-/// Zeroes what an output that sums over empty axes shows, given that its own extents are dense.
-inline void clear(const loop& l, const operand& o) {
-  index_t n = 1;
-  for (int d = 0; d < l.rank; ++d) n *= o.strides[d] == 0 ? 1 : l.shape[d];
-  std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
-}
-
-template <class T>
-void add_partials(char* to, const char* partials, index_t n, index_t count, bool add) {
-  T* t = reinterpret_cast<T*>(to);
-  const T* p = reinterpret_cast<const T*>(partials);
-  for (index_t i = 0; i < n; ++i) {
-    T sum = p[i];
-    for (index_t k = 1; k < count; ++k) sum += p[k * n + i];
-    t[i] = add ? t[i] + sum : sum;
-  }
-}
-
-}  // namespace detail
-
-/// The sums of an output that tasks share: elements of one task's part, 0 for an output that needs none.
-struct partial_sums {
-  index_t elements[max_operands] = {};
-  index_t total = 0;
-
-  partial_sums(const prepared_loop& p) {
-    const loop& l = p.shape();
-    for (int s = 0; s < l.outputs; ++s)
-      if (p.reducing(s) && !p.reduces_only_rows(s)) total += elements[s] = detail::span_of(l, l.out[s]);
-  }
-
-  /// f(output, elements) for those that need parts.
-  template <class F>
-  void each(int outputs, const F& f) const {
-    for (int s = 0; s < outputs; ++s)
-      if (elements[s] > 0) f(s, elements[s]);
-  }
-};
-
-namespace detail {
-
-/// to (+)= the sum of `count` parts of n elements.
-inline void add_partials(const operand& o, char* to, const char* parts, index_t n, index_t count, bool add) {
-  if (o.size == 4) add_partials<float>(to, parts, n, count, add);
-  else add_partials<double>(to, parts, n, count, add);
-}
-
-/// Elements per task: whole rows where rows are short, pieces of rows otherwise. It follows from the shape alone.
-inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
-  const index_t total = p.numel();
-  index_t grain = total < serial_below ? total : task_elements;
-  if (sums.total > 0) {
-    index_t tasks = total / (8 * sums.total);
-    if (tasks > 256) tasks = 256;
-    if (tasks < 1) tasks = 1;
-    const index_t wanted = (total + tasks - 1) / tasks;
-    if (grain < wanted) grain = wanted;
-  }
-  if (grain >= total) return total;
-  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
-  if (p.by_rows()) return grain / lanes * lanes;
-  return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
-}
-
-/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
-inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
-  const loop& l = p.shape();
-  const index_t total = p.numel();
-  index_t piece = 16 * sums.total < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * sums.total;
-  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
-  piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
-  index_t offset[max_operands] = {};
-  index_t bytes = 0;
-  sums.each(l.outputs, [&](int s, index_t n) {
-    offset[s] = bytes;
-    bytes += (n * l.out[s].size * tasks + 63) / 64 * 64;
-  });
-  const temporary<cpu> memory(static_cast<std::size_t>(bytes));
-  char* const parts = static_cast<char*>(memory.data());
-  pool.parallel_for(tasks, [&](index_t t) {
-    char* base[max_operands];
-    char* sum_of_task[max_operands];
-    bool add[max_operands];
-    for (int s = 0; s < l.outputs; ++s) {
-      base[s] = l.out[s].data;
-      add[s] = l.out[s].add;
-    }
-    char* of_piece = scratch<2>(static_cast<std::size_t>(sums.total) * 8);
-    sums.each(l.outputs, [&](int s, index_t n) {
-      sum_of_task[s] = parts + offset[s] + t * n * l.out[s].size;
-      base[s] = of_piece;
-      of_piece += (n * l.out[s].size + 7) / 8 * 8;
-      add[s] = true;
-    });
-    const index_t begin = t * grain;
-    const index_t end = begin + grain < total ? begin + grain : total;
-    for (index_t at = begin; at < end; at += piece) {
-      sums.each(l.outputs, [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
-      p.run(at, at + piece < end ? at + piece : end, base, add);
-      sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
-    }
-  });
-  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add); });
-}
-
-}  // namespace detail
-
-/// Runs a whole loop. Outputs that sum over an axis are gathered in one part per task and added in task order.
-inline void run_loop(const loop& source, thread_pool& pool, bool stream = false) {
-  prepared_loop p(source);
-  const loop& l = p.shape();
-  const index_t total = p.numel();
-  if (total == 0) {
-    for (int s = 0; s < l.outputs; ++s)  // sums of nothing
-      if (!l.out[s].add) detail::clear(l, l.out[s]);
-    return;
-  }
-  if (stream) p.set_stream();
-  const partial_sums sums(p);
-  const index_t grain = detail::task_size(p, sums);
-  const index_t tasks = (total + grain - 1) / grain;
-  if (sums.total > 0 && tasks > 1) return detail::run_with_partials(p, sums, grain, tasks, pool);
-
-  char* base[max_operands];
-  bool add[max_operands];
-  for (int s = 0; s < l.outputs; ++s) {
-    base[s] = l.out[s].data;
-    add[s] = l.out[s].add;
-  }
-  // The sums of a single task go straight to their place, which starts from zero.
-  sums.each(l.outputs, [&](int s, index_t n) {
-    if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
-    add[s] = true;
-  });
-  pool.parallel_for(tasks, [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
-}
-
-}  // namespace sinter::cpu_impl
-
 namespace sinter::cpu_impl {
 
 /// One gather: element c of `y` (or `index`, of the same shape) belongs to element c of `x` with coordinate `axis`
@@ -13619,282 +14522,6 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const T
   for_lines(g, pool, [&](index_t ox, index_t oi, index_t oy) {
     for (index_t k = 0; k < n; ++k) x[ox + index[oi + k * si] * sx] += y[oy + k * sy];
   });
-}
-
-}  // namespace sinter::cpu_impl
-// sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
-
-namespace sinter::cpu_impl {
-
-template <class T>
-using vector = math::simd<T, lanes>;
-
-/// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers.
-template <int Inputs, int Outputs>
-struct vector_machine {
-  const void* in[Inputs > 0 ? Inputs : 1];
-  index_t in_mask[Inputs > 0 ? Inputs : 1];
-  void* out[Outputs > 0 ? Outputs : 1];
-  index_t out_mask[Outputs > 0 ? Outputs : 1];
-  bool out_add[Outputs > 0 ? Outputs : 1];
-  index_t i = 0;
-  index_t first = 0;
-  bool stream = false;
-
-  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first), stream(a.stream) {
-    for (int s = 0; s < Inputs; ++s) {
-      in[s] = a.in[s];
-      in_mask[s] = a.in_mask[s];
-    }
-    for (int s = 0; s < Outputs; ++s) {
-      out[s] = a.out[s];
-      out_mask[s] = a.out_mask[s];
-      out_add[s] = a.out_add[s];
-    }
-  }
-
-  template <int S, class T>
-  SINTER_INLINE vector<T> load() const {
-    return vector<T>::load(static_cast<const T*>(in[S]) + (i & in_mask[S]));
-  }
-  template <class T>
-  SINTER_INLINE vector<T> literal(T x) const {
-    return vector<T>(x);
-  }
-  template <int O, class T, class V>
-  SINTER_INLINE void put(const V& v) const {
-    T* p = static_cast<T*>(out[O]) + i;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (stream) return v.stream(p);
-    }
-    v.store(p);
-  }
-  SINTER_INLINE index_t index() const { return first + i; }
-  template <int S, class T, class V>
-  SINTER_INLINE void accumulate(const V& g) const {
-    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
-    if (out_add[S]) (vector<T>::load(p) + vector<T>(g)).store(p);
-    else if (stream) vector<T>(g).stream(p);
-    else vector<T>(g).store(p);
-  }
-};
-
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
-template <class Pass>
-void run_pass(const void* plan, const kernel_args& a) {
-  const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
-  vector_machine<Pass::inputs, Pass::outputs> m(a);
-  const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
-  for (; m.i < n; m.i += lanes) pass(m);
-}
-
-template <class K, class T>
-inline constexpr kernel_fn forward_kernel = &run_pass<sinter::detail::kernel::forward_pass<K, T>>;
-template <class Roots>
-inline constexpr kernel_fn roots_kernel = &run_pass<sinter::detail::kernel::roots_pass<Roots>>;
-template <class K, class T>
-inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
-
-}  // namespace sinter::cpu_impl
-// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
-//
-// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
-// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes out in
-// double.
-
-namespace sinter::cpu_impl {
-
-/// Produces values of a kernel in linear order, or points to them where the kernel is a dense leaf.
-template <class T>
-class producer {
- public:
-  static constexpr index_t run = 4096;
-
-  producer(loop& l, bool is_leaf) : p_(l) {
-    if (is_leaf) {
-      index_t step = 1;
-      bool dense = true;
-      for (int d = p_.shape().rank - 1; d >= 0; --d) {
-        dense = dense && p_.shape().in[0].strides[d] == step;
-        step *= p_.shape().shape[d];
-      }
-      if (dense) direct_ = reinterpret_cast<const T*>(p_.shape().in[0].data);
-    }
-  }
-
-  /// Values [begin, begin + n); `buffer` holds n of them.
-  const T* get(index_t begin, index_t n, T* buffer) const {
-    if (direct_ != nullptr) return direct_ + begin;
-    char* const base[1] = {reinterpret_cast<char*>(buffer)};
-    const bool add[1] = {false};
-    p_.run(begin, begin + n, base, add, true);
-    return buffer;
-  }
-  bool direct() const { return direct_ != nullptr; }
-
- private:
-  prepared_loop p_;
-  const T* direct_ = nullptr;
-};
-
-/// Folds a contiguous run: in vectors where the reducer is an associative word, value by value otherwise.
-template <class R, class T>
-typename R::state fold(const T* x, index_t n, index_t first) {
-  typename R::state s = R::identity();
-  index_t i = 0;
-  if constexpr (R::template vectorised<T>) {
-    using V = vector<T>;
-    constexpr index_t step = 4 * lanes;
-    constexpr index_t block = 16 * step;
-    while (n - i >= step) {
-      const index_t end = n - i < block ? n - step : i + block - step;
-      V a = V::load(x + i), b = V::load(x + i + lanes), c = V::load(x + i + 2 * lanes), d = V::load(x + i + 3 * lanes);
-      for (i += step; i <= end; i += step) {
-        a = R::combine(a, V::load(x + i));
-        b = R::combine(b, V::load(x + i + lanes));
-        c = R::combine(c, V::load(x + i + 2 * lanes));
-        d = R::combine(d, V::load(x + i + 3 * lanes));
-      }
-      s = R::merge(s, R::of(R::horizontal(R::combine(R::combine(a, b), R::combine(c, d)))));
-    }
-  } else if constexpr (requires { R::template fold_run<vector<T>>(x, n, first, lanes); }) {
-    s = R::template fold_run<vector<T>>(x, n, first, lanes);
-    i = n;
-  }
-  for (; i < n; ++i) R::push(s, x[i], first + i);
-  return s;
-}
-
-using sinter::detail::fold_shape;
-
-/// Calls done(begin, end) when results [begin, end) are in place.
-template <class R, class T, class Out, class Done>
-void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
-  constexpr index_t run = producer<T>::run;
-  constexpr index_t piece = 65536;
-  using state = typename R::state;
-  const auto fold_range = [&](index_t row, index_t begin, index_t end) {
-    alignas(64) T buffer[run];
-    state total = R::identity();
-    for (index_t i = begin; i < end; i += run) {
-      const index_t n = end - i < run ? end - i : run;
-      total = R::merge(total, fold<R>(p.get(row * s.reduced + i, n, buffer), n, i));
-    }
-    return total;
-  };
-  if (s.reduced > piece) {
-    const index_t pieces = (s.reduced + piece - 1) / piece;
-    detail::temporary_array<state> partial(s.outer * pieces);
-    pool.parallel_for(s.outer * pieces, [&](index_t t) {
-      const index_t begin = t % pieces * piece;
-      partial[t] = fold_range(t / pieces, begin, begin + piece < s.reduced ? begin + piece : s.reduced);
-    });
-    for (index_t row = 0; row < s.outer; ++row) {
-      state total = R::identity();
-      for (index_t i = 0; i < pieces; ++i) total = R::merge(total, partial[row * pieces + i]);
-      out[row] = R::finish(total);
-    }
-    done(index_t{0}, s.outer);
-    return;
-  }
-  const index_t rows = 32768 / (s.reduced > 0 ? s.reduced : 1) + 1;
-  pool.parallel_for((s.outer + rows - 1) / rows, [&](index_t t) {
-    const index_t begin = t * rows;
-    const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
-    if (s.reduced <= run / 2) {
-      // Short rows are produced several at a time.
-      alignas(64) T buffer[run];
-      const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
-      for (index_t row = begin; row < end; row += together) {
-        const index_t n = end - row < together ? end - row : together;
-        const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
-        for (index_t i = 0; i < n; ++i) out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
-      }
-    } else {
-      for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
-    }
-    done(begin, end);
-  });
-}
-
-inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
-
-/// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
-template <class R, class Rows>
-void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
-  using T = std::remove_cvref_t<decltype(*row_at(begin))>;
-  if constexpr (R::template vectorised<T>) {
-    using V = vector<T>;
-    alignas(64) T folded[columns_at_once];
-    const index_t whole = n - n % lanes;
-    for (index_t row = begin; row < end; ++row) {
-      const T* const x = row_at(row);
-      if (row == begin) std::memcpy(folded, x, static_cast<std::size_t>(whole) * sizeof(T));
-      else
-        for (index_t i = 0; i < whole; i += lanes) R::combine(V::load(folded + i), V::load(x + i)).store(folded + i);
-      for (index_t i = whole; i < n; ++i) R::push(total[i], x[i], row);
-    }
-    for (index_t i = 0; i < whole; ++i) total[i] = R::merge(total[i], R::of(folded[i]));
-  } else {
-    for (index_t row = begin; row < end; ++row) {
-      const T* const x = row_at(row);
-      for (index_t i = 0; i < n; ++i) R::push(total[i], x[i], row);
-    }
-  }
-}
-
-template <class R, class T, class Out, class Done>
-void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
-  using state = typename R::state;
-  constexpr index_t width = columns_at_once;
-  const index_t blocks = (s.inner + width - 1) / width;
-  // Rows are cut in pieces where there are too few columns to share; their states merge in order.
-  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
-  if (pieces > 64) pieces = 64;
-  if (pieces > s.reduced) pieces = s.reduced;
-  if (pieces < 1) pieces = 1;
-  const index_t rows = (s.reduced + pieces - 1) / pieces;
-  detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
-  pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {
-    const index_t piece = t % pieces;
-    const index_t block = t / pieces % blocks;
-    const index_t outer = t / pieces / blocks;
-    const index_t column = block * width;
-    const index_t n = s.inner - column < width ? s.inner - column : width;
-    alignas(64) T buffer[width];
-    state total[width];
-    for (index_t i = 0; i < n; ++i) total[i] = R::identity();
-    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    for (index_t row = piece * rows; row < end; row += rows_in_a_row)
-      fold_columns<R>(total, n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end,
-                      [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); });
-    const index_t at = outer * s.inner + column;
-    if (pieces == 1) {
-      for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
-      done(at, at + n);
-    } else {
-      for (index_t i = 0; i < n; ++i) partial[piece * s.outer * s.inner + at + i] = total[i];
-    }
-  });
-  if (pieces == 1) return;
-  const index_t n = s.outer * s.inner;
-  for (index_t i = 0; i < n; ++i) {
-    state total = R::identity();
-    for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[k * n + i]);
-    out[i] = R::finish(total);
-  }
-  done(index_t{0}, n);
-}
-
-/// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
-template <class R, class T, class Out, class Done>
-void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
-  const fold_shape s = sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
-  if (s.outer * s.inner == 0) return;
-  const producer<T> p(l, is_leaf);
-  if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
-  else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
 }
 
 }  // namespace sinter::cpu_impl
@@ -14179,6 +14806,264 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
 }
 
 }  // namespace sinter::cpu_impl
+// sinter/cpu/scan.hpp: running folds of what a kernel produces, along one axis.
+//
+// Where there are too few lines to share, each is cut in pieces, by sizes alone: one pass folds the pieces, the next starts
+// each from the fold of those before it.
+
+namespace sinter::cpu_impl {
+
+/// The fold of n values as exact as the scan itself, in chains that do not wait for each other.
+template <class R, class T>
+typename R::state fold_piece(const producer<T>& p, index_t begin, index_t n, index_t first) {
+  constexpr index_t run = producer<T>::run, chains = 8;
+  alignas(64) T buffer[run];
+  typename R::state s[chains];
+  for (auto& chain : s) chain = R::identity();
+  for (index_t i = 0; i < n; i += run) {
+    const index_t m = n - i < run ? n - i : run;
+    const T* const x = p.get(begin + i, m, buffer);
+    index_t k = 0;
+    for (; k + chains <= m; k += chains)
+      for (index_t c = 0; c < chains; ++c) R::push(s[c], x[k + c], first + i + k + c);
+    for (; k < m; ++k) R::push(s[0], x[k], first + i + k);
+  }
+  for (index_t c = 1; c < chains; ++c) s[0] = R::merge(s[0], s[c]);
+  return s[0];
+}
+
+/// partial[line * pieces + i] becomes the fold of all pieces of the line before i.
+template <class R>
+void fold_before(const detail::temporary_array<typename R::state>& partial, index_t lines, index_t pieces) {
+  for (index_t line = 0; line < lines; ++line) {
+    auto before = R::identity();
+    for (index_t i = line * pieces; i < (line + 1) * pieces; ++i) {
+      const auto piece = partial[i];
+      partial[i] = before;
+      before = R::merge(before, piece);
+    }
+  }
+}
+
+/// Goes on from `s` over n values, which are elements `at`, at + 1, ... of the result.
+template <class R, class T, class Out>
+typename R::state scan_run(typename R::state s, const T* x, index_t n, index_t first, index_t at, const Out& out) {
+  for (index_t i = 0; i < n; ++i) {
+    R::push(s, x[i], first + i);
+    out.put(at + i, s);
+  }
+  return s;
+}
+
+/// Lines of n neighbours. Calls done(begin, end) when elements [begin, end) are in place.
+template <class R, class T, class Out, class Done>
+void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool, const Done& done) {
+  constexpr index_t run = producer<T>::run;
+  const auto scan = [&](index_t row, index_t begin, index_t end, typename R::state s) {
+    alignas(64) T buffer[run];
+    for (index_t i = begin; i < end; i += run) {
+      const index_t m = end - i < run ? end - i : run;
+      s = scan_run<R>(s, p.get(row * n + i, m, buffer), m, i, row * n + i, out);
+    }
+    done(row * n + begin, row * n + end);
+  };
+  if (n > row_piece && rows < 16) {
+    const index_t pieces = (n + row_piece - 1) / row_piece;
+    const auto end_of = [&](index_t piece) { return piece + 1 < pieces ? (piece + 1) * row_piece : n; };
+    const detail::temporary_array<typename R::state> partial(rows * pieces);
+    pool.parallel_for(rows * pieces, [&](index_t t) {
+      const index_t piece = t % pieces, begin = piece * row_piece;
+      partial[t] = piece + 1 < pieces ? fold_piece<R>(p, t / pieces * n + begin, row_piece, begin) : R::identity();
+    });
+    fold_before<R>(partial, rows, pieces);
+    pool.parallel_for(rows * pieces, [&](index_t t) { scan(t / pieces, t % pieces * row_piece, end_of(t % pieces), partial[t]); });
+    return;
+  }
+  const index_t grain = 32768 / n + 1;
+  const index_t together = n <= run / 2 ? run / n : 1;  // short rows are produced several at a time
+  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) {
+    const index_t end = (t + 1) * grain < rows ? (t + 1) * grain : rows;
+    for (index_t row = t * grain; row < end; row += together) {
+      if (together == 1) {
+        scan(row, 0, n, R::identity());
+        continue;
+      }
+      alignas(64) T buffer[run];
+      const index_t m = end - row < together ? end - row : together;
+      const T* const x = p.get(row * n, m * n, buffer);
+      for (index_t i = 0; i < m; ++i) scan_run<R>(R::identity(), x + i * n, n, 0, (row + i) * n, out);
+      done(row * n, (row + m) * n);
+    }
+  });
+}
+
+/// Lines that lie side by side, `s.inner` of them.
+template <class R, class T, class Out>
+void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thread_pool& pool) {
+  using state = typename R::state;
+  constexpr index_t width = 512, run = producer<T>::run;
+  const index_t blocks = (s.inner + width - 1) / width;
+  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / row_piece;
+  if (pieces > 64) pieces = 64;
+  if (pieces > s.reduced) pieces = s.reduced;
+  if (pieces < 1) pieces = 1;
+  const index_t rows = (s.reduced + pieces - 1) / pieces;
+  const index_t together = blocks == 1 ? run / s.inner : 1;  // narrow rows are produced several at a time
+  const detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
+  // One piece of a block of columns: start(i) and finish(i, state) are called for part i of `partial`, each(i, state) for
+  // element i.
+  const auto run_piece = [&](index_t t, const auto& start, const auto& each, const auto& finish) {
+    const index_t piece = t % pieces, block = t / pieces % blocks, outer = t / pieces / blocks;
+    const index_t column = block * width, n = s.inner - column < width ? s.inner - column : width;
+    const index_t line = outer * s.inner + column;
+    const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
+    alignas(64) T buffer[run];
+    state total[width];
+    for (index_t i = 0; i < n; ++i) total[i] = start((line + i) * pieces + piece);
+    for (index_t row = piece * rows; row < end; row += together) {
+      const index_t m = end - row < together ? end - row : together;
+      const index_t at = (outer * s.reduced + row) * s.inner + column;
+      const T* const x = p.get(at, m * n, buffer);
+      for (index_t k = 0; k < m; ++k)
+        for (index_t i = 0; i < n; ++i) {
+          R::push(total[i], x[k * n + i], row + k);
+          each(at + k * n + i, total[i]);
+        }
+    }
+    for (index_t i = 0; i < n; ++i) finish((line + i) * pieces + piece, total[i]);
+  };
+  const auto nothing = [](index_t, const state&) {};
+  const index_t tasks = s.outer * blocks * pieces;
+  if (pieces > 1) {
+    pool.parallel_for(tasks, [&](index_t t) {
+      run_piece(t, [](index_t) { return R::identity(); }, nothing, [&](index_t i, const state& v) { partial[i] = v; });
+    });
+    fold_before<R>(partial, s.outer * s.inner, pieces);
+  }
+  pool.parallel_for(tasks, [&](index_t t) {
+    run_piece(t, [&](index_t i) { return pieces > 1 ? partial[i] : R::identity(); }, [&](index_t i, const state& v) { out.put(i, v); }, nothing);
+  });
+}
+
+/// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major order.
+template <class R, class T, class Out, class Done>
+void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const Done& done) {
+  const fold_shape s = sinter::detail::around_axis(l.shape, l.rank, axis);
+  if (s.outer * s.reduced * s.inner == 0) return;
+  const producer<T> p(l, is_leaf);
+  if (s.inner == 1) scan_rows<R>(p, s.outer, s.reduced, out, pool, done);
+  else scan_columns<R>(p, s, out, pool);
+}
+
+}  // namespace sinter::cpu_impl
+// sinter/cpu/sort.hpp: the order of the elements along an axis.
+
+#include <array>
+
+namespace sinter::cpu_impl {
+
+/// An element while it is sorted. Of equal keys the smaller index comes first, so every way of sorting gives one order.
+template <class Key>
+struct sort_item {
+  Key key;
+  std::uint32_t index;
+  friend bool operator<(const sort_item& a, const sort_item& b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
+};
+
+/// f(number, begin, end) for the parts of n items: one, or where there is a pool, many at a time.
+inline constexpr index_t sort_part = 65536;
+template <class F>
+void in_parts(index_t n, thread_pool* pool, const F& f) {
+  if (pool == nullptr) return f(index_t{0}, index_t{0}, n);
+  pool->parallel_for((n + sort_part - 1) / sort_part, [&](index_t t) { f(t, t * sort_part, (t + 1) * sort_part < n ? (t + 1) * sort_part : n); });
+}
+
+/// Sorts n items by their keys, stably, digit by digit; returns which of the two arrays then holds them.
+template <class Key>
+sort_item<Key>* radix_sort(sort_item<Key>* from, sort_item<Key>* to, index_t n, thread_pool* pool) {
+  using places = std::array<index_t, 256>;
+  std::vector<places> begin(static_cast<std::size_t>(pool != nullptr ? (n + sort_part - 1) / sort_part : 1));
+  for (int shift = 0; shift < 8 * static_cast<int>(sizeof(Key)); shift += 8) {
+    const auto digit = [shift](const sort_item<Key>& i) { return static_cast<std::size_t>(i.key >> shift) & 255; };
+    in_parts(n, pool, [&](index_t part, index_t first, index_t last) {
+      places count{};
+      for (index_t i = first; i < last; ++i) ++count[digit(from[i])];
+      begin[static_cast<std::size_t>(part)] = count;
+    });
+    index_t like_first = 0;
+    for (const places& count : begin) like_first += count[digit(from[0])];
+    if (like_first == n) continue;
+    index_t at = 0;
+    for (std::size_t d = 0; d < 256; ++d)
+      for (places& part : begin) at += std::exchange(part[d], at);
+    in_parts(n, pool, [&](index_t part, index_t first, index_t last) {
+      places place = begin[static_cast<std::size_t>(part)];
+      for (index_t i = first; i < last; ++i) to[place[digit(from[i])]++] = from[i];
+    });
+    std::swap(from, to);
+  }
+  return from;
+}
+
+/// The first k of n items in order; `spare` is room for n.
+template <class Key>
+sort_item<Key>* sort_items(sort_item<Key>* items, sort_item<Key>* spare, index_t n, index_t k, thread_pool* pool) {
+  if (k < n / 16) std::partial_sort(items, items + k, items + n);
+  else if (n < 256) std::sort(items, items + n);
+  else return radix_sort(items, spare, n, pool);
+  return items;
+}
+
+/// The first k elements of what `l` produces along the middle axis of `s`, in order, with their positions: (outer, k, inner).
+/// Lines are shared among the threads, or where they are few and long, the parts of each.
+template <class T>
+void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices, thread_pool& pool) {
+  using item = sort_item<sinter::detail::sort_key_type<T>>;
+  const producer<T> p(l, is_leaf);
+  const index_t n = s.reduced;
+  constexpr index_t most_width = 16;
+  const index_t width = s.inner < most_width ? s.inner : most_width;  // lines that lie side by side are read together
+  const index_t blocks = (s.inner + width - 1) / width, all = s.outer * blocks;
+  const auto sort_blocks = [&](index_t begin, index_t end, thread_pool* parts) {
+    const detail::temporary_array<T> lines(n * width);
+    const detail::temporary_array<item> items(n), spare(n);
+    for (index_t b = begin; b < end; ++b) {
+      const index_t outer = b / blocks, column = b % blocks * width;
+      const index_t m = s.inner - column < width ? s.inner - column : width;
+      if (s.inner > 1)
+        in_parts(n, parts, [&](index_t, index_t first, index_t last) {
+          T row[most_width];
+          for (index_t i = first; i < last; ++i) {
+            const T* const from = p.get((outer * n + i) * s.inner + column, m, row);
+            for (index_t c = 0; c < m; ++c) lines[c * n + i] = from[c];
+          }
+        });
+      for (index_t c = 0; c < m; ++c) {
+        in_parts(n, parts, [&](index_t, index_t first, index_t last) {
+          T* const line = &lines[c * n];
+          const T* const x = s.inner > 1 ? line + first : p.get(outer * n + first, last - first, line + first);
+          for (index_t i = first; i < last; ++i) {
+            line[i] = x[i - first];
+            items[i] = {sinter::detail::sort_key(line[i], descending), static_cast<std::uint32_t>(i)};
+          }
+        });
+        const item* const sorted = sort_items(&items[0], &spare[0], n, k, parts);
+        in_parts(k, parts, [&](index_t, index_t first, index_t last) {
+          for (index_t i = first; i < last; ++i) {
+            const index_t at = (outer * k + i) * s.inner + column + c;
+            values[at] = lines[c * n + sorted[i].index];
+            indices[at] = sorted[i].index;
+          }
+        });
+      }
+    }
+  };
+  if (all < 4 && n >= 2 * sort_part) return sort_blocks(0, all, &pool);
+  const index_t grain = 8192 / (n * width) + 1;
+  pool.parallel_for((all + grain - 1) / grain, [&](index_t t) { sort_blocks(t * grain, (t + 1) * grain < all ? (t + 1) * grain : all, nullptr); });
+}
+
+}  // namespace sinter::cpu_impl
 
 namespace sinter::cpu_impl {
 
@@ -14434,6 +15319,30 @@ struct backend<D> {
     });
   }
 
+  /// Leaves the state of R after every element along `axis` in `out`. An epilogue is for the last axis only.
+  template <class R, class E, class Out>
+  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), [after](index_t begin, index_t end) {
+        if (after != nullptr) after->range(begin, end);
+      });
+    });
+  }
+
+  /// The first values.shape()[axis] elements along `axis`, in order, and their positions; there is at least one.
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], values.data(), indices.data(), pool());
+    });
+  }
+
+  /// counts[v] += how often e, of int64 elements, is v; other values do not count.
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) { cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool()); });
+  }
+
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
@@ -14477,7 +15386,7 @@ struct backend<D> {
     cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
   template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order) {
     cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
 
@@ -14575,16 +15484,15 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 
 // sinter/cuda/backend.hpp: evaluation on GPUs.
 
-// sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
+// sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
 
-// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
-//
-// A thread computes four neighbouring elements: what lies side by side it reads and writes in one access of 16 bytes.
+// sinter/cuda/element.hpp: the value of an expression at one element, for kernels that fold rows or columns of it.
 
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync() and g.shared<T>(). On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the host.
+// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs. On a GPU that is device_grid (launch.hpp); the tests
+// call the same bodies on the host.
 
 namespace sinter::cuda_impl {
 
@@ -14724,6 +15632,101 @@ constexpr index_t blocks_for(index_t n, index_t each = 1) {
 }
 
 }  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// An expression K and where its leaves lie; any thread may ask for any element.
+template <class K>
+struct element_source {
+  static constexpr int inputs = K::leaves;
+
+  K plan;
+  index_space space;
+  operand_table<inputs> in;
+
+  struct machine {
+    const element_source& source;
+    index_t number;
+    index_t at[operand_table<inputs>::size] = {};
+
+    SINTER_WORD machine(const element_source& s, index_t n) : source(s), number(n) {}
+    template <int S, class T>
+    SINTER_WORD T load() const {
+      return reinterpret_cast<const T*>(source.in.data[S])[at[S]];
+    }
+    template <class T>
+    SINTER_WORD T literal(T x) const {
+      return x;
+    }
+    SINTER_WORD index_t index() const { return number; }
+  };
+
+  /// Element `number` in row-major order of the space.
+  SINTER_WORD auto operator()(index_t number) const {
+    machine m(*this, number);
+    index_t row = 0, column = number;
+    if (space.rows > 1) {
+      row = number / space.inner;
+      column = number - row * space.inner;
+      add_row(space, in, row, m.at);
+    }
+    for (int s = 0; s < inputs; ++s) m.at[s] += column * in.step[s];
+    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
+  }
+};
+
+/// The source over axes that hold K's leaves.
+template <class K>
+element_source<K> make_source(const K& plan, pass_axes<K::leaves> axes) {
+  axes.coalesce();
+  return {plan, axes.space(), axes.template table<K::leaves>(0)};
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins fit,
+/// a block counts in shared memory first.
+template <class K>
+struct count_body {
+  static constexpr index_t most_shared = 4096;
+  element_source<K> source;
+  index_t n = 0, bins = 0;
+  unsigned long long* counts = nullptr;
+
+  SINTER_WORD bool shares() const { return bins <= most_shared; }
+  launch_shape launch() const {
+    const index_t blocks = blocks_for(n, 16 * block_threads);
+    return {blocks < 1024 ? blocks : 1024, shares() ? static_cast<std::size_t>(bins) * sizeof(unsigned) : 0};
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const mine = shares() ? g.template shared<unsigned>() : nullptr;
+    if (mine != nullptr) {
+      for (index_t b = g.thread(); b < bins; b += g.threads()) mine[b] = 0;
+      g.sync();
+    }
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const std::int64_t v = source(i);
+      if (v < 0 || v >= bins) continue;
+      if (mine != nullptr) g.add(mine + v, 1u);
+      else g.add(counts + v, 1ull);
+    }
+    if (mine == nullptr) return;
+    g.sync();
+    for (index_t b = g.thread(); b < bins; b += g.threads())
+      if (mine[b] > 0) g.add(counts + b, static_cast<unsigned long long>(mine[b]));
+  }
+};
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
+
+// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
+//
+// A thread computes four neighbouring elements: what lies side by side it reads and writes in one access of 16 bytes.
 
 namespace sinter::cuda_impl {
 
@@ -15048,6 +16051,30 @@ struct scatter_add_body {
   }
 };
 
+/// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
+template <class T>
+struct scatter_runs_body {
+  gather_lines shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t total = shape.lines.rows * shape.along;
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
+      const index_t line = i / shape.along, k = i - line * shape.along;
+      index_t at[3] = {0, 0, 0};
+      add_row(shape.lines, shape.at, line, at);
+      const std::int64_t* const index = reinterpret_cast<const std::int64_t*>(shape.at.data[1]) + at[1];
+      const index_t to = index[k * shape.step[1]];
+      if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
+      const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
+      T sum = y[k * shape.step[2]];
+      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next) sum += y[next * shape.step[2]];
+      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
+    }
+  }
+};
+
 /// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
 struct index_fault {
   const char* op = nullptr;  ///< null: none; this and `what` are literals of the program
@@ -15238,59 +16265,6 @@ bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, boo
 }  // namespace sinter::cuda_impl
 // sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
 
-// sinter/cuda/element.hpp: the value of an expression at one element, for kernels that fold rows or columns of it.
-
-namespace sinter::cuda_impl {
-
-/// An expression K and where its leaves lie; any thread may ask for any element.
-template <class K>
-struct element_source {
-  static constexpr int inputs = K::leaves;
-
-  K plan;
-  index_space space;
-  operand_table<inputs> in;
-
-  struct machine {
-    const element_source& source;
-    index_t number;
-    index_t at[operand_table<inputs>::size] = {};
-
-    SINTER_WORD machine(const element_source& s, index_t n) : source(s), number(n) {}
-    template <int S, class T>
-    SINTER_WORD T load() const {
-      return reinterpret_cast<const T*>(source.in.data[S])[at[S]];
-    }
-    template <class T>
-    SINTER_WORD T literal(T x) const {
-      return x;
-    }
-    SINTER_WORD index_t index() const { return number; }
-  };
-
-  /// Element `number` in row-major order of the space.
-  SINTER_WORD auto operator()(index_t number) const {
-    machine m(*this, number);
-    index_t row = 0, column = number;
-    if (space.rows > 1) {
-      row = number / space.inner;
-      column = number - row * space.inner;
-      add_row(space, in, row, m.at);
-    }
-    for (int s = 0; s < inputs; ++s) m.at[s] += column * in.step[s];
-    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
-  }
-};
-
-/// The source over axes that hold K's leaves.
-template <class K>
-element_source<K> make_source(const K& plan, pass_axes<K::leaves> axes) {
-  axes.coalesce();
-  return {plan, axes.space(), axes.template table<K::leaves>(0)};
-}
-
-}  // namespace sinter::cuda_impl
-
 namespace sinter::cuda_impl {
 
 /// Folds the states of a group of `width` threads, a power of two, into that of its first.
@@ -15341,17 +16315,21 @@ struct reduce_rows_body {
   }
 };
 
+/// Strips of columns that the threads of a block work on together.
+inline constexpr int strip_width = 32;
+constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
+
 /// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
 template <class R, class K>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int width = 32;
+  static constexpr int width = strip_width;
   element_source<K> source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   typename R::result* out = nullptr;
   state* partial = nullptr;
 
-  SINTER_WORD index_t strips() const { return (inner + width - 1) / width; }
+  SINTER_WORD index_t strips() const { return strips_of(inner); }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -15420,6 +16398,21 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   return {length > 0 ? (reduced + length - 1) / length : 1, length};
 }
 
+/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
+template <class R, class K, class Run>
+void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
+               typename R::state* partial, const Run& run) {
+  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
+  while (body.group < block_threads && body.group < p.length) body.group *= 2;
+  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
+}
+template <class R, class K, class Run>
+void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
+                  typename R::state* partial, const Run& run) {
+  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
+  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
+}
+
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
 template <class R, class K, class Run, class Memory>
 void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
@@ -15428,31 +16421,14 @@ void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduce
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source(plan, axes);
-  const std::size_t shared = sizeof(state) * block_threads;
-  const auto merge = [&](const state* partial, index_t results, index_t pieces) {
-    run(merge_pieces_body<R>{partial, out, results, pieces}, launch_shape{blocks_for(results), shared});
-  };
-  if (s.inner > 1 && s.reduced > 0) {
-    reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner};
-    const fold_pieces p = cut(s.outer * body.strips(), s.reduced, 64);
-    body.pieces = p.count;
-    body.per_piece = p.length;
-    body.out = out;
-    if (p.count > 1) body.partial = static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(s.outer * s.inner * p.count)));
-    run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), shared});
-    if (p.count > 1) merge(body.partial, s.outer * s.inner, p.count);
-  } else {
-    const index_t results = s.outer * s.inner;
-    reduce_rows_body<R, K> body{source, results, s.reduced};
-    const fold_pieces p = cut(results, s.reduced, 4096);
-    body.pieces = p.count;
-    body.per_piece = p.length;
-    while (body.group < block_threads && body.group < p.length) body.group *= 2;
-    body.out = out;
-    if (p.count > 1) body.partial = static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count)));
-    run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), shared});
-    if (p.count > 1) merge(body.partial, results, p.count);
-  }
+  const index_t results = s.outer * s.inner;
+  const bool columns = s.inner > 1 && s.reduced > 0;
+  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
+  if (columns) fold_columns<R>(source, s, p, out, partial, run);
+  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
+  if (p.count > 1)
+    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl
@@ -15748,6 +16724,428 @@ std::size_t launches() {
 }
 
 }  // namespace sinter
+// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the shape
+// alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
+
+namespace sinter::cuda_impl {
+
+/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take `each` neighbours at a time. A piece
+/// starts from the folds of those before it in `partial`.
+template <class R, class T, class K, class Out>
+struct scan_rows_body {
+  using state = typename R::state;
+  static constexpr int each = 8;
+  element_source<K> source;
+  index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
+  int group = 1;
+  Out out;
+  const state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int place = g.thread() % group;
+    const int groups = g.threads() / group;
+    // All threads of a block go round equally often: they meet at sync().
+    for (index_t first = g.block() * groups; first < rows * pieces; first += g.blocks() * groups) {
+      const index_t task = first + g.thread() / group;
+      const index_t row = task / pieces, piece = task % pieces, begin = piece * per_piece;
+      const index_t stop = begin + per_piece < n ? begin + per_piece : n;
+      const index_t end = task < rows * pieces ? stop : begin;
+      state before = pieces > 1 ? fold_before(g, states, row, task < rows * pieces ? piece : 0, place) : R::identity();
+      for (index_t tile = begin; tile < begin + per_piece; tile += group * each) {
+        const index_t mine = tile + place * each;
+        T x[each];
+        state s = R::identity();
+        SINTER_UNROLL
+        for (int k = 0; k < each; ++k)
+          if (mine + k < end) {
+            x[k] = source(row * n + mine + k);
+            R::push(s, x[k], mine + k);
+          }
+        scan_group(g, states, s, place);
+        s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
+        SINTER_UNROLL
+        for (int k = 0; k < each; ++k)
+          if (mine + k < end) {
+            R::push(s, x[k], mine + k);
+            out.put(row * n + mine + k, s);
+          }
+        before = R::merge(before, states[g.thread() - place + group - 1]);
+        g.sync();
+      }
+    }
+  }
+
+ private:
+  template <class G>
+  SINTER_WORD state fold_before(const G& g, state* states, index_t row, index_t piece, int place) const {
+    state s = R::identity();
+    for (index_t i = place; i < piece; i += group) s = R::merge(s, partial[row * pieces + i]);
+    states[g.thread()] = s;
+    fold_group<R>(g, states, group, place);
+    g.sync();
+    s = states[g.thread() - place];
+    g.sync();
+    return s;
+  }
+
+  /// states[t] = the fold of s over the threads of the group up to t.
+  template <class G>
+  SINTER_WORD void scan_group(const G& g, state* states, state s, int place) const {
+    states[g.thread()] = s;
+    for (int step = 1; step < group; step *= 2) {
+      g.sync();
+      if (place >= step) s = R::merge(states[g.thread() - step], s);
+      g.sync();
+      states[g.thread()] = s;
+    }
+    g.sync();
+  }
+};
+
+/// Columns: a thread per column and piece.
+template <class R, class K, class Out>
+struct scan_columns_body {
+  using state = typename R::state;
+  element_source<K> source;
+  index_t outer = 0, n = 0, inner = 0, pieces = 1, per_piece = 0;
+  Out out;
+  const state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t tasks = outer * pieces * inner;
+    for (index_t task = g.block() * g.threads() + g.thread(); task < tasks; task += g.blocks() * g.threads()) {
+      const index_t column = task % inner, piece = task / inner % pieces, o = task / inner / pieces;
+      state s = R::identity();
+      for (index_t i = 0; i < piece; ++i) s = R::merge(s, partial[(o * inner + column) * pieces + i]);
+      const index_t begin = piece * per_piece;
+      const index_t end = begin + per_piece < n ? begin + per_piece : n;
+      for (index_t i = begin; i < end; ++i) {
+        const index_t at = (o * n + i) * inner + column;
+        R::push(s, source(at), i);
+        out.put(at, s);
+      }
+    }
+  }
+};
+
+/// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space.
+template <class R, class T, class K, class Out, class Run, class Memory>
+void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory) {
+  using state = typename R::state;
+  const index_t lines = s.outer * s.inner;
+  if (lines * s.reduced == 0) return;
+  const bool columns = s.inner > 1;
+  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(lines, s.reduced, 4096);
+  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
+  if (columns) {
+    if (p.count > 1) fold_columns<R>(source, s, p, nullptr, partial, run);
+    run(scan_columns_body<R, K, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
+        launch_shape{blocks_for(lines * p.count, block_threads), 0});
+  } else {
+    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nullptr, partial, run);
+    scan_rows_body<R, T, K, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
+    while (body.group < block_threads && body.group * body.each < p.length) body.group *= 2;
+    run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
+  }
+}
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
+
+// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in every run.
+// (Not CUB's sort: its headers bring a namespace ::cuda, which makes cuda<0> ambiguous after `using namespace sinter`.)
+//
+// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each tile's
+// share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
+
+namespace sinter::cuda_impl {
+
+inline constexpr int radix_bits = 8, radix = 1 << radix_bits;
+static_assert(radix == block_threads, "a thread per digit");
+
+/// Pairs that a block moves together.
+inline constexpr int radix_tile = 8 * block_threads;
+
+struct radix_digit {
+  int shift = 0;
+  std::uint64_t mask = 0;
+  SINTER_WORD int operator()(std::uint64_t key) const { return static_cast<int>(key >> shift & mask); }
+};
+
+/// counts[digit][tile] of the keys.
+struct radix_count_body {
+  const std::uint64_t* keys;
+  index_t n, tiles;
+  radix_digit digit;
+  std::uint32_t* counts;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const found = g.template shared<unsigned>();
+    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
+      found[g.thread()] = 0;
+      g.sync();
+      const index_t end = n < (tile + 1) * radix_tile ? n : (tile + 1) * radix_tile;
+      for (index_t i = tile * radix_tile + g.thread(); i < end; i += g.threads()) g.add(found + digit(keys[i]), 1u);
+      g.sync();
+      counts[g.thread() * tiles + tile] = found[g.thread()];
+    }
+  }
+};
+
+/// Where each share begins, from the sums of all shares up to it.
+struct radix_begins {
+  std::uint32_t* begins;
+  SINTER_WORD void put(index_t i, std::int64_t sum) const {
+    if (i == 0) begins[0] = 0;
+    begins[i + 1] = static_cast<std::uint32_t>(sum);
+  }
+};
+
+/// A tile is put in order in shared memory, half a digit at a time, and goes to its places in runs.
+struct radix_move_body {
+  static constexpr int each = radix_tile / block_threads, halves = 16;
+  struct room {
+    std::uint64_t keys[radix_tile];
+    std::uint32_t values[radix_tile];
+    std::uint16_t counts[halves * block_threads];  // [half digit][thread], then where each begins
+    std::uint32_t sums[block_threads];
+    std::uint32_t begins[radix];
+  };
+
+  const std::uint64_t* keys;
+  const std::uint32_t* values;
+  index_t n, tiles;
+  radix_digit digit;
+  const std::uint32_t* begins;
+  std::uint64_t* to_keys;
+  std::uint32_t* to_values;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    room& r = *g.template shared<room>();
+    for (index_t tile = g.block(); tile < tiles; tile += g.blocks()) {
+      const index_t first = tile * radix_tile;
+      const int count = n - first < radix_tile ? static_cast<int>(n - first) : radix_tile;
+      for (int i = g.thread(); i < count; i += g.threads()) {
+        r.keys[i] = keys[first + i];
+        r.values[i] = values[first + i];
+      }
+      g.sync();
+      order_by_half(g, r, count, 0);
+      order_by_half(g, r, count, radix_bits / 2);
+      for (int i = g.thread(); i < count; i += g.threads())
+        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i])) r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
+      g.sync();
+      for (int i = g.thread(); i < count; i += g.threads()) {
+        const int d = digit(r.keys[i]);
+        const index_t to = static_cast<index_t>(begins[d * tiles + tile]) + i - static_cast<index_t>(r.begins[d]);
+        to_keys[to] = r.keys[i];
+        to_values[to] = r.values[i];
+      }
+      g.sync();
+    }
+  }
+
+ private:
+  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit, is
+  /// where its pairs go.
+  template <class G>
+  SINTER_WORD void order_by_half(const G& g, room& r, int count, int shift) const {
+    const int t = g.thread();
+    std::uint64_t key[each];
+    std::uint32_t value[each];
+    int rank[each];
+    for (int h = 0; h < halves; ++h) r.counts[h * block_threads + t] = 0;
+    SINTER_UNROLL
+    for (int k = 0; k < each; ++k)
+      if (t * each + k < count) {
+        key[k] = r.keys[t * each + k];
+        value[k] = r.values[t * each + k];
+        rank[k] = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t]++;
+      }
+    g.sync();
+    std::uint32_t mine = 0;
+    for (int j = 0; j < halves; ++j) mine += r.counts[t * halves + j];
+    std::uint32_t sum = mine;
+    r.sums[t] = sum;
+    for (int step = 1; step < block_threads; step *= 2) {
+      g.sync();
+      if (t >= step) sum += r.sums[t - step];
+      g.sync();
+      r.sums[t] = sum;
+    }
+    std::uint32_t before = sum - mine;
+    for (int j = 0; j < halves; ++j) {
+      const std::uint32_t n_of = r.counts[t * halves + j];
+      r.counts[t * halves + j] = static_cast<std::uint16_t>(before);
+      before += n_of;
+    }
+    g.sync();
+    SINTER_UNROLL
+    for (int k = 0; k < each; ++k)
+      if (t * each + k < count) {
+        const int to = r.counts[(digit(key[k]) >> shift) % halves * block_threads + t] + rank[k];
+        r.keys[to] = key[k];
+        r.values[to] = value[k];
+      }
+    g.sync();
+  }
+};
+
+/// Pairs to sort, and room for as many.
+template <device D>
+class radix_sorter {
+ public:
+  explicit radix_sorter(index_t most)
+      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))),
+        counts_(static_cast<std::size_t>(shares(most)) * sizeof(std::uint32_t)),
+        begins_(static_cast<std::size_t>(shares(most) + 1) * sizeof(std::uint32_t)),
+        keys_{static_cast<std::uint64_t*>(memory_.data()), static_cast<std::uint64_t*>(memory_.data()) + most},
+        values_{reinterpret_cast<std::uint32_t*>(keys_[1] + most), reinterpret_cast<std::uint32_t*>(keys_[1] + most) + most} {}
+
+  std::uint64_t* keys() const { return keys_[0]; }
+  std::uint32_t* values() const { return values_[0]; }
+
+  /// Sorts the first n pairs by the lowest `bits` bits of their keys.
+  void sort(index_t n, int bits) {
+    auto* const counts = static_cast<std::uint32_t*>(counts_.data());
+    auto* const begins = static_cast<std::uint32_t*>(begins_.data());
+    const index_t tiles = shares(n) / radix, shared = shares(n);
+    pass_axes<1> axes;
+    axes.set_shape(&shared, 1);
+    axes.bind_dense(0, counts);
+    const auto source = make_source(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
+    const auto run = [](const auto& body, const launch_shape& s) { gpu<D>::launch("a sort", body, s); };
+    for (int shift = 0; shift < bits; shift += radix_bits) {
+      const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
+      const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
+      run(radix_count_body{keys_[0], n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
+      std::vector<sinter::detail::temporary<D>> folds;
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(source, {1, shared, 1}, radix_begins{begins}, run, [&](std::size_t bytes) {
+        return folds.emplace_back(bytes).data();
+      });
+      run(radix_move_body{keys_[0], values_[0], n, tiles, digit, begins, keys_[1], values_[1]},
+          launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
+      std::swap(keys_[0], keys_[1]);
+      std::swap(values_[0], values_[1]);
+    }
+  }
+
+ private:
+  static index_t shares(index_t n) { return (n + radix_tile - 1) / radix_tile * radix; }
+
+  sinter::detail::temporary<D> memory_, counts_, begins_;
+  std::uint64_t* keys_[2];
+  std::uint32_t* values_[2];
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Lines [first, first + count) of n elements along the middle axis of (outer, n, inner).
+struct sort_lines {
+  index_t inner = 1, n = 0, first = 0, count = 0;
+
+  /// The element at position i of line `first + line`, in a tensor with `along` elements on the axis.
+  SINTER_WORD index_t element(index_t line, index_t i, index_t along) const {
+    const index_t outer = (first + line) / inner;
+    return (outer * along + i) * inner + (first + line) - outer * inner;
+  }
+};
+
+/// Keys line by line, above them, where `line_shift` > 0, the number of the line.
+template <class T, class K>
+struct sort_keys_body {
+  element_source<K> source;
+  sort_lines lines;
+  bool descending = false;
+  int line_shift = 0;
+  std::uint64_t* keys = nullptr;
+  std::uint32_t* positions = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t p = g.block() * g.threads() + g.thread(); p < lines.count * lines.n; p += stride) {
+      const index_t line = p / lines.n;
+      const T x = source(lines.element(line, p - line * lines.n, lines.n));
+      const std::uint64_t above = line_shift > 0 ? static_cast<std::uint64_t>(line) << line_shift : 0;
+      keys[p] = above | sinter::detail::sort_key(x, descending);
+      positions[p] = static_cast<std::uint32_t>(p);
+    }
+  }
+};
+
+/// The number of the line of each position, as the key of a second sort.
+struct line_keys_body {
+  index_t count, n;
+  const std::uint32_t* positions;
+  std::uint64_t* keys;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t p = g.block() * g.threads() + g.thread(); p < count; p += g.blocks() * g.threads())
+      keys[p] = static_cast<std::uint64_t>(static_cast<index_t>(positions[p]) / n);
+  }
+};
+
+/// The first k elements of each line by their sorted positions: (outer, k, inner).
+template <class T, class K>
+struct pick_sorted_body {
+  element_source<K> source;
+  sort_lines lines;
+  index_t k = 0;
+  const std::uint32_t* positions = nullptr;
+  T* values = nullptr;
+  std::int64_t* indices = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t q = g.block() * g.threads() + g.thread(); q < lines.count * k; q += g.blocks() * g.threads()) {
+      const index_t line = q / k, i = q - line * k;
+      const index_t from = static_cast<index_t>(positions[line * lines.n + i]) - line * lines.n;
+      const index_t to = lines.element(line, i, k);
+      values[to] = source(lines.element(line, from, lines.n));
+      indices[to] = from;
+    }
+  }
+};
+
+/// Elements that are sorted at once.
+inline constexpr index_t most_sorted = index_t{1} << 27;
+
+/// The first k of n elements along the middle axis, in order. All lines are sorted together: by line and key at once where
+/// both fit in 64 bits, otherwise first by key and then, stably, by line. At most `most` elements, but a whole line, at once.
+template <device D, class T, class K>
+void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
+             index_t most = most_sorted) {
+  const index_t n = s.reduced, all = s.outer * s.inner;
+  const index_t at_once = n < most ? most / n : 1;
+  radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
+  constexpr int key_bits = 8 * sizeof(T);
+  for (index_t first = 0; first < all; first += at_once) {
+    const sort_lines lines{s.inner, n, first, all - first < at_once ? all - first : at_once};
+    const index_t total = lines.count * n;
+    int line_bits = 0;
+    while ((index_t{1} << line_bits) < lines.count) ++line_bits;
+    const bool together = key_bits + line_bits <= 64;
+    const auto run = [](const auto& body, index_t threads) { gpu<D>::launch("a sort", body, {blocks_for(threads, block_threads), 0}); };
+    run(sort_keys_body<T, K>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
+    pairs.sort(total, together ? key_bits + line_bits : key_bits);
+    if (!together) {
+      run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);
+      pairs.sort(total, line_bits);
+    }
+    run(pick_sorted_body<T, K>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
+  }
+}
+
+}  // namespace sinter::cuda_impl
 
 namespace sinter::ops {
 struct softmax_op;
@@ -15920,6 +17318,29 @@ struct backend<D> {
     if (e != nullptr) e->run();
   }
 
+  template <class R, class E, class Out>
+  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    std::vector<temporary<D>> folds;
+    cuda_impl::plan_scan<R, element_of<E>>(
+        source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
+        [](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch("a scan", body, s); },
+        [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
+    if (after != nullptr) after->run();
+  }
+
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], access::data(values),
+                             access::data(indices));
+  }
+
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    const cuda_impl::count_body<lowered<false, E>> body{source_of(e), e.shape().numel(), counts.numel(),
+                                                        reinterpret_cast<unsigned long long*>(access::data(counts))};
+    gpu::launch("a count", body, body.launch());
+  }
+
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
@@ -15958,10 +17379,14 @@ struct backend<D> {
     gpu::launch("gather", body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
-    const cuda_impl::scatter_add_body<T> body{lines_of(x, axis, index, y)};
-    gpu::launch("gather's gradient", body, {cuda_impl::blocks_for(body.shape.lines.rows, cuda_impl::block_threads), 0});
+    const cuda_impl::gather_lines lines = lines_of(x, axis, index, y);
+    const char* const what = "adding at indices";
+    if (order == index_order::runs)
+      gpu::launch(what, cuda_impl::scatter_runs_body<T>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    else
+      gpu::launch(what, cuda_impl::scatter_add_body<T>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>
@@ -16021,7 +17446,6 @@ struct backend<D> {
 
 #include <cublasLt.h>
 
-#include <array>
 #include <map>
 
 // sinter/cuda/context.hpp: the GPUs behind cuda<0>, cuda<1>, ..., each with its stream and its memory.
@@ -16598,6 +18022,8 @@ struct device_grid {
   __host__ __device__ int thread() const { return SINTER_ON_GPU(static_cast<int>(threadIdx.x)); }
   __host__ __device__ int threads() const { return block_threads; }
   __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
+  template <class T>
+  __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
 #undef SINTER_ON_GPU
   template <class T>
   __host__ __device__ T* shared() const {

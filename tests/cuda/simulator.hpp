@@ -41,6 +41,10 @@ class simulated_block {
     int threads() const { return block_threads; }
     void sync() const { at->meet(); }
     template <class T>
+    void add(T* to, T n) const {
+      *to += n;
+    }
+    template <class T>
     T* shared() const {
       return reinterpret_cast<T*>(at->shared_.data());
     }

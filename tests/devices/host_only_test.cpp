@@ -86,6 +86,11 @@ TEST_CASE("GPU expressions type-check in a host-only file", "[devices]") {
   static_assert(is_tracked_v<decltype(cross_entropy(std::declval<hidden>(), std::declval<labels>()))>);
   static_assert(std::is_same_v<decltype(index_select(std::declval<hidden>(), 0, std::declval<labels>())), w>);
   static_assert(std::is_same_v<decltype(gather(std::declval<x>(), 1, std::declval<tensor<int, 2, cuda<0>>>())), x>);
+  static_assert(on_device<decltype(cumsum(std::declval<x>() > 0, 1)), cuda<0>> && is_tracked_v<decltype(cumprod(std::declval<hidden>(), 0))>);
+  static_assert(std::is_same_v<decltype(sort(std::declval<hidden>(), 1).values), w>);
+  static_assert(std::is_same_v<decltype(topk(std::declval<x>(), 2).indices), tensor<std::int64_t, 2, cuda<0>>>);
+  static_assert(std::is_same_v<decltype(bincount(std::declval<labels>())), labels>);
+  static_assert(std::is_same_v<decltype(unique(std::declval<x>()).values), tensor<float, 1, cuda<0>>>);
   static_assert(std::is_same_v<decltype(eval(std::declval<hidden>())), w>);
   static_assert(std::is_constructible_v<x, decltype(std::declval<x>() * 2)>);
   static_assert(std::is_constructible_v<w, decltype(std::declval<w>() * std::declval<x>())>);

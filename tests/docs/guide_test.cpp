@@ -51,6 +51,27 @@ TEST_CASE("guide: several outputs in one pass") {
   CHECK(p(0) == Approx(0.8));
 }
 
+TEST_CASE("guide: scans and order") {
+  const tensor<float, 2> x = {{3, 1, 2}, {0, 5, 5}};
+  const tensor<int, 1> labels = {2, 0, 2};
+  // [docs:order]
+  tensor so_far = cumsum(relu(x - 1), 1);         // running sums along the rows, one pass
+  auto [best, where_best] = topk(x, 2, 1);        // the two largest of each row, and their columns
+  tensor ranked = gather(x, 1, argsort(x, 1));    // sort(x, 1).values
+  auto [values, inverse, counts] = unique(x);     // values[inverse] is x
+  tensor per_class = bincount(labels, 4);         // 1, 0, 2, 0
+  tensor histogram = histc(x * x, 5, 0.0, 25.0);  // how many squares in each fifth of [0, 25]
+  // [docs:end]
+  CHECK(so_far(1, 2) == 8);
+  CHECK(best(0, 1) == 2);
+  CHECK(where_best(1, 0) == 1);
+  CHECK(ranked(0, 0) == 1);
+  CHECK(counts(4) == 2);
+  CHECK(values(inverse(1, 2)) == 5);
+  CHECK(per_class(2) == 2);
+  CHECK(histogram(4) == 2);
+}
+
 TEST_CASE("guide: gradients") {
   // [docs:gradients]
   variable w = tensor<float, 1>{1, 2, 3};

@@ -46,7 +46,7 @@ build() { # build <program> <source>...
 }
 echo "building in $out"
 jobs=()
-for test in map fold program blas graph; do
+for test in map fold program scan sort blas graph; do
   build "${test}_test" "$here/tests/cuda/${test}_test.cpp" "$here/tests/main.cpp" &
   jobs+=($!)
 done
@@ -72,14 +72,16 @@ attempt() { # attempt <name> <command>...
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/device.txt"
 nvcc --version | tail -2 | tee -a "$out/device.txt"
 export SINTER_CUDA_MAP=0,0 # cuda<0> and cuda<1> on one GPU
-for test in map fold program blas graph memory runtime; do attempt "$test" "$out/${test}_test"; done
+for test in map fold program scan sort blas graph memory runtime; do attempt "$test" "$out/${test}_test"; done
 unset SINTER_CUDA_MAP
 attempt without_gpu env CUDA_VISIBLE_DEVICES= "$out/runtime_test" "[without_gpu]"
 attempt digits "$out/digits" --device cuda --epochs 20 --data "$here/examples/data" --out "$out"
 if command -v compute-sanitizer >/dev/null; then
   export SINTER_CUDA_MAP=0,0
-  for test in map fold graph; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
+  for test in map fold scan sort graph; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
   attempt racecheck_fold compute-sanitizer --tool racecheck --error-exitcode 1 "$out/fold_test" "rows of any width*,sums and extremes*"
+  attempt racecheck_scan compute-sanitizer --tool racecheck --error-exitcode 1 "$out/scan_test" "scans of rows*"
+  attempt racecheck_sort compute-sanitizer --tool racecheck --error-exitcode 1 "$out/sort_test" "sort and topk*,unique*"
   unset SINTER_CUDA_MAP
 else
   echo "compute-sanitizer is not installed: nothing was sanitized"

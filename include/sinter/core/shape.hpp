@@ -103,6 +103,13 @@ struct fold_shape {
   index_t outer = 1, reduced = 1, inner = 1;
 };
 
+/// The axes as three: those before `axis`, itself, those after it.
+inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
+  fold_shape s;
+  for (int d = 0; d < rank; ++d) (d < axis ? s.outer : d == axis ? s.reduced : s.inner) *= shape[d];
+  return s;
+}
+
 /// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
 /// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
 template <class F>

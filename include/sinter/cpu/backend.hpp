@@ -1,11 +1,14 @@
 // sinter/cpu/backend.hpp: evaluation on the host devices.
 #pragma once
 
+#include "sinter/cpu/count.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/machine.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/rows.hpp"
+#include "sinter/cpu/scan.hpp"
+#include "sinter/cpu/sort.hpp"
 #include "sinter/expr/backend.hpp"
 
 namespace sinter::cpu_impl {
@@ -262,6 +265,30 @@ struct backend<D> {
     });
   }
 
+  /// Leaves the state of R after every element along `axis` in `out`. An epilogue is for the last axis only.
+  template <class R, class E, class Out>
+  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::scan<R, element_of<E>>(l, is_leaf, axis, out, pool(), [after](index_t begin, index_t end) {
+        if (after != nullptr) after->range(begin, end);
+      });
+    });
+  }
+
+  /// The first values.shape()[axis] elements along `axis`, in order, and their positions; there is at least one.
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], values.data(), indices.data(), pool());
+    });
+  }
+
+  /// counts[v] += how often e, of int64 elements, is v; other values do not count.
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) { cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool()); });
+  }
+
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
@@ -305,7 +332,7 @@ struct backend<D> {
     cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
   template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order) {
     cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
 

@@ -73,11 +73,14 @@ typename R::state fold(const T* x, index_t n, index_t first) {
 
 using sinter::detail::fold_shape;
 
+/// Elements of a row that one task takes where rows are longer.
+inline constexpr index_t row_piece = 65536;
+
 /// Calls done(begin, end) when results [begin, end) are in place.
 template <class R, class T, class Out, class Done>
 void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   constexpr index_t run = producer<T>::run;
-  constexpr index_t piece = 65536;
+  constexpr index_t piece = row_piece;
   using state = typename R::state;
   const auto fold_range = [&](index_t row, index_t begin, index_t end) {
     alignas(64) T buffer[run];

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sinter/cuda/count.hpp"
 #include "sinter/cuda/group.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/map.hpp"
@@ -10,6 +11,8 @@
 #include "sinter/cuda/reduce.hpp"
 #include "sinter/cuda/rows.hpp"
 #include "sinter/cuda/runtime.hpp"
+#include "sinter/cuda/scan.hpp"
+#include "sinter/cuda/sort.hpp"
 
 namespace sinter::ops {
 struct softmax_op;
@@ -182,6 +185,29 @@ struct backend<D> {
     if (e != nullptr) e->run();
   }
 
+  template <class R, class E, class Out>
+  static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    std::vector<temporary<D>> folds;
+    cuda_impl::plan_scan<R, element_of<E>>(
+        source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
+        [](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch("a scan", body, s); },
+        [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
+    if (after != nullptr) after->run();
+  }
+
+  template <class E, class T, int R>
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], access::data(values),
+                             access::data(indices));
+  }
+
+  template <class E>
+  static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
+    const cuda_impl::count_body<lowered<false, E>> body{source_of(e), e.shape().numel(), counts.numel(),
+                                                        reinterpret_cast<unsigned long long*>(access::data(counts))};
+    gpu::launch("a count", body, body.launch());
+  }
+
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
@@ -220,10 +246,14 @@ struct backend<D> {
     gpu::launch("gather", body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
-    const cuda_impl::scatter_add_body<T> body{lines_of(x, axis, index, y)};
-    gpu::launch("gather's gradient", body, {cuda_impl::blocks_for(body.shape.lines.rows, cuda_impl::block_threads), 0});
+    const cuda_impl::gather_lines lines = lines_of(x, axis, index, y);
+    const char* const what = "adding at indices";
+    if (order == index_order::runs)
+      gpu::launch(what, cuda_impl::scatter_runs_body<T>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    else
+      gpu::launch(what, cuda_impl::scatter_add_body<T>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>

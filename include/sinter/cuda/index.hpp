@@ -57,6 +57,30 @@ struct scatter_add_body {
   }
 };
 
+/// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
+template <class T>
+struct scatter_runs_body {
+  gather_lines shape;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t total = shape.lines.rows * shape.along;
+    const index_t stride = g.blocks() * g.threads();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < total; i += stride) {
+      const index_t line = i / shape.along, k = i - line * shape.along;
+      index_t at[3] = {0, 0, 0};
+      add_row(shape.lines, shape.at, line, at);
+      const std::int64_t* const index = reinterpret_cast<const std::int64_t*>(shape.at.data[1]) + at[1];
+      const index_t to = index[k * shape.step[1]];
+      if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
+      const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
+      T sum = y[k * shape.step[2]];
+      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next) sum += y[next * shape.step[2]];
+      reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
+    }
+  }
+};
+
 /// The first index outside its range that a GPU has met and the host not yet reported, in memory that both see.
 struct index_fault {
   const char* op = nullptr;  ///< null: none; this and `what` are literals of the program

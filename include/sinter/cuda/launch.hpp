@@ -18,6 +18,8 @@ struct device_grid {
   __host__ __device__ int thread() const { return SINTER_ON_GPU(static_cast<int>(threadIdx.x)); }
   __host__ __device__ int threads() const { return block_threads; }
   __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
+  template <class T>
+  __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
 #undef SINTER_ON_GPU
   template <class T>
   __host__ __device__ T* shared() const {

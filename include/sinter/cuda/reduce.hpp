@@ -54,17 +54,21 @@ struct reduce_rows_body {
   }
 };
 
+/// Strips of columns that the threads of a block work on together.
+inline constexpr int strip_width = 32;
+constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
+
 /// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
 template <class R, class K>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int width = 32;
+  static constexpr int width = strip_width;
   element_source<K> source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   typename R::result* out = nullptr;
   state* partial = nullptr;
 
-  SINTER_WORD index_t strips() const { return (inner + width - 1) / width; }
+  SINTER_WORD index_t strips() const { return strips_of(inner); }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -133,6 +137,21 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   return {length > 0 ? (reduced + length - 1) / length : 1, length};
 }
 
+/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
+template <class R, class K, class Run>
+void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
+               typename R::state* partial, const Run& run) {
+  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
+  while (body.group < block_threads && body.group < p.length) body.group *= 2;
+  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
+}
+template <class R, class K, class Run>
+void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
+                  typename R::state* partial, const Run& run) {
+  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
+  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
+}
+
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
 template <class R, class K, class Run, class Memory>
 void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
@@ -141,31 +160,14 @@ void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduce
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
   if (s.outer * s.inner == 0) return;
   const auto source = make_source(plan, axes);
-  const std::size_t shared = sizeof(state) * block_threads;
-  const auto merge = [&](const state* partial, index_t results, index_t pieces) {
-    run(merge_pieces_body<R>{partial, out, results, pieces}, launch_shape{blocks_for(results), shared});
-  };
-  if (s.inner > 1 && s.reduced > 0) {
-    reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner};
-    const fold_pieces p = cut(s.outer * body.strips(), s.reduced, 64);
-    body.pieces = p.count;
-    body.per_piece = p.length;
-    body.out = out;
-    if (p.count > 1) body.partial = static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(s.outer * s.inner * p.count)));
-    run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), shared});
-    if (p.count > 1) merge(body.partial, s.outer * s.inner, p.count);
-  } else {
-    const index_t results = s.outer * s.inner;
-    reduce_rows_body<R, K> body{source, results, s.reduced};
-    const fold_pieces p = cut(results, s.reduced, 4096);
-    body.pieces = p.count;
-    body.per_piece = p.length;
-    while (body.group < block_threads && body.group < p.length) body.group *= 2;
-    body.out = out;
-    if (p.count > 1) body.partial = static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count)));
-    run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), shared});
-    if (p.count > 1) merge(body.partial, results, p.count);
-  }
+  const index_t results = s.outer * s.inner;
+  const bool columns = s.inner > 1 && s.reduced > 0;
+  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
+  if (columns) fold_columns<R>(source, s, p, out, partial, run);
+  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
+  if (p.count > 1)
+    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl

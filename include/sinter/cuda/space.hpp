@@ -1,7 +1,8 @@
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync() and g.shared<T>(). On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the host.
+// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs. On a GPU that is device_grid (launch.hpp); the tests
+// call the same bodies on the host.
 #pragma once
 
 #include "sinter/core/shape.hpp"

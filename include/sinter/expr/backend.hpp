@@ -21,6 +21,9 @@ struct sink_ref {
   bool add = false;  ///< add to what is there instead of overwriting it
 };
 
+/// What is known of the indices along a line: in runs, equal ones are neighbours.
+enum class index_order { any, runs };
+
 /// A matrix in device memory, or a batch of them; strides in elements.
 struct matrix_ref {
   void* data = nullptr;
@@ -67,6 +70,18 @@ struct backend {
   }
   template <class Reducer, class T, class... A>
   static void reduce(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class R, class... A>
+  static void scan(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void sort(const A&...) {
+    static_cast<void>(sizeof(runs_in_this_file<D>));
+  }
+  template <class... A>
+  static void count(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
   template <class T, class... A>

@@ -123,6 +123,22 @@ using argmax_reducer = arg_reducer<T, true>;
 template <class T>
 using argmin_reducer = arg_reducer<T, false>;
 
+/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
+template <class T, bool Max>
+struct running_reducer : arg_reducer<T, Max> {
+  using arg = arg_reducer<T, Max>;
+  using state = typename arg::state;
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0) return b;
+    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
+    return arg::beats(a.value, b.value) ? a : b;
+  }
+};
+
 template <class T, bool Any>
 struct logical_reducer {
   using state = bool;
@@ -182,6 +198,23 @@ struct logsumexp_reducer {
     }
     for (; i < n; ++i) push(s, x[i], i);
     return s;
+  }
+};
+
+/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
+template <class R>
+struct scan_results {
+  typename R::result* values;
+  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
+};
+template <class T>
+struct scan_extremes {
+  T* values;
+  std::int64_t* indices;
+  template <class State>
+  SINTER_WORD void put(index_t i, const State& s) const {
+    values[i] = s.value;
+    indices[i] = s.index;
   }
 };
 

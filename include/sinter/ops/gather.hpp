@@ -1,34 +1,12 @@
 // sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
 #pragma once
 
-#include "sinter/grad/statement.hpp"
 #include "sinter/ops/cast.hpp"
+#include "sinter/ops/picked.hpp"
 
 namespace sinter {
 
 namespace detail {
-
-template <class T, int R, device D>
-struct gather_tape final : tape_node {
-  tensor<std::int64_t, R, D> index;
-  state_ptr source;
-  int axis = 0;
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override { index = {}; }
-  void backward(grad_state& y) override {
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad);
-  }
-};
 
 /// Indices as int64 on their device; each must lie in [0, extent).
 template <class I>
@@ -48,20 +26,9 @@ template <class X, int R, device D>
 evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
   using T = element_of<X>;
   const auto y = tensor<T, R, D>::uninitialized(index.shape());
-  if constexpr (is_variable<X>) {
-    static_assert(X::order < 2, "sinter: gather and index_select have no second derivative; use them on variables of order 1");
-    backend<D>::gather(access::value_of(x), axis, index, y);
-    if (!access::state_of(x) || !recording()) return unrecorded<1>(y);
-    auto* node = new gather_tape<T, R, D>;
-    node->name = op;
-    node->index = index;
-    node->source = access::state_of(x);
-    node->axis = axis;
-    return produced<1>(y, node);
-  } else {
-    backend<D>::gather(x, axis, index, y);
-    return y;
-  }
+  if constexpr (is_variable<X>) backend<D>::gather(access::value_of(x), axis, index, y);
+  else backend<D>::gather(x, axis, index, y);
+  return picked(op, y, x, axis, index, index_order::any);
 }
 
 }  // namespace detail

@@ -1,0 +1,72 @@
+// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+#pragma once
+
+#include "sinter/grad/statement.hpp"
+
+namespace sinter {
+
+/// Elements of x along an axis, and where they stand in it.
+///
+///     auto [values, indices] = sort(x, 1);
+template <class Values>
+struct values_and_indices {
+  Values values;
+  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
+};
+
+namespace detail {
+
+/// Indices of E's elements.
+template <class E>
+using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
+
+template <class T, int R, device D>
+struct picked_tape final : tape_node {
+  tensor<std::int64_t, R, D> index;
+  std::uint64_t version = 0;  ///< of the index
+  state_ptr source;
+  int axis = 0;
+  index_order order = index_order::any;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override { index = {}; }
+  void backward(grad_state& y) override {
+    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
+      throw autograd_error(std::string("backward of '") + name + "': its indices of shape " + shape_text(index.shape()) +
+                           " were modified in place after the statement; use a copy");
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (!to.has_grad) {
+      bool add = false;
+      to.gradient(add);
+      write(constant_node<T>{T(0)}, to.grad);
+    }
+    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+  }
+};
+
+/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
+template <class X, class T, int R, device D>
+evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis, const tensor<std::int64_t, R, D>& index,
+                    index_order order) {
+  if constexpr (is_tracked_v<X>) {
+    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
+    if (!source) return unrecorded<1>(y);
+    auto* const node = new picked_tape<T, R, D>;
+    node->name = op;
+    node->index = index;
+    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
+    node->source = source;
+    node->axis = axis;
+    node->order = order;
+    return produced<1>(y, node);
+  } else {
+    return y;
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter

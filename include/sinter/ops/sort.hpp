@@ -1,0 +1,68 @@
+// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
+#pragma once
+
+#include "sinter/ops/picked.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+/// The first k elements of x along the axis, or all.
+template <class E>
+values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
+  constexpr int R = rank_of<E>;
+  using T = element_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, R);
+  extents<R> shape = x.shape();
+  if (all) k = shape[a];
+  if (k < 0 || k > shape[a])
+    throw shape_error(std::string(op) + ": there are no " + std::to_string(k) + " elements on axis " + std::to_string(a) + " of shape " +
+                      shape_text(shape));
+  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
+    throw shape_error(std::string(op) + ": axis " + std::to_string(a) + " of shape " + shape_text(shape) +
+                      " has more than 2^32 - 1 elements; sort slices of it");
+  shape[a] = k;
+  const auto e = prologue(std::forward<E>(x));
+  const auto values = tensor<T, R, D>::uninitialized(shape);
+  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
+  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace detail
+
+/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as `indices`. Equal
+/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type. Runs at once.
+/// Derivative: each g goes back to the element that it belongs to.
+///
+///     auto [values, indices] = sort(x, 1);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool descending = false) {
+  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
+}
+
+/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
+///
+///     tensor ranking = argsort(energies, 1, true);
+template <expression E>
+  requires(rank_of<E> >= 1)
+detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false) {
+  const no_grad guard;
+  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
+}
+
+/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending order, as
+/// `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts as the largest.
+/// Runs at once. Derivative: g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+///
+///     auto [scores, classes] = topk(logits, 5, 1);
+template <expression E>
+  requires(rank_of<E> >= 1)
+values_and_indices<detail::evaluated<E>> topk(E&& x, index_t k, index_t axis = -1, bool largest = true) {
+  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+}
+
+}  // namespace sinter
