@@ -233,6 +233,137 @@ inline void one_configuration() {
 }
 }  // namespace sinter::detail
 #endif
+// sinter/core/half.hpp: half and bfloat16, numbers of two bytes that are computed with as float.
+
+#include <bit>
+#include <limits>
+
+namespace sinter {
+
+namespace detail {
+
+/// The float of IEEE binary16 bits. A subnormal half is 2^-14 times a fraction: with the exponent of 2^-14 in front of its
+/// fraction, one subtraction leaves it. F. Giesen, "float->half variants", 2012.
+constexpr float half_to_float(std::uint16_t bits) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+  }
+#endif
+  const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits & 0x7c00u, rest = (bits & 0x7fffu) << 13;
+  if (exponent == 0x7c00u) return std::bit_cast<float>(sign | rest | 0x7f800000u);
+  if (exponent != 0) return std::bit_cast<float>(sign | (rest + (112u << 23)));
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + (113u << 23)) - 0x1p-14f));
+}
+
+/// Rounded to nearest, ties to even. Below 2^-14 an addition of 1/2, whose last place is that of a subnormal half, rounds.
+constexpr std::uint16_t float_to_half(float x) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) {
+    std::uint16_t bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+  }
+#endif
+  const std::uint32_t all = std::bit_cast<std::uint32_t>(x), sign = all >> 16 & 0x8000u, size = all & 0x7fffffffu;
+  std::uint32_t bits = 0;
+  if (size > 0x7f800000u) bits = 0x7e00u | (size >> 13 & 0x3ffu);
+  else if (size >= 0x47800000u) bits = 0x7c00u;
+  else if (size < 0x38800000u) bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000u;
+  else bits = (size - (112u << 23) + 0xfffu + (size >> 13 & 1u)) >> 13;
+  return static_cast<std::uint16_t>(sign | bits);
+}
+
+/// The upper half of a float.
+constexpr float bfloat16_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+constexpr std::uint16_t float_to_bfloat16(float x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if (!std::is_constant_evaluated()) {
+    std::uint16_t bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+  }
+#endif
+  const std::uint32_t all = std::bit_cast<std::uint32_t>(x);
+  if ((all & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(all >> 16 | 0x40u);
+  return static_cast<std::uint16_t>((all + 0x7fffu + (all >> 16 & 1u)) >> 16);
+}
+
+}  // namespace detail
+
+/// A number of IEEE 754 binary16: 11 significant bits, up to 65504, normal from 2^-14 on and subnormal down to 2^-24. It is
+/// for storage: arithmetic converts it to float. Numbers convert to it through float, rounded to nearest, ties to even;
+/// infinities and NaNs are kept. Two bytes in memory, the same for every compiler.
+///
+///     half x = 0.1f;          // 0.0999755859375
+///     float y = x * x;
+struct half {
+  half() = default;
+  template <class N>
+    requires std::is_arithmetic_v<N>
+  constexpr half(N x) : bits_(detail::float_to_half(static_cast<float>(x))) {}  // NOLINT: implicit on purpose
+  constexpr operator float() const { return detail::half_to_float(bits_); }     // NOLINT
+
+  static constexpr half from_bits(std::uint16_t bits) { return std::bit_cast<half>(bits); }
+  constexpr std::uint16_t bits() const { return bits_; }
+
+ private:
+  std::uint16_t bits_;
+};
+
+/// The upper half of a float: 8 significant bits and float's range. Everything else is as with `half`. S. Wang and
+/// P. Kanwar, "BFloat16: the secret to high performance on Cloud TPUs", 2019.
+///
+///     bfloat16 x = 0.1f;      // 0.10009765625
+struct bfloat16 {
+  bfloat16() = default;
+  template <class N>
+    requires std::is_arithmetic_v<N>
+  constexpr bfloat16(N x) : bits_(detail::float_to_bfloat16(static_cast<float>(x))) {}  // NOLINT: implicit on purpose
+  constexpr operator float() const { return detail::bfloat16_to_float(bits_); }         // NOLINT
+
+  static constexpr bfloat16 from_bits(std::uint16_t bits) { return std::bit_cast<bfloat16>(bits); }
+  constexpr std::uint16_t bits() const { return bits_; }
+
+ private:
+  std::uint16_t bits_;
+};
+
+static_assert(sizeof(half) == 2 && std::is_trivially_copyable_v<half> && std::is_trivial_v<half>);
+static_assert(sizeof(bfloat16) == 2 && std::is_trivially_copyable_v<bfloat16> && std::is_trivial_v<bfloat16>);
+
+namespace detail {
+
+/// std::numeric_limits of a floating-point number of two bytes with this many explicit bits of fraction; a digit of base 2 is
+/// 0.30103 of one of base 10.
+template <class T, int Fraction>
+struct limits_of_two_bytes : std::numeric_limits<float> {
+  static constexpr int digits = Fraction + 1, digits10 = Fraction * 30103 / 100000, max_digits10 = 2 + digits * 30103 / 100000;
+  static constexpr int max_exponent = 1 << (14 - Fraction), max_exponent10 = max_exponent * 30103 / 100000;
+  static constexpr int min_exponent = 3 - max_exponent, min_exponent10 = (min_exponent - 1) * 30103 / 100000;
+  static constexpr std::uint16_t exponent_bits = 0x8000u - (1u << Fraction);
+
+  static constexpr T infinity() { return T::from_bits(exponent_bits); }
+  static constexpr T signaling_NaN() { return T::from_bits(exponent_bits | 1u << (Fraction - 2)); }
+  static constexpr T quiet_NaN() { return T::from_bits(exponent_bits | 1u << (Fraction - 1)); }
+  static constexpr T max() { return T::from_bits(exponent_bits - 1u); }
+  static constexpr T lowest() { return T::from_bits(0x8000u | (exponent_bits - 1u)); }
+  static constexpr T min() { return T::from_bits(1u << Fraction); }
+  static constexpr T denorm_min() { return T::from_bits(1); }
+  static constexpr T round_error() { return T(0.5f); }
+  static constexpr T epsilon() { return T(1.f / static_cast<float>(1u << Fraction)); }
+};
+
+}  // namespace detail
+}  // namespace sinter
+
+template <>
+struct std::numeric_limits<sinter::half> : sinter::detail::limits_of_two_bytes<sinter::half, 10> {};
+template <>
+struct std::numeric_limits<sinter::bfloat16> : sinter::detail::limits_of_two_bytes<sinter::bfloat16, 7> {};
 
 namespace sinter {
 
@@ -255,14 +386,23 @@ using bare = std::remove_cvref_t<T>;
 
 }  // namespace detail
 
-/// What a tensor can hold: float, double, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
+/// Floating-point elements of two bytes: half and bfloat16.
 template <class T>
-concept element =
-    detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, bool>;
+concept narrow_element = detail::is_one_of<T, half, bfloat16>;
 
-/// Element types that carry gradients.
+/// What a tensor can hold: float, double, half, bfloat16, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
 template <class T>
-concept floating_element = element<T> && std::is_floating_point_v<T>;
+concept element = narrow_element<T> || detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
+                                                         std::uint8_t, bool>;
+
+/// Element types that carry gradients: float, double, half and bfloat16.
+template <class T>
+concept floating_element = narrow_element<T> || detail::is_one_of<T, float, double>;
+
+/// The type that elements T are computed in: float for half and bfloat16, T itself otherwise. A statement converts as it
+/// reads and rounds as it writes.
+template <class T>
+using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
 /// Integer element types; bool is not one.
 template <class T>
@@ -273,6 +413,8 @@ template <element T>
 constexpr const char* element_name() {
   if constexpr (std::is_same_v<T, float>) return "float";
   if constexpr (std::is_same_v<T, double>) return "double";
+  if constexpr (std::is_same_v<T, half>) return "half";
+  if constexpr (std::is_same_v<T, bfloat16>) return "bfloat16";
   if constexpr (std::is_same_v<T, std::int8_t>) return "int8";
   if constexpr (std::is_same_v<T, std::int16_t>) return "int16";
   if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
@@ -439,8 +581,6 @@ decltype(auto) with_device(std::string_view choice, F&& f) {
 
 }  // namespace sinter
 // sinter/core/shape.hpp: extents, strides, and the shape algebra of views and broadcasting.
-
-#include <limits>
 
 namespace sinter {
 
@@ -786,7 +926,6 @@ struct access;  // reaches the storage of a tensor from the rooms above
 
 // sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
 
-#include <bit>
 #include <cstdlib>
 #include <mutex>
 
@@ -3416,7 +3555,7 @@ Stream& operator<<(Stream& out, const variable<T, Shape, D, Order>& v) {
 //   rounding      floor ceil round trunc
 //   classes       isnan isinf isfinite
 //   masks         select logical_and logical_or logical_xor logical_not any all
-//   conversion    cast<To> constant<V> bit_cast<To>
+//   conversion    cast<To> constant<V> bit_cast<To> rounded<To> (float to what a half or bfloat16 holds of it)
 //   horizontal    hsum hprod hmin hmax (on a scalar: the value itself)
 //
 // Semantics shared by all kinds: min and max propagate NaN (NumPy's minimum, maximum); round is half to even; fmod has
@@ -3599,6 +3738,8 @@ template <class To, class From, int L>
 SINTER_INLINE simd<To, L> cast(mask<From, L> x);
 template <class To, class From, int L>
 SINTER_INLINE simd<To, L> bit_cast(simd<From, L> x);
+template <narrow_element T, int L>
+SINTER_INLINE simd<float, L> rounded(simd<float, L> x);
 
 }  // namespace sinter::math
 
@@ -3871,6 +4012,11 @@ SINTER_WORD To cast(From x) {
 
 template <class To, arithmetic From>
 requires(sizeof(To) == sizeof(From)) SINTER_WORD To bit_cast(From x) { return __builtin_bit_cast(To, x); }
+
+template <narrow_element T>
+SINTER_WORD float rounded(float x) {
+  return T(x);
+}
 
 template <arithmetic T>
 SINTER_WORD T hsum(T x) {
@@ -6001,6 +6147,135 @@ SINTER_BY_LANE(erfc)
 template <class T, int L>
 SINTER_INLINE simd<T, L> pow(simd<T, L> a, simd<T, L> b) {
   return detail::each_lane<T, L>([](T x, T y) { return math::pow(x, y); }, a, b);
+}
+
+}  // namespace sinter::math
+// sinter/math/packet_narrow.hpp: reading and writing elements of any type as lanes of the type they are computed in.
+
+namespace sinter::math {
+
+namespace detail {
+
+// The scalar conversions of core/half.hpp in lanes; an instruction where the target has one.
+
+template <int L>
+SINTER_INLINE simd<std::int32_t, L> widened_bits(const void* from) {
+  return simd<std::int32_t, L>(
+      convert<typename simd<std::int32_t, L>::registers>(load<registers<std::int16_t, L>>(from)));
+}
+
+template <int L>
+SINTER_INLINE simd<std::int16_t, L> low_bits(simd<std::int32_t, L> x) {
+  return simd<std::int16_t, L>(convert<typename simd<std::int16_t, L>::registers>(x.r));
+}
+
+template <int L>
+SINTER_INLINE simd<float, L> from_bfloat16(const void* from) {
+  return bit_cast<float>(shift_left<16>(widened_bits<L>(from)));
+}
+
+template <int L>
+SINTER_INLINE simd<std::int16_t, L> to_bfloat16(simd<float, L> x) {
+  using I = simd<std::int32_t, L>;
+  const I all = bit_cast<std::int32_t>(x);
+  const I rounded = all + I(0x7fff) + (shift_right<16>(all) & I(1));
+  return low_bits(shift_right<16>(select(isnan(x), all | I(0x400000), rounded)));
+}
+
+template <int L>
+SINTER_INLINE simd<float, L> from_half(const void* from) {
+#ifdef EIGEN_VECTORIZE_AVX512
+  if constexpr (L == 16) return simd<float, L>(registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
+#endif
+#ifdef __F16C__
+  if constexpr (L == 8 && native_lanes >= 8)
+    return simd<float, L>(registers<float, L>{_mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from)))});
+#endif
+  using I = simd<std::int32_t, L>;
+  const I bits = widened_bits<L>(from), sign = bits & I(std::int32_t(0x80000000u));
+  const I rest = shift_left<13>(bits & I(0x7fff)), exponent = rest & I(0x7c00 << 13);
+  const I normal = rest + select(exponent == I(0x7c00 << 13), I(224 << 23), I(112 << 23));
+  const auto tiny = bit_cast<float>(rest + I(113 << 23)) - 0x1p-14f;
+  return bit_cast<float>(sign | select(exponent == I(0), bit_cast<std::int32_t>(tiny), normal));
+}
+
+template <int L>
+SINTER_INLINE simd<std::int16_t, L> to_half(simd<float, L> x) {
+#ifdef EIGEN_VECTORIZE_AVX512
+  if constexpr (L == 16) {
+    simd<std::int16_t, L> y;
+    const __m256i bits = _mm512_maskz_cvtps_ph(0xffff, x.r.v, _MM_FROUND_TO_NEAREST_INT);
+    std::memcpy(&y, &bits, sizeof bits);
+    return y;
+  }
+#endif
+#ifdef __F16C__
+  if constexpr (L == 8 && native_lanes >= 8) {
+    simd<std::int16_t, L> y;
+    const __m128i bits = _mm256_cvtps_ph(x.r.v, _MM_FROUND_TO_NEAREST_INT);
+    std::memcpy(&y, &bits, sizeof bits);
+    return y;
+  }
+#endif
+  using I = simd<std::int32_t, L>;
+  const I all = bit_cast<std::int32_t>(x), size = all & I(0x7fffffff);
+  const I sign = shift_right<16>(all) & I(0x8000);
+  const I tiny = bit_cast<std::int32_t>(bit_cast<float>(size) + 0.5f) - I(0x3f000000);
+  const I normal = shift_right<13>(size - I(112 << 23) + I(0xfff) + (shift_right<13>(size) & I(1)));
+  const I finite = select(size < I(0x38800000), tiny, select(size < I(0x47800000), normal, I(0x7c00)));
+  const I not_a_number = I(0x7e00) | (shift_right<13>(size) & I(0x3ff));
+  return low_bits(sign | select(size > I(0x7f800000), not_a_number, finite));
+}
+
+template <narrow_element T, int L>
+SINTER_INLINE simd<std::int16_t, L> narrowed(simd<float, L> x) {
+  if constexpr (std::is_same_v<T, half>)
+    return to_half(x);
+  else
+    return to_bfloat16(x);
+}
+
+template <narrow_element T, int L>
+SINTER_INLINE simd<float, L> widened(const void* from) {
+  if constexpr (std::is_same_v<T, half>)
+    return from_half<L>(from);
+  else
+    return from_bfloat16<L>(from);
+}
+
+}  // namespace detail
+
+// L elements of type T, any element type, as lanes of compute_type<T>; and back, rounded.
+template <int L = native_lanes, class T>
+SINTER_INLINE simd<compute_type<T>, L> read(const T* from) {
+  if constexpr (narrow_element<T>)
+    return detail::widened<T, L>(from);
+  else
+    return simd<T, L>::load(from);
+}
+template <class T, int L>
+SINTER_INLINE void write(T* to, simd<compute_type<T>, L> x) {
+  if constexpr (narrow_element<T>) {
+    const auto bits = detail::narrowed<T>(x);
+    std::memcpy(static_cast<void*>(to), &bits.r, sizeof(T) * L);
+  } else {
+    x.store(to);
+  }
+}
+// Past the caches where the target can; `to` is aligned to what is written.
+template <class T, int L>
+SINTER_INLINE void write_past_caches(T* to, simd<compute_type<T>, L> x) {
+  if constexpr (narrow_element<T>)
+    detail::stream(to, detail::narrowed<T>(x).r);
+  else
+    x.stream(to);
+}
+
+// x as a T would hold it.
+template <narrow_element T, int L>
+SINTER_INLINE simd<float, L> rounded(simd<float, L> x) {
+  const auto bits = detail::narrowed<T>(x);
+  return detail::widened<T, L>(&bits.r);
 }
 
 }  // namespace sinter::math
