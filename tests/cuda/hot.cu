@@ -14,3 +14,12 @@ void gated_backward(const leaf& a, const leaf& b, const leaf& c, const leaf& d, 
 }
 tensor<double, 1, cuda<0>> in_double(const tensor<double, 1, cuda<0>>& a) { return abs(a) * 2; }
 void two_results(vector& a, vector& b) { fuse(a.in_place() += b, b.in_place() -= a); }
+
+// Eight elements at a time.
+using half_vector = tensor<sinter::half, 1, cuda<0>>;
+using bfloat16_leaf = variable<bfloat16, 1, cuda<0>>;
+half_vector gated(const half_vector& a, const half_vector& b, const half_vector& c) { return sigmoid(a * b + c) * 0.5f; }
+void gated_backward(const bfloat16_leaf& a, const bfloat16_leaf& b, const tensor<bfloat16, 1, cuda<0>>& seed) {
+  const variable y = tanh(a * b) * b;
+  y.backward(seed);
+}

@@ -167,8 +167,8 @@ struct gpu {
   }
 
   template <class T>
-  static void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const T* a, index_t lda, const T* b, index_t ldb, T beta, T* c,
-                   index_t ldc) {
+  static void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const T* a, index_t lda, const T* b, index_t ldb,
+                   compute_type<T> beta, T* c, index_t ldc) {
     if (lda < (a_turned ? k : m) || ldb < (b_turned ? n : k) || ldc < m) throw std::logic_error("simulator: a leading dimension is too small");
     ++launches();
     for (index_t j = 0; j < n; ++j)

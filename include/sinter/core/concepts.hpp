@@ -26,7 +26,7 @@ concept expression = requires {
 
 /// A literal operand: it takes the element type of the tensor beside it.
 template <class S>
-concept literal = std::is_arithmetic_v<detail::bare<S>>;
+concept literal = std::is_arithmetic_v<detail::bare<S>> || narrow_element<detail::bare<S>>;
 
 /// What an elementwise operator accepts.
 template <class A>

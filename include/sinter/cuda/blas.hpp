@@ -1,4 +1,4 @@
-// sinter/cuda/blas.hpp: cuBLAS on the stream of a GPU, in plain float or double arithmetic.
+// sinter/cuda/blas.hpp: cuBLAS on the stream of a GPU, in plain float or double arithmetic; half and bfloat16 with float sums.
 #pragma once
 
 #include <cublas_v2.h>
@@ -37,6 +37,16 @@ class blas {
             double* c, index_t ldc) {
     const double one = 1;
     run(m, n, k, [&] { return cublasDgemm_64(handle_, op(a_turned), op(b_turned), m, n, k, &one, a, lda, b, ldb, &beta, c, ldc); });
+  }
+  template <narrow_element T>
+  void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const T* a, index_t lda, const T* b, index_t ldb, float beta, T* c,
+            index_t ldc) {
+    constexpr cudaDataType type = std::is_same_v<T, half> ? CUDA_R_16F : CUDA_R_16BF;
+    const float one = 1;
+    run(m, n, k, [&] {
+      return cublasGemmEx_64(handle_, op(a_turned), op(b_turned), m, n, k, &one, a, type, lda, b, type, ldb, &beta, c, type, ldc,
+                             CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    });
   }
 
  private:

@@ -34,8 +34,8 @@ struct gpu {
   }
 
   template <class T>
-  static void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const T* a, index_t lda, const T* b, index_t ldb, T beta, T* c,
-                   index_t ldc) {
+  static void gemm(bool a_turned, bool b_turned, index_t m, index_t n, index_t k, const T* a, index_t lda, const T* b, index_t ldb,
+                   compute_type<T> beta, T* c, index_t ldc) {
     blas_of<D>().gemm(a_turned, b_turned, m, n, k, a, lda, b, ldb, beta, c, ldc);
   }
 

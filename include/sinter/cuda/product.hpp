@@ -29,7 +29,7 @@ struct column_major {
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
 struct plain_product_body {
-  using word = std::conditional_t<std::is_floating_point_v<T>, T, std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
+  using word = std::conditional_t<floating_element<T>, compute_type<T>, std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   matrix_ref a, b, c;
   bool accumulate;
 
@@ -48,16 +48,16 @@ struct plain_product_body {
   }
 };
 
-/// c (+)= a b. gpu<D>::gemm(a_turned, b_turned, m, n, k, a, lda, b, ldb, beta, c, ldc) is that of a BLAS, for float and
-/// double: column-major c (m,n) = a (m,k) b (k,n) + beta c.
+/// c (+)= a b. gpu<D>::gemm(a_turned, b_turned, m, n, k, a, lda, b, ldb, beta, c, ldc) is that of a BLAS, for
+/// floating-point elements: column-major c (m,n) = a (m,k) b (k,n) + beta c, sums of half and bfloat16 in float.
 template <class T, device D>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
   if (c.rows * c.columns == 0) return;
   const column_major left(a), right(b), to(c);
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (floating_element<T>) {
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0) {
       gpu<D>::gemm(right.turned, left.turned, c.columns, c.rows, a.columns, static_cast<const T*>(b.data), right.leading,
-                   static_cast<const T*>(a.data), left.leading, T(accumulate ? 1 : 0), static_cast<T*>(c.data), to.leading);
+                   static_cast<const T*>(a.data), left.leading, compute_type<T>(accumulate ? 1 : 0), static_cast<T*>(c.data), to.leading);
       return;
     }
   }

@@ -3,6 +3,7 @@
 
 #include "sinter/grad/statement.hpp"
 #include "sinter/ops/cast.hpp"
+#include "sinter/ops/in_place.hpp"
 
 namespace sinter {
 
@@ -26,7 +27,14 @@ struct gather_tape final : tape_node {
       to.gradient(add);
       write(constant_node<T>{T(0)}, to.grad);
     }
-    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad);
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    if constexpr (narrow_element<T>) {  // an element that is read often gathers its sum in float
+      const auto sums = zeros<float, D>(to.grad.shape());
+      backend<D>::scatter_add(sums, axis, index, eval(cast<float>(g)));
+      to.grad += cast<T>(sums);
+    } else {
+      backend<D>::scatter_add(to.grad, axis, index, g);
+    }
   }
 };
 
