@@ -18599,34 +18599,87 @@ class flat_parameter {
   index_t numel_;
 };
 
-/// Running sums that a rule keeps for each element, zero at first.
+/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps would
+/// be lost.
 template <class T, device D>
 class running {
  public:
+  using value = compute_type<T>;
   bool defined() const { return values_.defined(); }
-  T* of(index_t n) {
-    if (!values_.defined()) values_ = zeros<T, D>(extents<1>{{n}});
+  value* of(index_t n) {
+    if (!values_.defined()) values_ = zeros<value, D>(extents<1>{{n}});
     return access::data(values_);
   }
 
  private:
-  tensor<T, 1, D> values_;
+  tensor<value, 1, D> values_;
+};
+
+/// Values side by side, of any element type.
+struct flat_values {
+  void* data = nullptr;
+  int element_size = 0;
+
+  flat_values() = default;
+  template <class T>
+  flat_values(T* p) : data(p), element_size(sizeof(T)) {}  // NOLINT: implicit on purpose
 };
 
 /// outputs = K(inputs), element by element, over arrays of n.
-template <device D, class K, class T>
-void run_update(const K& k, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+template <device D, class K>
+void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
   [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
   sinter::detail::leaf_ref in[K::leaves];
   sinter::detail::sink_ref out[K::outputs];
-  for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i], &n, &step, 1, sizeof(T)};
+  for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i].data, &n, &step, 1, inputs[i].element_size};
   for (int i = 0; i < K::outputs; ++i) {
-    out[i].data = outputs[i];
+    out[i].data = outputs[i].data;
     out[i].strides[0] = 1;
-    out[i].element_size = sizeof(T);
+    out[i].element_size = outputs[i].element_size;
   }
   sinter::detail::backend<D>::map_many(k, &n, 1, in, out);
 }
+
+/// Backward of a statement y = op(parameter, number) of which y has the gradient g: that of the parameter is factor g, that
+/// of the number the sum of g - g, which is 0 if all of g is finite and NaN otherwise.
+struct scale_op {
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  double factor;
+
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD G grad(const G& g, const A&, const B&, const Y&) const {
+    if constexpr (I == 0) return g * math::constant<G>(factor);
+    else return g - g;
+  }
+};
+
+/// Multiplies a gradient in place and remembers whether it was finite, in one pass.
+template <class T, device D>
+class scaled_gradient {
+ public:
+  void scale(const flat_parameter<T, D>& p, double factor) {
+    checked_ = p.has_grad() && p.numel() > 0;
+    if (!checked_) return;
+    using C = compute_type<T>;
+    using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>, sinter::detail::kernel::leaf<C, true>>;
+    if (!sum_.defined()) sum_ = tensor<C, 0, D>::uninitialized({});
+    const index_t n = p.numel(), step = 1;
+    const sinter::detail::leaf_ref g{p.grad(), &n, &step, 1, sizeof(T)};
+    const sinter::detail::leaf_ref in[3] = {g, g, g};  // of which only the last, the gradient of y, is read
+    sinter::detail::sink_ref out[2];
+    out[0].data = p.grad();
+    out[0].strides[0] = 1;
+    out[0].element_size = sizeof(T);
+    out[1].data = access::data(sum_);
+    out[1].element_size = sizeof(C);
+    sinter::detail::backend<D>::template reverse<T>(K{{factor}, {}, {}}, &n, 1, in, out);
+  }
+  bool finite() const { return !checked_ || sum_.item() == 0; }
+
+ private:
+  tensor<compute_type<T>, 0, D> sum_;
+  bool checked_ = false;
+};
 
 }  // namespace sinter::optim::detail
 
@@ -18697,7 +18750,7 @@ class optimizer {
 };
 
 /// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// update(parameter, options, lr), one pass over memory.
+/// update(parameter, options, lr, gradient_scale), one pass over memory.
 template <class Rule>
 class rule_optimizer : public optimizer {
  public:
@@ -18725,13 +18778,22 @@ class rule_optimizer : public optimizer {
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
-  /// Updates every parameter that has a gradient.
-  void step() {
-    for (const auto& i : items_) i->step(options_, lr());
+  /// Updates every parameter that has a gradient; gradients count gradient_scale times, multiplied in the precision of the
+  /// update.
+  void step(double gradient_scale = 1) {
+    for (const auto& i : items_) i->step(options_, lr(), gradient_scale);
   }
 
   void zero_grad() const {
     for (const auto& i : items_) i->zero_grad();
+  }
+
+  /// Multiplies all gradients by a factor; whether all of them are finite.
+  bool scale_gradients(double factor) {
+    for (const auto& i : items_) i->scale_gradient(factor);
+    bool finite = true;
+    for (const auto& i : items_) finite = i->finite() && finite;
+    return finite;
   }
 
   const options_type& options() const { return options_; }
@@ -18741,22 +18803,27 @@ class rule_optimizer : public optimizer {
  private:
   struct item {
     virtual ~item() = default;
-    virtual void step(const options_type& options, double lr) = 0;
+    virtual void step(const options_type& options, double lr, double gradient_scale) = 0;
     virtual void zero_grad() const = 0;
+    virtual void scale_gradient(double factor) = 0;
+    virtual bool finite() const = 0;  ///< the gradient that was scaled last
   };
   template <class T, device D>
   struct typed_item final : item {
     template <int R>
     typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
-    void step(const options_type& options, double lr) override {
+    void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
-      state.update(parameter, options, lr);
+      state.update(parameter, options, lr, gradient_scale);
       parameter.changed();
     }
     void zero_grad() const override { parameter.zero_grad(); }
+    void scale_gradient(double factor) override { scaled.scale(parameter, factor); }
+    bool finite() const override { return scaled.finite(); }
 
     detail::flat_parameter<T, D> parameter;
     typename Rule::template state<T, D> state;
+    detail::scaled_gradient<T, D> scaled;
   };
 
   options_type options_;
@@ -18789,16 +18856,17 @@ namespace detail {
 template <class T>
 struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
-  T beta1, beta2, fresh1, fresh2, eps, added_decay, kept, rate, scale;
+  using C = compute_type<T>;
+  C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept, rate, scale;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
     const auto p = m.template load<0, T>();
-    const auto g = m.template load<1, T>() + added_decay * p;
-    const auto first = beta1 * m.template load<2, T>() + fresh1 * g;
-    const auto second = beta2 * m.template load<3, T>() + fresh2 * (g * g);
+    const auto g = gradient_scale * m.template load<1, T>() + added_decay * p;
+    const auto first = beta1 * m.template load<2, C>() + fresh1 * g;
+    const auto second = beta2 * m.template load<3, C>() + fresh2 * (g * g);
     m.template put<0, T>(kept * p - rate * first / (scale * math::sqrt(second) + eps));
-    m.template put<1, T>(first);
-    m.template put<2, T>(second);
+    m.template put<1, C>(first);
+    m.template put<2, C>(second);
   }
 };
 
@@ -18819,21 +18887,23 @@ struct adam_rule {
     running<T, D> m, v;
     double power1 = 1, power2 = 1;  // beta1^t, beta2^t
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       power1 *= o.beta1;
       power2 *= o.beta2;
+      using C = compute_type<T>;
       adam_kernel<T> k;
-      k.beta1 = static_cast<T>(o.beta1);
-      k.beta2 = static_cast<T>(o.beta2);
-      k.fresh1 = static_cast<T>(1 - o.beta1);
-      k.fresh2 = static_cast<T>(1 - o.beta2);
-      k.eps = static_cast<T>(o.eps);
-      k.added_decay = static_cast<T>(Decoupled ? 0 : o.weight_decay);
-      k.kept = static_cast<T>(Decoupled ? 1 - lr * o.weight_decay : 1);
-      k.rate = static_cast<T>(lr / (1 - power1));
-      k.scale = static_cast<T>(1 / std::sqrt(1 - power2));
-      T* const first = m.of(p.numel());
-      T* const second = v.of(p.numel());
+      k.beta1 = static_cast<C>(o.beta1);
+      k.beta2 = static_cast<C>(o.beta2);
+      k.fresh1 = static_cast<C>(1 - o.beta1);
+      k.fresh2 = static_cast<C>(1 - o.beta2);
+      k.eps = static_cast<C>(o.eps);
+      k.gradient_scale = static_cast<C>(gradient_scale);
+      k.added_decay = static_cast<C>(Decoupled ? 0 : o.weight_decay);
+      k.kept = static_cast<C>(Decoupled ? 1 - lr * o.weight_decay : 1);
+      k.rate = static_cast<C>(lr / (1 - power1));
+      k.scale = static_cast<C>(1 / std::sqrt(1 - power2));
+      C* const first = m.of(p.numel());
+      C* const second = v.of(p.numel());
       run_update<D>(k, p.numel(), {p.data(), p.grad(), first, second}, {p.data(), first, second});
     }
   };
@@ -18897,6 +18967,126 @@ void clip_grad_value(const Source& source, double limit) {
 }
 
 }  // namespace sinter::optim
+// sinter/optim/grad_scaler.hpp: loss scaling, which keeps small gradients of half from vanishing.
+
+namespace sinter::optim {
+
+struct grad_scaler_options {
+  double init_scale = 65536;
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  index_t growth_interval = 2000;  ///< updates without overflow before the scale grows
+  bool enabled = true;             ///< if not, losses and gradients are left alone and every step is taken
+};
+
+/// As torch.amp.GradScaler: the loss is multiplied by a scale before backward, so that small gradients do not round to 0, and
+/// the step divides by it again, in the precision of the update. Where one of them is not finite the step is left out, and update() makes
+/// the scale smaller; after growth_interval updates without that it makes it larger. For parameters of any floating-point
+/// type, on any device; bfloat16, which has the range of float, seldom needs it.
+/// P. Micikevicius et al., "Mixed precision training", ICLR 2018.
+///
+///     optim::grad_scaler scaler;
+///     variable loss = cross_entropy(model(x), labels);
+///     optimizer.zero_grad();
+///     variable(scaler.scale(loss)).backward();
+///     scaler.step(optimizer);
+///     scaler.update();
+class grad_scaler {
+ public:
+  /// Errors: value_error unless the scale is positive and finite, growth is at least 1, backoff in (0, 1] and the interval 1
+  /// or more.
+  explicit grad_scaler(const grad_scaler_options& options = {}) : options_(options), scale_(options.init_scale) {
+    check_scale(scale_);
+    if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) || options.growth_interval < 1)
+      throw value_error("grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, not " +
+                        std::to_string(options.growth_factor) + ", " + std::to_string(options.backoff_factor) + " and " +
+                        std::to_string(options.growth_interval));
+  }
+
+  /// The loss times the scale, in float where the loss is half or bfloat16.
+  template <expression E>
+    requires floating_element<element_of<E>>
+  auto scale(E&& loss) const {
+    return cast<compute_type<element_of<E>>>(std::forward<E>(loss)) * get_scale();
+  }
+
+  /// Divides the gradients of the optimizer's parameters by the scale, for those who want to look at them or clip them before
+  /// step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_. Errors: value_error for a second time, or after step(), before update().
+  template <class Rule>
+  void unscale(rule_optimizer<Rule>& optimizer) {
+    if (!options_.enabled) return;
+    use& u = use_of(&optimizer);
+    if (u.unscaled || u.stepped) throw value_error("grad_scaler: unscale() was called for this optimizer already, or its step(); call update() first");
+    u.finite = optimizer.scale_gradients(1 / scale_);
+    u.unscaled = true;
+  }
+
+  /// The optimizer's step, unless a gradient is infinite or NaN; whether it was taken. Errors: value_error for a second step
+  /// before update().
+  template <class Rule>
+  bool step(rule_optimizer<Rule>& optimizer) {
+    if (options_.enabled) {
+      use& u = use_of(&optimizer);
+      if (u.stepped) throw value_error("grad_scaler: step() was called for this optimizer already; call update() first");
+      u.stepped = true;
+      if (!u.unscaled) u.finite = optimizer.scale_gradients(1);
+      if (u.finite) optimizer.step(u.unscaled ? 1 : 1 / scale_);
+      return u.finite;
+    }
+    optimizer.step();
+    return true;
+  }
+
+  /// After the steps of all optimizers: adapts the scale. Errors: value_error where there was none.
+  void update() {
+    if (!options_.enabled) return;
+    if (uses_.empty()) throw value_error("grad_scaler: update() without a step() or unscale() before it");
+    bool finite = true;
+    for (const use& u : uses_) finite = finite && u.finite;
+    uses_.clear();
+    good_updates_ = finite ? good_updates_ + 1 : 0;
+    if (!finite) {
+      scale_ *= options_.backoff_factor;
+    } else if (good_updates_ == options_.growth_interval) {
+      if (std::isfinite(static_cast<float>(scale_ * options_.growth_factor))) scale_ *= options_.growth_factor;
+      good_updates_ = 0;
+    }
+  }
+  /// Sets the scale instead. Errors: value_error unless it is positive and finite.
+  void update(double new_scale) {
+    check_scale(new_scale);
+    uses_.clear();
+    scale_ = new_scale;
+  }
+
+  /// The scale; 1 where the scaler is not enabled.
+  double get_scale() const { return options_.enabled ? scale_ : 1; }
+  const grad_scaler_options& options() const { return options_; }
+
+ private:
+  /// What happened to an optimizer since the last update.
+  struct use {
+    const void* optimizer;
+    bool unscaled = false, stepped = false, finite = true;
+  };
+
+  static void check_scale(double scale) {
+    if (!(scale > 0) || !std::isfinite(scale))
+      throw value_error("grad_scaler: the scale must be positive and finite, but is " + std::to_string(scale));
+  }
+  use& use_of(const void* optimizer) {
+    for (use& u : uses_)
+      if (u.optimizer == optimizer) return u;
+    return uses_.emplace_back(use{optimizer});
+  }
+
+  grad_scaler_options options_;
+  double scale_;
+  index_t good_updates_ = 0;
+  std::vector<use> uses_;
+};
+
+}  // namespace sinter::optim
 // sinter/optim/rmsprop.hpp: RMSprop, plain, centred and with momentum.
 
 namespace sinter::optim {
@@ -18925,25 +19115,26 @@ struct rmsprop_rule {
   struct kernel {
     static constexpr int leaves = 3 + Centered + Momentum, outputs = leaves - 1;
     static constexpr int mean = 3, momentum_at = 3 + Centered;  // operand numbers; outputs are one less
-    T lr, decay, alpha, fresh, eps, momentum;
+    using C = compute_type<T>;
+    C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      const auto g = m.template load<1, T>() + decay * p;
-      const auto squares = alpha * m.template load<2, T>() + fresh * (g * g);
-      m.template put<1, T>(squares);
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto squares = alpha * m.template load<2, C>() + fresh * (g * g);
+      m.template put<1, C>(squares);
       auto step = squares;
       if constexpr (Centered) {
-        const auto before = m.template load<mean, T>();
+        const auto before = m.template load<mean, C>();
         const auto now = before + fresh * (g - before);
-        m.template put<mean - 1, T>(now);
+        m.template put<mean - 1, C>(now);
         step = g / (math::sqrt(squares - now * now) + eps);
       } else {
         step = g / (math::sqrt(squares) + eps);
       }
       if constexpr (Momentum) {
-        step = momentum * m.template load<momentum_at, T>() + step;
-        m.template put<momentum_at - 1, T>(step);
+        step = momentum * m.template load<momentum_at, C>() + step;
+        m.template put<momentum_at - 1, C>(step);
       }
       m.template put<0, T>(p - lr * step);
     }
@@ -18953,18 +19144,19 @@ struct rmsprop_rule {
   struct state {
     running<T, D> squares, mean, momentum;
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       const auto run = [&]<bool Centered, bool Momentum>() {
         using K = kernel<T, Centered, Momentum>;
-        T* const memory[] = {p.data(), squares.of(p.numel()),
-                             Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
-                             Centered && Momentum ? momentum.of(p.numel()) : nullptr};
-        T* in[K::leaves];
-        T* out[K::outputs];
+        using C = compute_type<T>;
+        const flat_values memory[] = {p.data(), squares.of(p.numel()),
+                                      Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
+                                      Centered && Momentum ? momentum.of(p.numel()) : nullptr};
+        flat_values in[K::leaves];
+        flat_values out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
         in[1] = p.grad();
-        run_update<D>(K{static_cast<T>(lr), static_cast<T>(o.weight_decay), static_cast<T>(o.alpha),
-                        static_cast<T>(1 - o.alpha), static_cast<T>(o.eps), static_cast<T>(o.momentum)},
+        run_update<D>(K{static_cast<C>(lr), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
+                        static_cast<C>(o.alpha), static_cast<C>(1 - o.alpha), static_cast<C>(o.eps), static_cast<C>(o.momentum)},
                       p.numel(), in, out);
       };
       if (o.centered && o.momentum != 0)
@@ -19127,26 +19319,27 @@ struct sgd_rule {
   template <class T>
   struct plain_kernel {
     static constexpr int leaves = 2, outputs = 1;
-    T lr, decay;
+    compute_type<T> lr, gradient_scale, decay;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      m.template put<0, T>(p - lr * (m.template load<1, T>() + decay * p));
+      m.template put<0, T>(p - lr * (gradient_scale * m.template load<1, T>() + decay * p));
     }
   };
 
   template <class T>
   struct momentum_kernel {
     static constexpr int leaves = 3, outputs = 2;
-    T lr, decay, momentum, fresh;
-    T of_gradient, of_momentum;  // what of each goes into the step
+    using C = compute_type<T>;
+    C lr, gradient_scale, decay, momentum, fresh;
+    C of_gradient, of_momentum;  // what of each goes into the step
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      const auto g = m.template load<1, T>() + decay * p;
-      const auto v = momentum * m.template load<2, T>() + fresh * g;
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto v = momentum * m.template load<2, C>() + fresh * g;
       m.template put<0, T>(p - lr * (of_gradient * g + of_momentum * v));
-      m.template put<1, T>(v);
+      m.template put<1, C>(v);
     }
   };
 
@@ -19154,13 +19347,15 @@ struct sgd_rule {
   struct state {
     running<T, D> momentum;
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
-      const T rate = static_cast<T>(lr), decay = static_cast<T>(o.weight_decay), mu = static_cast<T>(o.momentum);
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      using C = compute_type<T>;
+      const C rate = static_cast<C>(lr), scale = static_cast<C>(gradient_scale);
+      const C decay = static_cast<C>(o.weight_decay), mu = static_cast<C>(o.momentum);
       if (o.momentum == 0)
-        return run_update<D>(plain_kernel<T>{rate, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
-      const T fresh = momentum.defined() ? static_cast<T>(1 - o.dampening) : T(1);
-      T* const v = momentum.of(p.numel());
-      run_update<D>(momentum_kernel<T>{rate, decay, mu, fresh, T(o.nesterov ? 1 : 0), o.nesterov ? mu : T(1)},
+        return run_update<D>(plain_kernel<T>{rate, scale, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
+      const C fresh = momentum.defined() ? static_cast<C>(1 - o.dampening) : C(1);
+      C* const v = momentum.of(p.numel());
+      run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
                     p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }
   };

@@ -1,4 +1,4 @@
-// half and bfloat16 on a GPU: statements, gradients, reductions, rows and products against the CPU. Both compute in
+// half and bfloat16 on a GPU: statements, gradients, reductions, rows, products and optimizers against the CPU. Both compute in
 // float and round where a statement ends; sums of another order may round to the neighbour.
 #include "compare.hpp"
 
@@ -61,4 +61,19 @@ TEST_CASE("products of half and bfloat16", "[cuda][half]") {
   CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(matmul(x, y)); }, a, b) <= 2 * place<bfloat16>);
   const auto every_other = [](const auto& x, const auto& y) { return eval(matmul(x.slice(1, 0, 20, 2), y.slice(0, 0, 20, 2))); };
   CHECK(compare::values(every_other, a, b) <= 2 * place<bfloat16>);
+}
+
+TEST_CASE("a scaled step over half on a GPU", "[cuda][half]") {
+  const variable w = full<sinter::half, g0>({300}, 3);
+  optim::adam optimizer(w, {.lr = 0.25});
+  optim::grad_scaler scaler({.init_scale = 0x1p18});
+  int skipped = 0;
+  for (int i = 0; i < 4; ++i) {
+    optimizer.zero_grad();
+    variable(scaler.scale(variable(w * 1))).backward(ones<float, g0>({300}));
+    skipped += !scaler.step(optimizer);
+    scaler.update();
+  }
+  CHECK(skipped == 3);
+  CHECK(w.value().to<cpu>()(299) == 2.75f);
 }
