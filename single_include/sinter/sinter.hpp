@@ -252,6 +252,137 @@ inline void one_configuration() {
 }
 }  // namespace sinter::detail
 #endif
+// sinter/core/half.hpp: half and bfloat16, numbers of two bytes that are computed with as float.
+
+#include <bit>
+#include <limits>
+
+namespace sinter {
+
+namespace detail {
+
+/// The float of IEEE binary16 bits. A subnormal half is 2^-14 times a fraction: with the exponent of 2^-14 in front of its
+/// fraction, one subtraction leaves it. F. Giesen, "float->half variants", 2012.
+constexpr float half_to_float(std::uint16_t bits) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+  }
+#endif
+  const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits & 0x7c00u, rest = (bits & 0x7fffu) << 13;
+  if (exponent == 0x7c00u) return std::bit_cast<float>(sign | rest | 0x7f800000u);
+  if (exponent != 0) return std::bit_cast<float>(sign | (rest + (112u << 23)));
+  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + (113u << 23)) - 0x1p-14f));
+}
+
+/// Rounded to nearest, ties to even. Below 2^-14 an addition of 1/2, whose last place is that of a subnormal half, rounds.
+constexpr std::uint16_t float_to_half(float x) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) {
+    std::uint16_t bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+  }
+#endif
+  const std::uint32_t all = std::bit_cast<std::uint32_t>(x), sign = all >> 16 & 0x8000u, size = all & 0x7fffffffu;
+  std::uint32_t bits = 0;
+  if (size > 0x7f800000u) bits = 0x7e00u | (size >> 13 & 0x3ffu);
+  else if (size >= 0x47800000u) bits = 0x7c00u;
+  else if (size < 0x38800000u) bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000u;
+  else bits = (size - (112u << 23) + 0xfffu + (size >> 13 & 1u)) >> 13;
+  return static_cast<std::uint16_t>(sign | bits);
+}
+
+/// The upper half of a float.
+constexpr float bfloat16_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+
+constexpr std::uint16_t float_to_bfloat16(float x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if (!std::is_constant_evaluated()) {
+    std::uint16_t bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+  }
+#endif
+  const std::uint32_t all = std::bit_cast<std::uint32_t>(x);
+  if ((all & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(all >> 16 | 0x40u);
+  return static_cast<std::uint16_t>((all + 0x7fffu + (all >> 16 & 1u)) >> 16);
+}
+
+}  // namespace detail
+
+/// A number of IEEE 754 binary16: 11 significant bits, up to 65504, normal from 2^-14 on and subnormal down to 2^-24. It is
+/// for storage: arithmetic converts it to float. Numbers convert to it through float, rounded to nearest, ties to even;
+/// infinities and NaNs are kept. Two bytes in memory, the same for every compiler.
+///
+///     half x = 0.1f;          // 0.0999755859375
+///     float y = x * x;
+struct half {
+  half() = default;
+  template <class N>
+    requires std::is_arithmetic_v<N>
+  constexpr half(N x) : bits_(detail::float_to_half(static_cast<float>(x))) {}  // NOLINT: implicit on purpose
+  constexpr operator float() const { return detail::half_to_float(bits_); }     // NOLINT
+
+  static constexpr half from_bits(std::uint16_t bits) { return std::bit_cast<half>(bits); }
+  constexpr std::uint16_t bits() const { return bits_; }
+
+ private:
+  std::uint16_t bits_;
+};
+
+/// The upper half of a float: 8 significant bits and float's range. Everything else is as with `half`. S. Wang and
+/// P. Kanwar, "BFloat16: the secret to high performance on Cloud TPUs", 2019.
+///
+///     bfloat16 x = 0.1f;      // 0.10009765625
+struct bfloat16 {
+  bfloat16() = default;
+  template <class N>
+    requires std::is_arithmetic_v<N>
+  constexpr bfloat16(N x) : bits_(detail::float_to_bfloat16(static_cast<float>(x))) {}  // NOLINT: implicit on purpose
+  constexpr operator float() const { return detail::bfloat16_to_float(bits_); }         // NOLINT
+
+  static constexpr bfloat16 from_bits(std::uint16_t bits) { return std::bit_cast<bfloat16>(bits); }
+  constexpr std::uint16_t bits() const { return bits_; }
+
+ private:
+  std::uint16_t bits_;
+};
+
+static_assert(sizeof(half) == 2 && std::is_trivially_copyable_v<half> && std::is_trivial_v<half>);
+static_assert(sizeof(bfloat16) == 2 && std::is_trivially_copyable_v<bfloat16> && std::is_trivial_v<bfloat16>);
+
+namespace detail {
+
+/// std::numeric_limits of a floating-point number of two bytes with this many explicit bits of fraction; a digit of base 2 is
+/// 0.30103 of one of base 10.
+template <class T, int Fraction>
+struct limits_of_two_bytes : std::numeric_limits<float> {
+  static constexpr int digits = Fraction + 1, digits10 = Fraction * 30103 / 100000, max_digits10 = 2 + digits * 30103 / 100000;
+  static constexpr int max_exponent = 1 << (14 - Fraction), max_exponent10 = max_exponent * 30103 / 100000;
+  static constexpr int min_exponent = 3 - max_exponent, min_exponent10 = (min_exponent - 1) * 30103 / 100000;
+  static constexpr std::uint16_t exponent_bits = 0x8000u - (1u << Fraction);
+
+  static constexpr T infinity() { return T::from_bits(exponent_bits); }
+  static constexpr T signaling_NaN() { return T::from_bits(exponent_bits | 1u << (Fraction - 2)); }
+  static constexpr T quiet_NaN() { return T::from_bits(exponent_bits | 1u << (Fraction - 1)); }
+  static constexpr T max() { return T::from_bits(exponent_bits - 1u); }
+  static constexpr T lowest() { return T::from_bits(0x8000u | (exponent_bits - 1u)); }
+  static constexpr T min() { return T::from_bits(1u << Fraction); }
+  static constexpr T denorm_min() { return T::from_bits(1); }
+  static constexpr T round_error() { return T(0.5f); }
+  static constexpr T epsilon() { return T(1.f / static_cast<float>(1u << Fraction)); }
+};
+
+}  // namespace detail
+}  // namespace sinter
+
+template <>
+struct std::numeric_limits<sinter::half> : sinter::detail::limits_of_two_bytes<sinter::half, 10> {};
+template <>
+struct std::numeric_limits<sinter::bfloat16> : sinter::detail::limits_of_two_bytes<sinter::bfloat16, 7> {};
 
 namespace sinter {
 
@@ -274,14 +405,23 @@ using bare = std::remove_cvref_t<T>;
 
 }  // namespace detail
 
-/// What a tensor can hold: float, double, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
+/// Floating-point elements of two bytes: half and bfloat16.
 template <class T>
-concept element =
-    detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, bool>;
+concept narrow_element = detail::is_one_of<T, half, bfloat16>;
 
-/// Element types that carry gradients.
+/// What a tensor can hold: float, double, half, bfloat16, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
 template <class T>
-concept floating_element = element<T> && std::is_floating_point_v<T>;
+concept element = narrow_element<T> || detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
+                                                         std::uint8_t, bool>;
+
+/// Element types that carry gradients: float, double, half and bfloat16.
+template <class T>
+concept floating_element = narrow_element<T> || detail::is_one_of<T, float, double>;
+
+/// The type that elements T are computed in: float for half and bfloat16, T itself otherwise. A statement converts as it
+/// reads and rounds as it writes.
+template <class T>
+using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
 /// Integer element types; bool is not one.
 template <class T>
@@ -292,6 +432,8 @@ template <element T>
 constexpr const char* element_name() {
   if constexpr (std::is_same_v<T, float>) return "float";
   if constexpr (std::is_same_v<T, double>) return "double";
+  if constexpr (std::is_same_v<T, half>) return "half";
+  if constexpr (std::is_same_v<T, bfloat16>) return "bfloat16";
   if constexpr (std::is_same_v<T, std::int8_t>) return "int8";
   if constexpr (std::is_same_v<T, std::int16_t>) return "int16";
   if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
@@ -458,8 +600,6 @@ decltype(auto) with_device(std::string_view choice, F&& f) {
 
 }  // namespace sinter
 // sinter/core/shape.hpp: extents, strides, and the shape algebra of views and broadcasting.
-
-#include <limits>
 
 namespace sinter {
 
@@ -692,7 +832,15 @@ concept expression = requires {
 
 /// A literal operand: it takes the element type of the tensor beside it.
 template <class S>
-concept literal = std::is_arithmetic_v<detail::bare<S>>;
+concept literal = std::is_arithmetic_v<detail::bare<S>> || narrow_element<detail::bare<S>>;
+
+namespace detail {
+
+/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
+template <class E>
+concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
+
+}  // namespace detail
 
 /// What an elementwise operator accepts.
 template <class A>
@@ -812,7 +960,6 @@ struct access;  // reaches the storage of a tensor from the rooms above
 
 // sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
 
-#include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <unordered_map>
@@ -1413,7 +1560,7 @@ class pending;
 /// view (`b.slice(...) = expression`) write into the shared storage.
 template <class T, auto Shape, device D>
 class tensor {
-  static_assert(element<T>, "sinter: the element type is not one of float, double, int8..int64, uint8, bool");
+  static_assert(element<T>, "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
   static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>, "sinter: the shape parameter of tensor is its rank, an int");
   static_assert(Shape >= 0 && Shape <= max_rank, "sinter: a tensor has rank 0 to 8");
 
@@ -1483,7 +1630,7 @@ class tensor {
   assignment<tensor, tensor> operator=(const tensor& other) && { return {*this, other}; }
   template <literal L>
   assignment<tensor, constant_node<T>> operator=(L value) && {
-    return {*this, constant_node<T>{static_cast<T>(value)}};
+    return {*this, constant_node<T>{static_cast<compute_type<T>>(value)}};
   }
 
   /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.
@@ -1834,7 +1981,7 @@ using operand_element = typename operand_traits<A>::element;
 
 /// A literal fits elements of type T unless that would drop its fraction.
 template <class A, class T>
-inline constexpr bool literal_fits = !literal<A> || !std::is_floating_point_v<bare<A>> || std::is_floating_point_v<T>;
+inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
 
 template <class D, class... Device>
 inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>)&&...);
@@ -1896,7 +2043,8 @@ using mistake_of = op_check<Op, operand_check<A...>>;
 
 namespace sinter {
 
-/// A literal in an expression, with the element type of the tensor beside it.
+/// A literal in an expression, with the element type of the tensor beside it; one beside half or bfloat16 keeps the digits
+/// of a float.
 template <class T>
 struct constant_node {
   using value_type = T;
@@ -1907,7 +2055,7 @@ struct constant_node {
   static constexpr bool is_point = false;
   static constexpr int points = 0;
 
-  T value;
+  compute_type<T> value;
   extents<0> shape() const { return {}; }
 };
 
@@ -1947,7 +2095,7 @@ struct map_base {
   using value_type = typename Op::template result<element_of<A>...>;
   using device_type = typename first_device<A...>::type;
   static constexpr int rank = larger(A::rank...);
-  static constexpr int order = std::is_floating_point_v<value_type> ? larger(A::order...) : 0;  // masks carry no gradient
+  static constexpr int order = floating_element<value_type> ? larger(A::order...) : 0;  // masks carry no gradient
   static constexpr bool is_expression = true;
   static constexpr bool is_point = false;
   static constexpr int points = (points_in<A> + ...);
@@ -2067,7 +2215,7 @@ T literal_value(A a) {
 /// Operand -> node: literals take the element type T, expressions stay what they are.
 template <class T, class A>
 auto as_node(A&& a) {
-  if constexpr (literal<A>) return constant_node<T>{literal_value<T>(a)};
+  if constexpr (literal<A>) return constant_node<T>{literal_value<compute_type<T>>(a)};
   else return bare<A>(std::forward<A>(a));
 }
 
@@ -2185,10 +2333,12 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 // A plan holds no handle, device or rank: equal formulas on any device share code. Leaves are numbered by position, at
 // compile time. A sweep runs on a machine M (CPU packets, CUDA threads, the test simulator), which supplies
 //   M::load<Slot, T>()           the value of leaf Slot at the current element(s)
-//   M::literal<T>(x)             x as a value
+//   M::literal<T>(x)             x, a compute_type<T>, as a value
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
+// Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
+// float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 
 // sinter/math/inline.hpp: the qualifiers of every word, SINTER_INLINE and SINTER_WORD.
 
@@ -2200,6 +2350,12 @@ inline constexpr unsigned nothing = 0, first = 1, second = 2, third = 4, result 
 }
 
 namespace detail::kernel {
+
+/// Which of the narrow elements a gradient has, if any.
+enum class narrow_format : unsigned char { none, half, bfloat16 };
+template <class T>
+inline constexpr narrow_format narrow_format_of =
+    std::is_same_v<T, half> ? narrow_format::half : std::is_same_v<T, bfloat16> ? narrow_format::bfloat16 : narrow_format::none;
 
 /// Stands for a value that no derivative reads; using it does not compile.
 struct unneeded {};
@@ -2235,6 +2391,9 @@ struct leaf {
   static constexpr void mark(bool* needed) {
     needed[0] = Need;
   }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (Diff) *to = narrow_format_of<T>;
+  }
 };
 
 template <class T>
@@ -2244,7 +2403,7 @@ struct constant {
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
   static constexpr bool indexed = false;
-  T value;
+  compute_type<T> value;
 
   template <int, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
@@ -2326,6 +2485,9 @@ struct map<Op, A> {
   static constexpr void mark(bool* needed) {
     A::template mark<need_a<Need, Given>>(needed);
   }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (A::sinks > 0) A::list_formats(to);
+  }
 };
 
 template <class Op, class A, class B>
@@ -2376,6 +2538,10 @@ struct map<Op, A, B> {
   static constexpr void mark(bool* needed) {
     A::template mark<need_a<Need, Given>>(needed);
     B::template mark<need_b<Need, Given>>(needed + A::leaves);
+  }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (A::sinks > 0) A::list_formats(to);
+    if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
   }
 };
 
@@ -2436,6 +2602,11 @@ struct map<Op, A, B, C> {
     B::template mark<need<Need, Given, uses::second>>(needed + A::leaves);
     C::template mark<need<Need, Given, uses::third>>(needed + A::leaves + B::leaves);
   }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (A::sinks > 0) A::list_formats(to);
+    if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
+    if constexpr (C::sinks > 0) C::list_formats(to + A::sinks + B::sinks);
+  }
 };
 
 /// What a kernel does at each element: out = K.
@@ -2443,6 +2614,7 @@ template <class K, class T>
 struct forward_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves, outputs = 1;
+  static constexpr bool narrow = narrow_element<T>;  ///< what it writes has two bytes
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -2455,6 +2627,10 @@ template <class Roots>
 struct roots_pass {
   using plan_type = Roots;
   static constexpr int inputs = Roots::leaves, outputs = Roots::outputs;
+  static constexpr bool narrow = [] {
+    if constexpr (requires { Roots::narrow; }) return Roots::narrow;
+    else return false;
+  }();
   Roots k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -2468,6 +2644,7 @@ template <class K, class T>
 struct reverse_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves + 1 + (reads_result<K> ? 1 : 0), outputs = K::sinks;
+  static constexpr bool narrow = narrow_element<T>;
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
   K k;
   template <class M>
@@ -2503,7 +2680,7 @@ struct lowering;
 
 /// Gradients flow through floating-point values only: below a comparison or an integer cast nothing is tracked.
 template <bool Track, class E>
-inline constexpr bool tracks = Track && std::is_floating_point_v<element_of<E>>;
+inline constexpr bool tracks = Track && floating_element<element_of<E>>;
 
 template <bool Track, class E>
 auto lower(const E& e) {
@@ -2519,6 +2696,17 @@ struct leaves_read {
   constexpr leaves_read() {
     if constexpr (kernel::reads_result<K>) K::template mark<false, true>(leaf);
     else K::template mark<false>(leaf);
+  }
+};
+
+/// The gradients of K's tracked leaves that are narrow.
+template <class K>
+struct narrow_sinks {
+  kernel::narrow_format of[K::sinks] = {};
+  bool any = false;
+  constexpr narrow_sinks() {
+    K::list_formats(of);
+    for (const auto format : of) any = any || format != kernel::narrow_format::none;
   }
 };
 
@@ -2625,6 +2813,16 @@ struct sink_ref {
   index_t strides[max_rank] = {};
   int element_size = 0;
   bool add = false;  ///< add to what is there instead of overwriting it
+};
+
+/// Values side by side, of any element type.
+struct flat_values {
+  void* data = nullptr;
+  int element_size = 0;
+
+  flat_values() = default;
+  template <class T>
+  flat_values(T* p) : data(p), element_size(sizeof(T)) {}  // NOLINT: implicit on purpose
 };
 
 /// What is known of the indices along a line: in runs, equal ones are neighbours.
@@ -3325,7 +3523,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// see grad().
 template <class T, auto Shape, device D, int Order>
 class variable {
-  static_assert(floating_element<T>, "sinter: only float and double variables have gradients");
+  static_assert(floating_element<T>, "sinter: only variables of floating-point elements have gradients");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
  public:
@@ -3547,7 +3745,7 @@ Stream& operator<<(Stream& out, const variable<T, Shape, D, Order>& v) {
 //   rounding      floor ceil round trunc
 //   classes       isnan isinf isfinite
 //   masks         select logical_and logical_or logical_xor logical_not any all
-//   conversion    cast<To> constant<V> bit_cast<To>
+//   conversion    cast<To> constant<V> bit_cast<To> rounded<To> (float to what a half or bfloat16 holds of it)
 //   horizontal    hsum hprod hmin hmax (on a scalar: the value itself)
 //
 // Semantics shared by all kinds: min and max propagate NaN (NumPy's minimum, maximum); round is half to even; fmod has
@@ -3730,6 +3928,8 @@ template <class To, class From, int L>
 SINTER_INLINE simd<To, L> cast(mask<From, L> x);
 template <class To, class From, int L>
 SINTER_INLINE simd<To, L> bit_cast(simd<From, L> x);
+template <narrow_element T, int L>
+SINTER_INLINE simd<float, L> rounded(simd<float, L> x);
 
 }  // namespace sinter::math
 
@@ -4003,6 +4203,11 @@ SINTER_WORD To cast(From x) {
 template <class To, arithmetic From>
 requires(sizeof(To) == sizeof(From)) SINTER_WORD To bit_cast(From x) { return __builtin_bit_cast(To, x); }
 
+template <narrow_element T>
+SINTER_WORD float rounded(float x) {
+  return T(x);
+}
+
 template <arithmetic T>
 SINTER_WORD T hsum(T x) {
   return x;
@@ -4048,10 +4253,10 @@ namespace sinter::ops {
 // In derivatives an unqualified `exp(x)` finds the word for values and, by argument, the function for expressions.
 using namespace math;  // NOLINT
 
-/// float and double; the result has the operands' type.
+/// Floating-point types; the result has the operands' type.
 struct real_op {
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T, class...>
   using result = T;
 };
@@ -4107,7 +4312,7 @@ SINTER_WORD auto zero_of(const G& g) {
 template <class G>
 SINTER_WORD auto number([[maybe_unused]] const G& like, double c) {
   if constexpr (expression<G>)
-    return static_cast<element_of<G>>(c);
+    return static_cast<compute_type<element_of<G>>>(c);
   else
     return math::constant<G>(c);
 }
@@ -4152,7 +4357,7 @@ SINTER_WORD auto wrapping(V v) {
 
 namespace sinter {
 
-/// An expression of float or double elements.
+/// An expression of floating-point elements.
 template <class E>
 concept real_expression = expression<E> && floating_element<element_of<E>>;
 
@@ -6137,6 +6342,135 @@ SINTER_INLINE simd<T, L> pow(simd<T, L> a, simd<T, L> b) {
 }
 
 }  // namespace sinter::math
+// sinter/math/packet_narrow.hpp: reading and writing elements of any type as lanes of the type they are computed in.
+
+namespace sinter::math {
+
+namespace detail {
+
+// The scalar conversions of core/half.hpp in lanes; an instruction where the target has one.
+
+template <int L>
+SINTER_INLINE simd<std::int32_t, L> widened_bits(const void* from) {
+  return simd<std::int32_t, L>(
+      convert<typename simd<std::int32_t, L>::registers>(load<registers<std::int16_t, L>>(from)));
+}
+
+template <int L>
+SINTER_INLINE simd<std::int16_t, L> low_bits(simd<std::int32_t, L> x) {
+  return simd<std::int16_t, L>(convert<typename simd<std::int16_t, L>::registers>(x.r));
+}
+
+template <int L>
+SINTER_INLINE simd<float, L> from_bfloat16(const void* from) {
+  return bit_cast<float>(shift_left<16>(widened_bits<L>(from)));
+}
+
+template <int L>
+SINTER_INLINE simd<std::int16_t, L> to_bfloat16(simd<float, L> x) {
+  using I = simd<std::int32_t, L>;
+  const I all = bit_cast<std::int32_t>(x);
+  const I rounded = all + I(0x7fff) + (shift_right<16>(all) & I(1));
+  return low_bits(shift_right<16>(select(isnan(x), all | I(0x400000), rounded)));
+}
+
+template <int L>
+SINTER_INLINE simd<float, L> from_half(const void* from) {
+#ifdef EIGEN_VECTORIZE_AVX512
+  if constexpr (L == 16) return simd<float, L>(registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
+#endif
+#ifdef __F16C__
+  if constexpr (L == 8 && native_lanes >= 8)
+    return simd<float, L>(registers<float, L>{_mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from)))});
+#endif
+  using I = simd<std::int32_t, L>;
+  const I bits = widened_bits<L>(from), sign = bits & I(std::int32_t(0x80000000u));
+  const I rest = shift_left<13>(bits & I(0x7fff)), exponent = rest & I(0x7c00 << 13);
+  const I normal = rest + select(exponent == I(0x7c00 << 13), I(224 << 23), I(112 << 23));
+  const auto tiny = bit_cast<float>(rest + I(113 << 23)) - 0x1p-14f;
+  return bit_cast<float>(sign | select(exponent == I(0), bit_cast<std::int32_t>(tiny), normal));
+}
+
+template <int L>
+SINTER_INLINE simd<std::int16_t, L> to_half(simd<float, L> x) {
+#ifdef EIGEN_VECTORIZE_AVX512
+  if constexpr (L == 16) {
+    simd<std::int16_t, L> y;
+    const __m256i bits = _mm512_maskz_cvtps_ph(0xffff, x.r.v, _MM_FROUND_TO_NEAREST_INT);
+    std::memcpy(&y, &bits, sizeof bits);
+    return y;
+  }
+#endif
+#ifdef __F16C__
+  if constexpr (L == 8 && native_lanes >= 8) {
+    simd<std::int16_t, L> y;
+    const __m128i bits = _mm256_cvtps_ph(x.r.v, _MM_FROUND_TO_NEAREST_INT);
+    std::memcpy(&y, &bits, sizeof bits);
+    return y;
+  }
+#endif
+  using I = simd<std::int32_t, L>;
+  const I all = bit_cast<std::int32_t>(x), size = all & I(0x7fffffff);
+  const I sign = shift_right<16>(all) & I(0x8000);
+  const I tiny = bit_cast<std::int32_t>(bit_cast<float>(size) + 0.5f) - I(0x3f000000);
+  const I normal = shift_right<13>(size - I(112 << 23) + I(0xfff) + (shift_right<13>(size) & I(1)));
+  const I finite = select(size < I(0x38800000), tiny, select(size < I(0x47800000), normal, I(0x7c00)));
+  const I not_a_number = I(0x7e00) | (shift_right<13>(size) & I(0x3ff));
+  return low_bits(sign | select(size > I(0x7f800000), not_a_number, finite));
+}
+
+template <narrow_element T, int L>
+SINTER_INLINE simd<std::int16_t, L> narrowed(simd<float, L> x) {
+  if constexpr (std::is_same_v<T, half>)
+    return to_half(x);
+  else
+    return to_bfloat16(x);
+}
+
+template <narrow_element T, int L>
+SINTER_INLINE simd<float, L> widened(const void* from) {
+  if constexpr (std::is_same_v<T, half>)
+    return from_half<L>(from);
+  else
+    return from_bfloat16<L>(from);
+}
+
+}  // namespace detail
+
+// L elements of type T, any element type, as lanes of compute_type<T>; and back, rounded.
+template <int L = native_lanes, class T>
+SINTER_INLINE simd<compute_type<T>, L> read(const T* from) {
+  if constexpr (narrow_element<T>)
+    return detail::widened<T, L>(from);
+  else
+    return simd<T, L>::load(from);
+}
+template <class T, int L>
+SINTER_INLINE void write(T* to, simd<compute_type<T>, L> x) {
+  if constexpr (narrow_element<T>) {
+    const auto bits = detail::narrowed<T>(x);
+    std::memcpy(static_cast<void*>(to), &bits.r, sizeof(T) * L);
+  } else {
+    x.store(to);
+  }
+}
+// Past the caches where the target can; `to` is aligned to what is written.
+template <class T, int L>
+SINTER_INLINE void write_past_caches(T* to, simd<compute_type<T>, L> x) {
+  if constexpr (narrow_element<T>)
+    detail::stream(to, detail::narrowed<T>(x).r);
+  else
+    x.stream(to);
+}
+
+// x as a T would hold it.
+template <narrow_element T, int L>
+SINTER_INLINE simd<float, L> rounded(simd<float, L> x) {
+  const auto bits = detail::narrowed<T>(x);
+  return detail::widened<T, L>(&bits.r);
+}
+
+}  // namespace sinter::math
 // sinter/math/packet_trigonometry.hpp: sine, cosine and tangent of simd.
 
 namespace sinter::math {
@@ -6403,6 +6737,7 @@ template <>
 struct roots<> {
   static constexpr int leaves = 0;
   static constexpr int outputs = 0;
+  static constexpr bool narrow = false;
   template <int L, int O, class M>
   SINTER_WORD void run(const M&) const {}
 };
@@ -6411,6 +6746,7 @@ template <class T, class K, class... Rest>
 struct roots<root<T, K>, Rest...> {
   static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
   static constexpr int outputs = 1 + roots<Rest...>::outputs;
+  static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
   K k;
   roots<Rest...> rest;
   template <int L, int O, class M>
@@ -6659,7 +6995,7 @@ struct let_node {
   using value_type = element_of<Body>;
   using device_type = typename detail::first_device<X, Body>::type;
   static constexpr int rank = detail::larger(X::rank, Body::rank);
-  static constexpr int order = std::is_floating_point_v<value_type> ? detail::larger(X::order, Body::order) : 0;
+  static constexpr int order = floating_element<value_type> ? detail::larger(X::order, Body::order) : 0;
   static constexpr bool is_expression = true;
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
@@ -6783,6 +7119,10 @@ struct let {
     Body::template mark<Need>(needed);
     X::template mark<true>(needed + Body::leaves);
   }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (Body::sinks > 0) Body::list_formats(to);
+    if constexpr (X::sinks > 0) X::list_formats(to + Body::sinks);
+  }
 };
 
 }  // namespace kernel
@@ -6871,16 +7211,16 @@ namespace sinter::detail {
 
 /// What sums are gathered in: double for floating point, int64 for integers and bool.
 template <class T>
-using wide = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
 template <class T>
-using sum_type = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
 
 template <class T>
 struct sum_reducer {
   using state = wide<T>;
   using result = sum_type<T>;
   template <class U>
-  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static constexpr bool vectorised = floating_element<U>;
   SINTER_WORD static state identity() { return 0; }
   SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
   SINTER_WORD static state merge(state a, state b) { return a + b; }
@@ -6901,7 +7241,7 @@ struct prod_reducer {
   using state = wide<T>;
   using result = sum_type<T>;
   template <class U>
-  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static constexpr bool vectorised = floating_element<U>;
   SINTER_WORD static state identity() { return 1; }
   SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
   SINTER_WORD static state merge(state a, state b) { return a * b; }
@@ -6922,7 +7262,7 @@ struct extreme_reducer {
   using state = T;
   using result = T;
   template <class U>
-  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static constexpr bool vectorised = floating_element<U>;
   SINTER_WORD static state identity() {
     using limits = std::numeric_limits<T>;
     if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
@@ -7121,6 +7461,49 @@ SINTER_WORD sort_key_type<T> sort_key(T x, bool descending) {
 }  // namespace sinter::detail
 // sinter/grad.hpp: variables and their gradients.
 
+// sinter/grad/narrow.hpp: backward of statements over half and bfloat16: gradients that are sums are gathered in float.
+
+namespace sinter::detail {
+
+/// to (+)= the n sums, rounded to T.
+template <class T, device D>
+void add_rounded(void* sums, index_t n, sink_ref to) {
+  const index_t step = 1;
+  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)}, {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
+  to.strides[0] = 1;
+  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, &n, 1, in, &to);
+}
+
+/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
+template <class T, device D, class K>
+void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
+  constexpr narrow_sinks<K> narrow;
+  sink_ref to[K::sinks];
+  index_t sums[K::sinks] = {};
+  std::vector<temporary<D>> memory;
+  for (int s = 0; s < K::sinks; ++s) {
+    to[s] = sinks[s];
+    bool repeats = false;
+    index_t n = 1;
+    for (int d = 0; d < rank; ++d) {
+      repeats = repeats || (sinks[s].strides[d] == 0 && shape[d] != 1);
+      n *= sinks[s].strides[d] == 0 ? 1 : shape[d];
+    }
+    if (!repeats || narrow.of[s] == kernel::narrow_format::none) continue;
+    sums[s] = n;
+    to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
+    to[s].element_size = sizeof(float);
+    to[s].add = false;
+  }
+  backend<D>::template reverse<T>(plan, shape, rank, inputs, to);
+  for (int s = 0; s < K::sinks; ++s) {
+    if (sums[s] == 0) continue;
+    if (narrow.of[s] == kernel::narrow_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
+    else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
+  }
+}
+
+}  // namespace sinter::detail
 // sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
 //
 // A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds from
@@ -7276,7 +7659,8 @@ struct statement_node : elementwise_node {
   }
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (narrow_sinks<K>().any) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
+    else backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
   }
 };
 
@@ -7610,7 +7994,8 @@ struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lo
     extents<R> swept;
     for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
     derive(ready, lower_order(ready), g, [&](const auto& x, const auto& dx) {
-      const variable<T, R, D> full = dx + zeros<T, D>(ones_extents<R>()).broadcast_to(swept);
+      using U = element_of<decltype(x)>;  // not T beyond a cast
+      const variable<U, R, D> full = dx + zeros<U, D>(ones_extents<R>()).broadcast_to(swept);
       to.add(access::state_of(x), sum_to(full, x.shape()));
     });
   }
@@ -7694,7 +8079,7 @@ struct acos_op : real_op {
 
 }  // namespace ops
 
-/// The inverse cosine, in [0, pi], elementwise, float and double; NaN outside [-1, 1]. Derivative: -g / sqrt(1 - x^2).
+/// The inverse cosine, in [0, pi], elementwise, floating point; NaN outside [-1, 1]. Derivative: -g / sqrt(1 - x^2).
 ///
 ///     tensor y = acos(x);
 SINTER_UNARY_FUNCTION(acos, ops::acos_op)
@@ -7731,6 +8116,52 @@ SINTER_BINARY_FUNCTION(operator+, ops::add_op)
 
 // sinter/ops/reduction.hpp: the node behind sum, max, ...: reduces an expression along axes, with what precedes and
 // follows it.
+
+// sinter/ops/cast.hpp: conversion to another element type.
+
+namespace sinter {
+namespace ops {
+
+template <class To, class From>
+struct cast_op {
+  static constexpr const char* name = "cast";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class>
+  static constexpr bool accepts = true;
+  template <class>
+  using result = To;
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    if constexpr (narrow_element<To>)
+      return math::rounded<To>(math::cast<float>(x));
+    else
+      return math::cast<To>(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    if constexpr (expression<G>)
+      return cast<From>(g);
+    else
+      return math::cast<compute_type<From>>(g);
+  }
+};
+
+}  // namespace ops
+
+/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
+/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
+/// itself. Derivative: g, cast back, between floating-point types; the result of a cast to an integer or bool is not tracked.
+///
+///     tensor<float, 2> y = cast<float>(pixels) / 255;
+template <element To, expression A>
+auto cast(A&& x) {
+  if constexpr (std::is_same_v<To, element_of<A>>)
+    return detail::bare<A>(std::forward<A>(x));
+  else
+    return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
+}
+
+}  // namespace sinter
 
 namespace sinter {
 
@@ -7789,7 +8220,7 @@ struct summand_op {
 template <class Op, class E, int R>
 struct reduce_node
     : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
-                         Op::differentiable && std::is_floating_point_v<element_of<E>> ? E::order : 0> {
+                         Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
   using T = element_of<E>;
   using reducer = typename Op::template reducer<T>;
   using Out = typename reducer::result;
@@ -7797,7 +8228,7 @@ struct reduce_node
   static constexpr int points = 1 + detail::points_in<E>;
   static constexpr bool is_sum = !requires { typename Op::seed; };
   static constexpr bool differentiable_twice = is_sum;
-  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && std::is_floating_point_v<T> ? E::order : 0>;
+  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
   static constexpr const char* explained_as() { return Op::name; }
 
@@ -7871,7 +8302,7 @@ auto finish_fold(Node node, index_t n) {
 }
 
 /// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
-/// the fold of n values.
+/// the fold of n values. Of half and bfloat16 all of it is done in float, and rounded at the end.
 template <class Op, int R, class E>
 auto make_reduction(E&& e, const axis_set& set, bool keep) {
   const auto build = [&](auto&& x) {
@@ -7881,7 +8312,12 @@ auto make_reduction(E&& e, const axis_set& set, bool keep) {
     reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
     return finish_fold<Op>(std::move(node), n);
   };
-  if constexpr (requires { Op::prepare(e, set); })
+  using T = element_of<E>;
+  if constexpr (narrow_element<T>) {
+    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
+    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
+    else return folded;
+  } else if constexpr (requires { Op::prepare(e, set); })
     return build(Op::prepare(e, set));
   else
     return build(std::forward<E>(e));
@@ -7945,7 +8381,7 @@ struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
   }                                                                                                                    \
   template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
             class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
-  requires(std::is_floating_point_v<Axis> || ::sinter::expression<Axis>) void name(E&&, const Axis&) = delete;
+  requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>) void name(E&&, const Axis&) = delete;
 
 namespace sinter {
 namespace ops {
@@ -8061,7 +8497,7 @@ struct asin_op : real_op {
 
 }  // namespace ops
 
-/// The inverse sine, in [-pi/2, pi/2], elementwise, float and double; NaN outside [-1, 1]. Derivative: g / sqrt(1 -
+/// The inverse sine, in [-pi/2, pi/2], elementwise, floating point; NaN outside [-1, 1]. Derivative: g / sqrt(1 -
 /// x^2).
 ///
 ///     tensor y = asin(x);
@@ -8088,7 +8524,7 @@ struct atan_op : real_op {
 
 }  // namespace ops
 
-/// The inverse tangent, in [-pi/2, pi/2], elementwise, float and double. Derivative: g / (1 + x^2).
+/// The inverse tangent, in [-pi/2, pi/2], elementwise, floating point. Derivative: g / (1 + x^2).
 ///
 ///     tensor y = atan(x);
 SINTER_UNARY_FUNCTION(atan, ops::atan_op)
@@ -8134,8 +8570,8 @@ struct atan2_op : real_op {
 
 }  // namespace ops
 
-/// The angle of the point (b, a) from the positive first axis, in [-pi, pi], elementwise and broadcast, float and
-/// double; signed zeros as C's atan2. Derivative: g b / (a^2 + b^2) to a, -g a / (a^2 + b^2) to b; 0 at the origin.
+/// The angle of the point (b, a) from the positive first axis, in [-pi, pi], elementwise and broadcast, floating
+/// point; signed zeros as C's atan2. Derivative: g b / (a^2 + b^2) to a, -g a / (a^2 + b^2) to b; 0 at the origin.
 ///
 ///     tensor angle = atan2(y, x);
 SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
@@ -8143,45 +8579,6 @@ SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
 }  // namespace sinter
 // sinter/ops/bincount.hpp: how often each integer occurs.
 
-// sinter/ops/cast.hpp: conversion to another element type.
-
-namespace sinter {
-namespace ops {
-
-template <class To, class From>
-struct cast_op {
-  static constexpr const char* name = "cast";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class>
-  static constexpr bool accepts = true;
-  template <class>
-  using result = To;
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::cast<To>(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return cast<From>(g);
-  }
-};
-
-}  // namespace ops
-
-/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
-/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
-/// itself. Derivative: g, cast back, between float and double; the result of a cast to an integer or bool is not tracked.
-///
-///     tensor<float, 2> y = cast<float>(pixels) / 255;
-template <element To, expression A>
-auto cast(A&& x) {
-  if constexpr (std::is_same_v<To, element_of<A>>)
-    return detail::bare<A>(std::forward<A>(x));
-  else
-    return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
-}
-
-}  // namespace sinter
 // sinter/ops/max.hpp: the largest element along axes.
 
 // sinter/ops/extreme.hpp: what max and min have in common: their derivative.
@@ -8450,7 +8847,7 @@ struct cbrt_op : real_op {
 
 }  // namespace ops
 
-/// The real cube root, elementwise, float and double. Derivative: g / (3 y^2), inf at 0.
+/// The real cube root, elementwise, floating point. Derivative: g / (3 y^2), inf at 0.
 ///
 ///     tensor y = cbrt(x);
 SINTER_UNARY_FUNCTION(cbrt, ops::cbrt_op)
@@ -8505,14 +8902,14 @@ struct celu_op : real_op {
 
 }  // namespace ops
 
-/// x where x > 0, otherwise alpha (e^(x/alpha) - 1); elementwise, float and double. alpha must not be 0.
+/// x where x > 0, otherwise alpha (e^(x/alpha) - 1); elementwise, floating point. alpha must not be 0.
 /// Derivative: g, or e^(x/alpha) g. Barron, "Continuously differentiable exponential linear units", 2017.
 ///
 ///     tensor y = celu(x, 0.5);
 template <real_expression A>
 auto celu(A&& x, double alpha = 1) {
   if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::celu_op<T>{{}, static_cast<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(celu)
@@ -8793,7 +9190,7 @@ struct cos_op : real_op {
 
 }  // namespace ops
 
-/// The cosine of x in radians, elementwise, float and double. Derivative: -g sin x.
+/// The cosine of x in radians, elementwise, floating point. Derivative: -g sin x.
 ///
 ///     tensor y = cos(x);
 SINTER_UNARY_FUNCTION(cos, ops::cos_op)
@@ -8819,7 +9216,7 @@ struct cosh_op : real_op {
 
 }  // namespace ops
 
-/// The hyperbolic cosine, elementwise, float and double. Derivative: g sinh x.
+/// The hyperbolic cosine, elementwise, floating point. Derivative: g sinh x.
 ///
 ///     tensor y = cosh(x);
 SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
@@ -8868,7 +9265,7 @@ struct mean_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T>
   using reducer = sinter::detail::sum_reducer<T>;
   template <class Node>
@@ -8879,8 +9276,8 @@ struct mean_op {
 
 }  // namespace ops
 
-/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Float and
-/// double; NaN where there is nothing to average. Derivative: g / n.
+/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
+/// point; NaN where there is nothing to average. Derivative: g / n.
 ///
 ///     tensor centred = x - mean(x, 0, keepdim);
 SINTER_REDUCTION(mean, ops::mean_op)
@@ -8898,7 +9295,7 @@ struct cross_entropy_tape final : tape_node {
   versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
   tensor<std::int64_t, 1, D> labels;
   std::uint64_t labels_version = 0;
-  tensor<T, 1, D> lse;
+  tensor<compute_type<T>, 1, D> lse;
   state_ptr source;
 
   const state_ptr* inputs(int& count) const override {
@@ -8939,7 +9336,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
   void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
     // On the host they may have changed since the node was made; a GPU looks at them here only.
     detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);
-    lse_ = tensor<T, 1, D>::uninitialized({{2 * to.numel()}});
+    lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
     detail::backend<D>::cross_entropy(e, labels, to, lse_);
   }
 
@@ -8960,7 +9357,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
   tensor<std::int64_t, 1, D> labels;
 
  private:
-  mutable tensor<T, 1, D> lse_;
+  mutable tensor<compute_type<T>, 1, D> lse_;
 };
 
 namespace detail {
@@ -9057,6 +9454,128 @@ void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 
 // sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
 
+// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
+
+// sinter/ops/multiply.hpp: the product of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct multiply_op : number_op {
+  static constexpr const char* name = "multiply";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) * wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0)
+      return g * b;
+    else
+      return g * a;
+  }
+};
+
+}  // namespace ops
+
+/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
+///
+///     tensor y = x * 2.f;
+SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
+
+}  // namespace sinter
+// sinter/ops/subtract.hpp: the difference of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct subtract_op : number_op {
+  static constexpr const char* name = "subtract";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) - wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
+    if constexpr (I == 0)
+      return g;
+    else
+      return -g;
+  }
+};
+
+}  // namespace ops
+
+/// a - b, elementwise and broadcast. Derivative: g to a, -g to b. Integers wrap around.
+///
+///     tensor y = 1 - x;
+SINTER_BINARY_FUNCTION(operator-, ops::subtract_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+struct left_side_is_const;
+struct left_side_has_not_been_evaluated;
+struct updating_a_tracked_variable_in_place;
+struct write_through_dot_in_place;
+struct assign_it_to_a_tensor_first;
+struct write_through_dot_value_instead;
+
+namespace detail {
+
+template <class Y, class E>
+constexpr auto find_update_mistake() {
+  using Target = bare<Y>;
+  if constexpr (!expression<Y> || !operand<E>)
+    return not_operands{};
+  else if constexpr (is_variable<Target>)
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!is_tensor<Target>)
+    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
+  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
+    return mistake<left_side_is_const, write_through_dot_in_place>{};
+  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>)
+    return operand_check<Y, E>{};
+  else if constexpr (!expression<E>)
+    return fitting<element_of<Y>>{};
+  else if constexpr (is_tracked_v<E>)
+    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
+  else if constexpr ((rank_of<E>) > rank_of<Y>)
+    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
+  else
+    return fitting<element_of<Y>>{};
+}
+
+/// fitting<T>, a mistake, or not_operands, of `y += e`.
+template <class Y, class E>
+using update_check = decltype(find_update_mistake<Y, E>());
+template <class Op, class Y, class E>
+using update_mistake = op_check<Op, update_check<Y, E>>;
+
+/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
+template <class Op, class Y, class E>
+using updating = assignment<bare<Y>, map_node<Op, bare<Y>, decltype(as_node<element_of<Y>>(std::declval<E>()))>>;
+
+template <class Assignment, class Op, class Y, class E>
+Assignment update(Op op, Y& y, E&& e) {
+  check_defined("in-place update", y);
+  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
+}
+
+}  // namespace detail
+
+// `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
+// statement, or in one pass with others inside fuse().
+SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
+SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
+SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
+SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
+
+}  // namespace sinter
+
 namespace sinter {
 
 /// Elements of x along an axis, and where they stand in it.
@@ -9097,7 +9616,14 @@ struct picked_tape final : tape_node {
       to.gradient(add);
       write(constant_node<T>{T(0)}, to.grad);
     }
-    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    if constexpr (narrow_element<T>) {  // an element that is read often gathers its sum in float
+      const auto sums = zeros<float, D>(to.grad.shape());
+      backend<D>::scatter_add(sums, axis, index, eval(cast<float>(g)), order);
+      to.grad += cast<T>(sums);
+    } else {
+      backend<D>::scatter_add(to.grad, axis, index, g, order);
+    }
   }
 };
 
@@ -9148,8 +9674,7 @@ namespace sinter {
 /// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
 ///
 ///     auto [highest, day] = cummax(x, 0);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 values_and_indices<detail::evaluated<E>> cummax(E&& x, index_t axis) {
   return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
 }
@@ -9163,8 +9688,7 @@ namespace sinter {
 /// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
 ///
 ///     auto [lowest, day] = cummin(x, 0);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 values_and_indices<detail::evaluated<E>> cummin(E&& x, index_t axis) {
   return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
 }
@@ -9216,7 +9740,7 @@ struct scan_tape final : tape_node {
 
 }  // namespace detail
 
-/// Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
+/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
 /// grad(g, axis) or grad(g, x, y, axis), of tensors.
 template <class Op, class E>
 struct scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
@@ -9271,7 +9795,7 @@ auto scan_now(const E& e, int axis) {
 }
 
 template <class Op, class E>
-concept scannable = expression<E> && Op::template accepts<element_of<E>> && rank_of<E> >= 1;
+concept scannable = has_lines<E> && Op::template accepts<element_of<E>>;
 
 }  // namespace detail
 }  // namespace sinter
@@ -9350,35 +9874,6 @@ SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
 SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
 
 }  // namespace sinter
-// sinter/ops/multiply.hpp: the product of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct multiply_op : number_op {
-  static constexpr const char* name = "multiply";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) * wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return g * b;
-    else
-      return g * a;
-  }
-};
-
-}  // namespace ops
-
-/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
-///
-///     tensor y = x * 2.f;
-SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
-
-}  // namespace sinter
 
 namespace sinter {
 namespace ops {
@@ -9441,13 +9936,13 @@ struct elu_op : real_op {
 
 }  // namespace ops
 
-/// x where x > 0, otherwise alpha (e^x - 1); elementwise, float and double. Derivative: g, or alpha e^x g.
+/// x where x > 0, otherwise alpha (e^x - 1); elementwise, floating point. Derivative: g, or alpha e^x g.
 /// Clevert et al., "Fast and accurate deep network learning by exponential linear units", ICLR 2016.
 ///
 ///     tensor y = elu(x);
 template <real_expression A>
 auto elu(A&& x, double alpha = 1) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::elu_op<T>{{}, static_cast<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(elu)
@@ -9543,7 +10038,7 @@ struct erf_op : real_op {
 
 }  // namespace ops
 
-/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, float and double.
+/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, floating point.
 /// Derivative: g 2/sqrt(pi) e^-x^2.
 ///
 ///     tensor y = erf(x);
@@ -9570,7 +10065,7 @@ struct erfc_op : real_op {
 
 }  // namespace ops
 
-/// 1 - erf(x), elementwise, float and double; keeps its relative accuracy where erf(x) rounds to 1.
+/// 1 - erf(x), elementwise, floating point; keeps its relative accuracy where erf(x) rounds to 1.
 /// Derivative: -g 2/sqrt(pi) e^-x^2.
 ///
 ///     tensor y = erfc(x);
@@ -9597,7 +10092,7 @@ struct exp_op : real_op {
 
 }  // namespace ops
 
-/// e^x, elementwise, float and double. Derivative: g y.
+/// e^x, elementwise, floating point. Derivative: g y.
 ///
 ///     tensor y = exp(x);
 SINTER_UNARY_FUNCTION(exp, ops::exp_op)
@@ -9623,7 +10118,7 @@ struct exp2_op : real_op {
 
 }  // namespace ops
 
-/// 2^x, elementwise, float and double. Derivative: g y ln 2.
+/// 2^x, elementwise, floating point. Derivative: g y ln 2.
 ///
 ///     tensor y = exp2(x);
 SINTER_UNARY_FUNCTION(exp2, ops::exp2_op)
@@ -9649,7 +10144,7 @@ struct expm1_op : real_op {
 
 }  // namespace ops
 
-/// e^x - 1, elementwise, float and double; exact to rounding near 0. Derivative: g (y + 1).
+/// e^x - 1, elementwise, floating point; exact to rounding near 0. Derivative: g (y + 1).
 ///
 ///     tensor y = expm1(x);
 SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)
@@ -9874,7 +10369,7 @@ struct gelu_op : real_op {
 
 }  // namespace ops
 
-/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, float and double.
+/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point.
 /// Derivative: g (P(N <= x) + x p(x)), p the normal density.
 /// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
 ///
@@ -9906,7 +10401,7 @@ struct gelu_tanh_op : real_op {
 
 }  // namespace ops
 
-/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, float and double; within 5e-4 of gelu.
+/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, floating point; within 5e-4 of gelu.
 /// Hendrycks and Gimpel, "Gaussian error linear units", 2016.
 ///
 ///     tensor y = gelu_tanh(x);
@@ -9914,99 +10409,6 @@ SINTER_UNARY_FUNCTION(gelu_tanh, ops::gelu_tanh_op)
 
 }  // namespace sinter
 // sinter/ops/grad.hpp: grad(y, x), a gradient that can be differentiated again.
-
-// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
-
-// sinter/ops/subtract.hpp: the difference of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct subtract_op : number_op {
-  static constexpr const char* name = "subtract";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) - wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
-    if constexpr (I == 0)
-      return g;
-    else
-      return -g;
-  }
-};
-
-}  // namespace ops
-
-/// a - b, elementwise and broadcast. Derivative: g to a, -g to b. Integers wrap around.
-///
-///     tensor y = 1 - x;
-SINTER_BINARY_FUNCTION(operator-, ops::subtract_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-struct left_side_is_const;
-struct left_side_has_not_been_evaluated;
-struct updating_a_tracked_variable_in_place;
-struct write_through_dot_in_place;
-struct assign_it_to_a_tensor_first;
-struct write_through_dot_value_instead;
-
-namespace detail {
-
-template <class Y, class E>
-constexpr auto find_update_mistake() {
-  using Target = bare<Y>;
-  if constexpr (!expression<Y> || !operand<E>)
-    return not_operands{};
-  else if constexpr (is_variable<Target>)
-    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
-  else if constexpr (!is_tensor<Target>)
-    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
-  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
-    return mistake<left_side_is_const, write_through_dot_in_place>{};
-  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>)
-    return operand_check<Y, E>{};
-  else if constexpr (!expression<E>)
-    return fitting<element_of<Y>>{};
-  else if constexpr (is_tracked_v<E>)
-    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
-  else if constexpr ((rank_of<E>) > rank_of<Y>)
-    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
-  else
-    return fitting<element_of<Y>>{};
-}
-
-/// fitting<T>, a mistake, or not_operands, of `y += e`.
-template <class Y, class E>
-using update_check = decltype(find_update_mistake<Y, E>());
-template <class Op, class Y, class E>
-using update_mistake = op_check<Op, update_check<Y, E>>;
-
-/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
-template <class Op, class Y, class E>
-using updating = assignment<bare<Y>, map_node<Op, bare<Y>, decltype(as_node<element_of<Y>>(std::declval<E>()))>>;
-
-template <class Assignment, class Op, class Y, class E>
-Assignment update(Op op, Y& y, E&& e) {
-  check_defined("in-place update", y);
-  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
-}
-
-}  // namespace detail
-
-// `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
-// statement, or in one pass with others inside fuse().
-SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
-SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
-SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
-SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
-
-}  // namespace sinter
 
 namespace sinter {
 
@@ -10025,9 +10427,9 @@ variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
   for (int d = 0; d < N; ++d) to[d] = shape[d];
   if constexpr (R == N) {
     if (!any) return g;
-    return reduce_node<ops::sum_op, variable<T, R, D>, R>(g, axes, true).result();
+    return eval(make_reduction<ops::sum_op, R>(g, axes, true));
   } else {
-    const variable<T, R, D> kept = any ? reduce_node<ops::sum_op, variable<T, R, D>, R>(g, axes, true).result() : g;
+    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes, true)) : g;
     if constexpr (N == 0) return sum(kept);
     else return kept.reshape(to);
   }
@@ -10130,12 +10532,12 @@ struct hardshrink_op : real_op {
 
 }  // namespace ops
 
-/// 0 where |x| <= lambda, otherwise x; elementwise, float and double; NaN stays NaN. Derivative: 0, or g.
+/// 0 where |x| <= lambda, otherwise x; elementwise, floating point; NaN stays NaN. Derivative: 0, or g.
 ///
 ///     tensor y = hardshrink(x, 0.1);
 template <real_expression A>
 auto hardshrink(A&& x, double lambda = 0.5) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::hardshrink_op<T>{{}, static_cast<T>(lambda)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(hardshrink)
@@ -10162,7 +10564,7 @@ struct hardsigmoid_op : real_op {
 
 }  // namespace ops
 
-/// x/6 + 1/2 clamped to [0, 1], elementwise, float and double. Derivative: g / 6 where 0 < y < 1, otherwise 0.
+/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: g / 6 where 0 < y < 1, otherwise 0.
 ///
 ///     tensor y = hardsigmoid(x);
 SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
@@ -10190,7 +10592,7 @@ struct hardswish_op : real_op {
 
 }  // namespace ops
 
-/// x hardsigmoid(x), elementwise, float and double. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
+/// x hardsigmoid(x), elementwise, floating point. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
 /// Howard et al., "Searching for MobileNetV3", ICCV 2019.
 ///
 ///     tensor y = hardswish(x);
@@ -10221,14 +10623,14 @@ struct hardtanh_op : real_op {
 
 }  // namespace ops
 
-/// x limited to [low, high], elementwise, float and double; NaN stays NaN. Derivative: g where low < x < high, otherwise
+/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: g where low < x < high, otherwise
 /// 0. low must not be above high. clamp takes other element types, and tensors as limits.
 ///
 ///     tensor y = hardtanh(x);
 template <real_expression A>
 auto hardtanh(A&& x, double low = -1, double high = 1) {
   if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::hardtanh_op<T>{{}, static_cast<T>(low), static_cast<T>(high)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(hardtanh)
@@ -10298,7 +10700,7 @@ namespace sinter {
 ///
 ///     tensor brightness = histc(x, 256, 0, 1);
 template <expression E>
-  requires floating_element<element_of<E>>
+  requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
 tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
   detail::check_defined("histc", x);
   if (bins < 1) throw value_error("histc: " + std::to_string(bins) + " bins; there must be at least 1");
@@ -10349,7 +10751,7 @@ struct hypot_op : real_op {
 
 }  // namespace ops
 
-/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, float and double.
+/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, floating point.
 /// Infinite if either is. Derivative: g a / y to a, g b / y to b; 0 where y is 0.
 ///
 ///     tensor radius = hypot(x, y);
@@ -10442,7 +10844,7 @@ template <class Op, class T, int R, device D>
 struct row_tape final : tape_node {
   Op op;
   tensor<T, R, D> y;
-  tensor<T, 1, D> saved;
+  tensor<compute_type<T>, 1, D> saved;
   std::uint64_t version = 0;
   state_ptr source;
   int axis = 0;
@@ -10495,7 +10897,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
     if constexpr (Op::saves_row_factor) {
       const index_t n = to.shape()[axis];
-      saved_ = tensor<T, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
+      saved_ = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
     }
     if (axis == R - 1) {
       detail::backend<D>::rows(op, e, to, saved_, epilogue);
@@ -10525,7 +10927,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   int axis;
 
  private:
-  mutable tensor<T, 1, D> saved_;
+  mutable tensor<compute_type<T>, 1, D> saved_;
 };
 
 namespace detail {
@@ -10571,7 +10973,7 @@ void check_row_operand(const char* op, const char* what, const E& x, const W& w)
 
 }  // namespace detail
 
-/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Float and double, any rank from 1. A
+/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Floating point, any rank from 1. A
 /// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(variance + eps),
 /// derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer normalization", 2016. Errors: value_error for a
 /// negative or non-finite eps.
@@ -10619,13 +11021,13 @@ struct leaky_relu_op : real_op {
 
 }  // namespace ops
 
-/// x where x > 0, otherwise slope x; elementwise, float and double. Derivative: g, or slope g.
+/// x where x > 0, otherwise slope x; elementwise, floating point. Derivative: g, or slope g.
 /// Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013.
 ///
 ///     tensor y = leaky_relu(x, 0.2);
 template <real_expression A>
 auto leaky_relu(A&& x, double slope = 0.01) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::leaky_relu_op<T>{{}, static_cast<T>(slope)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(leaky_relu)
@@ -10657,7 +11059,7 @@ struct lerp_op : real_op {
 
 }  // namespace ops
 
-/// a + w (b - a), elementwise and broadcast, float and double; exactly a at w = 0 and b at w = 1.
+/// a + w (b - a), elementwise and broadcast, floating point; exactly a at w = 0 and b at w = 1.
 /// Derivative: g (1 - w) to a, g w to b, g (b - a) to w.
 ///
 ///     tensor y = lerp(a, b, 0.1);
@@ -10706,7 +11108,7 @@ struct log_op : real_op {
 
 }  // namespace ops
 
-/// The natural logarithm, elementwise, float and double; -inf at 0, NaN below. Derivative: g / x.
+/// The natural logarithm, elementwise, floating point; -inf at 0, NaN below. Derivative: g / x.
 ///
 ///     tensor y = log(x);
 SINTER_UNARY_FUNCTION(log, ops::log_op)
@@ -10732,7 +11134,7 @@ struct log10_op : real_op {
 
 }  // namespace ops
 
-/// The logarithm to base 10, elementwise, float and double. Derivative: g / (x ln 10).
+/// The logarithm to base 10, elementwise, floating point. Derivative: g / (x ln 10).
 ///
 ///     tensor y = log10(x);
 SINTER_UNARY_FUNCTION(log10, ops::log10_op)
@@ -10758,7 +11160,7 @@ struct log1p_op : real_op {
 
 }  // namespace ops
 
-/// ln(1 + x), elementwise, float and double; exact to rounding near 0. Derivative: g / (1 + x).
+/// ln(1 + x), elementwise, floating point; exact to rounding near 0. Derivative: g / (1 + x).
 ///
 ///     tensor y = log1p(x);
 SINTER_UNARY_FUNCTION(log1p, ops::log1p_op)
@@ -10784,7 +11186,7 @@ struct log2_op : real_op {
 
 }  // namespace ops
 
-/// The logarithm to base 2, elementwise, float and double. Derivative: g / (x ln 2).
+/// The logarithm to base 2, elementwise, floating point. Derivative: g / (x ln 2).
 ///
 ///     tensor y = log2(x);
 SINTER_UNARY_FUNCTION(log2, ops::log2_op)
@@ -10811,7 +11213,7 @@ struct log_sigmoid_op : real_op {
 
 }  // namespace ops
 
-/// ln sigmoid(x), elementwise, float and double; exact to rounding at both ends, where log(sigmoid(x)) is not.
+/// ln sigmoid(x), elementwise, floating point; exact to rounding at both ends, where log(sigmoid(x)) is not.
 /// Derivative: g (1 - e^y).
 ///
 ///     tensor loss = -log_sigmoid(margin);
@@ -10830,7 +11232,7 @@ struct log_softmax_op {
 
 }  // namespace ops
 
-/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Float and double, any rank from
+/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank from
 /// 1. Derivative: g - exp(y) sum(g).
 ///
 ///     tensor lp = log_softmax(logits, 1);
@@ -11037,7 +11439,7 @@ struct limited_logit_op : real_op {
 
 }  // namespace ops
 
-/// ln(x / (1 - x)), elementwise, float and double: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
+/// ln(x / (1 - x)), elementwise, floating point: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
 /// Derivative: g / (x (1 - x)).
 ///
 ///     tensor logits = logit(p);
@@ -11050,7 +11452,7 @@ SINTER_UNARY_FUNCTION(logit, ops::logit_op)
 template <real_expression A>
 auto logit(A&& x, double eps) {
   if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::limited_logit_op<T>{{}, static_cast<T>(eps)}, std::forward<A>(x));
 }
 
@@ -11065,7 +11467,7 @@ struct logsumexp_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T>
   using reducer = sinter::detail::logsumexp_reducer<T>;
   struct seed : sinter::detail::seed_base {
@@ -11088,7 +11490,7 @@ struct logsumexp_op {
 }  // namespace ops
 
 /// log(sum(exp(x))), computed from the largest element so that it neither overflows nor underflows; -inf of nothing.
-/// Float and double. Derivative: g exp(x - y), the softmax.
+/// Floating point. Derivative: g exp(x - y), the softmax.
 ///
 ///     tensor partition = logsumexp(energies, 1);
 SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
@@ -11492,7 +11894,7 @@ struct norm_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T>
   using reducer = sinter::detail::sum_reducer<T>;
   template <class E>
@@ -11507,8 +11909,8 @@ struct norm_op {
 
 }  // namespace ops
 
-/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Float
-/// and double. Derivative: g x / y, and 0 where y is 0.
+/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
+/// point. Derivative: g x / y, and 0 where y is 0.
 ///
 ///     tensor length = norm(x, 1);
 SINTER_REDUCTION(norm, ops::norm_op)
@@ -11575,7 +11977,7 @@ auto pow(A&& a, B&& b) {
 template <expression A, literal B>
   requires(detail::fits<ops::pow_op, A, B>)
 auto pow(A&& x, B exponent) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::power_op<T>{{}, static_cast<T>(exponent)}, std::forward<A>(x));
 }
 SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
@@ -11645,7 +12047,7 @@ struct reciprocal_op : real_op {
 
 }  // namespace ops
 
-/// 1 / x, elementwise, float and double. Derivative: -g y^2.
+/// 1 / x, elementwise, floating point. Derivative: -g y^2.
 ///
 ///     tensor y = reciprocal(x);
 SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)
@@ -11748,7 +12150,7 @@ struct rms_norm_op {
 
 }  // namespace ops
 
-/// x / sqrt(mean(x^2) + eps) along the last axis. Float and double, any rank from 1. A row is read once into cache together
+/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache together
 /// with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g y)).
 /// Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite eps.
 ///
@@ -11817,7 +12219,7 @@ struct rsqrt_op : real_op {
 
 }  // namespace ops
 
-/// 1 / sqrt(x), elementwise, float and double. Derivative: -g y^3 / 2.
+/// 1 / sqrt(x), elementwise, floating point. Derivative: -g y^3 / 2.
 ///
 ///     tensor y = rsqrt(x);
 SINTER_UNARY_FUNCTION(rsqrt, ops::rsqrt_op)
@@ -11844,7 +12246,7 @@ struct selu_op : real_op {
 
 }  // namespace ops
 
-/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, float and double, with the constants that keep
+/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, floating point, with the constants that keep
 /// mean 0 and variance 1. Derivative: scale g, or scale alpha e^x g.
 /// Klambauer et al., "Self-normalizing neural networks", 2017.
 ///
@@ -11919,7 +12321,7 @@ struct sigmoid_op : real_op {
 
 }  // namespace ops
 
-/// 1 / (1 + e^-x), elementwise, float and double; exact to rounding at both ends. Derivative: g y (1 - y).
+/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
 ///
 ///     tensor p = sigmoid(logits);
 SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
@@ -11972,7 +12374,7 @@ struct silu_op : real_op {
 
 }  // namespace ops
 
-/// x / (1 + e^-x), elementwise, float and double; also called swish. With s = sigmoid(x), the derivative is
+/// x / (1 + e^-x), elementwise, floating point; also called swish. With s = sigmoid(x), the derivative is
 /// g s (1 + x (1 - s)).
 /// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
 ///
@@ -12000,7 +12402,7 @@ struct sin_op : real_op {
 
 }  // namespace ops
 
-/// The sine of x in radians, elementwise, float and double. Derivative: g cos x.
+/// The sine of x in radians, elementwise, floating point. Derivative: g cos x.
 ///
 ///     tensor y = sin(x);
 SINTER_UNARY_FUNCTION(sin, ops::sin_op)
@@ -12026,7 +12428,7 @@ struct sinh_op : real_op {
 
 }  // namespace ops
 
-/// The hyperbolic sine, elementwise, float and double. Derivative: g cosh x.
+/// The hyperbolic sine, elementwise, floating point. Derivative: g cosh x.
 ///
 ///     tensor y = sinh(x);
 SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
@@ -12044,8 +12446,8 @@ struct softmax_op {
 
 }  // namespace ops
 
-/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows. Float
-/// and double, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
+/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows. Floating
+/// point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
 /// Derivative: y (g - sum(g y)).
 ///
 ///     tensor p = softmax(logits, 1);
@@ -12082,14 +12484,14 @@ struct softplus_op : real_op {
 
 }  // namespace ops
 
-/// ln(1 + e^(beta x)) / beta, elementwise, float and double; x itself where beta x > threshold. beta must not be 0.
+/// ln(1 + e^(beta x)) / beta, elementwise, floating point; x itself where beta x > threshold. beta must not be 0.
 /// No overflow. Derivative: g / (1 + e^(-beta x)), computed from y.
 ///
 ///     tensor y = softplus(x);
 template <real_expression A>
 auto softplus(A&& x, double beta = 1, double threshold = 20) {
   if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::softplus_op<T>{{}, static_cast<T>(beta), static_cast<T>(threshold)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(softplus)
@@ -12118,14 +12520,14 @@ struct softshrink_op : real_op {
 
 }  // namespace ops
 
-/// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, float and double; NaN stays NaN.
+/// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, floating point; NaN stays NaN.
 /// Derivative: g outside [-lambda, lambda], otherwise 0. lambda must not be negative.
 ///
 ///     tensor y = softshrink(x, 0.1);
 template <real_expression A>
 auto softshrink(A&& x, double lambda = 0.5) {
   if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::softshrink_op<T>{{}, static_cast<T>(lambda)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(softshrink)
@@ -12152,7 +12554,7 @@ struct softsign_op : real_op {
 
 }  // namespace ops
 
-/// x / (1 + |x|), elementwise, float and double. Derivative: g / (1 + |x|)^2.
+/// x / (1 + |x|), elementwise, floating point. Derivative: g / (1 + |x|)^2.
 ///
 ///     tensor y = softsign(x);
 SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
@@ -12191,12 +12593,12 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 }  // namespace detail
 
 /// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as `indices`. Equal
-/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type. Runs at once.
+/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type but
+/// half and bfloat16, for which there is cast<float>(). Runs at once.
 /// Derivative: each g goes back to the element that it belongs to.
 ///
 ///     auto [values, indices] = sort(x, 1);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
@@ -12204,8 +12606,7 @@ values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool des
 /// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
 ///
 ///     tensor ranking = argsort(energies, 1, true);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
@@ -12216,8 +12617,7 @@ detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false)
 /// Runs at once. Derivative: g goes to the elements that were taken. Errors: shape_error where k is more than there are.
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 values_and_indices<detail::evaluated<E>> topk(E&& x, index_t k, index_t axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
 }
@@ -12243,7 +12643,7 @@ struct sqrt_op : real_op {
 
 }  // namespace ops
 
-/// The square root, elementwise, float and double; NaN below 0. Derivative: g / (2 y), inf at 0.
+/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
 ///
 ///     tensor y = sqrt(x);
 SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
@@ -12269,7 +12669,7 @@ struct tan_op : real_op {
 
 }  // namespace ops
 
-/// The tangent of x in radians, elementwise, float and double. Derivative: g (1 + y^2).
+/// The tangent of x in radians, elementwise, floating point. Derivative: g (1 + y^2).
 ///
 ///     tensor y = tan(x);
 SINTER_UNARY_FUNCTION(tan, ops::tan_op)
@@ -12295,7 +12695,7 @@ struct tanh_op : real_op {
 
 }  // namespace ops
 
-/// tanh(x), elementwise, float and double; in [-1, 1]. Derivative: g (1 - y^2).
+/// tanh(x), elementwise, floating point; in [-1, 1]. Derivative: g (1 - y^2).
 ///
 ///     tensor y = tanh(x);
 SINTER_UNARY_FUNCTION(tanh, ops::tanh_op)
@@ -12322,7 +12722,7 @@ struct tanhshrink_op : real_op {
 
 }  // namespace ops
 
-/// x - tanh(x), elementwise, float and double. Derivative: g tanh(x)^2.
+/// x - tanh(x), elementwise, floating point. Derivative: g tanh(x)^2.
 ///
 ///     tensor y = tanhshrink(x);
 SINTER_UNARY_FUNCTION(tanhshrink, ops::tanhshrink_op)
@@ -12352,12 +12752,12 @@ struct threshold_op : real_op {
 
 }  // namespace ops
 
-/// x where x > limit, otherwise value; elementwise, float and double; NaN stays NaN. Derivative: g, or 0.
+/// x where x > limit, otherwise value; elementwise, floating point; NaN stays NaN. Derivative: g, or 0.
 ///
 ///     tensor y = threshold(x, 0.1, 20);
 template <real_expression A>
 auto threshold(A&& x, double limit, double value) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::threshold_op<T>{{}, static_cast<T>(limit), static_cast<T>(value)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(threshold)
@@ -12404,11 +12804,12 @@ struct unique_elements {
   tensor<std::int64_t, 1, D> counts;
 };
 
-/// The different elements of x, of any shape and element type, in ascending order: `values`, `inverse` (int64, of x's shape) and
+/// The different elements of x, of any shape and element type but half and bfloat16, in ascending order: `values`, `inverse` (int64, of x's shape) and
 /// `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits for the number of values. No derivative.
 ///
 ///     tensor classes = unique(labels).values;
 template <expression E>
+  requires(!narrow_element<element_of<E>>)
 unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
   using D = device_of<E>;
   detail::check_defined("unique", x);
@@ -12437,7 +12838,7 @@ struct var_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T>
   using reducer = sinter::detail::sum_reducer<T>;
   template <class E>
@@ -12498,12 +12899,12 @@ concept comparable = requires(const A& a, const B& b) {
 namespace detail {
 
 template <class, class T>
-using element_for = T;
+using value_for = compute_type<T>;
 
 template <class Op, class... A>
 struct applies {
   static constexpr bool test() {
-    if constexpr (fits<Op, A...>) return requires(Op op, element_for<A, literals_type<A...>>... x) { op.apply(x...); };
+    if constexpr (fits<Op, A...>) return requires(Op op, value_for<A, literals_type<A...>>... x) { op.apply(x...); };
     else return false;
   }
 };
@@ -13032,7 +13433,7 @@ void add_strided(char* to, index_t step, const char* from, index_t n) {
   for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
 }
 
-// Only gradients are added to; they are float or double.
+// Only gradients are summed; those of narrow elements are gathered in float.
 inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
   if (size == 4) add_strided<float>(to, step, from, n);
   else add_strided<double>(to, step, from, n);
@@ -13089,6 +13490,14 @@ char* scratch(std::size_t bytes) {
   return b.data;
 }
 
+/// The first of outputs [0, s] that has the place of output s: two uses of a leaf add to one gradient, hence to one copy of it.
+template <class Place>
+int first_at(const Place& place, int s) {
+  for (int i = 0; i < s; ++i)
+    if (place(i) == place(s)) return i;
+  return s;
+}
+
 /// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
 /// the same arithmetic.
 inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
@@ -13097,7 +13506,6 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
   const void* in[max_operands];
   void* out[max_operands];
   index_t out_mask[max_operands];
-  bool out_add[max_operands];
   for (int s = 0; s < inputs; ++s) {
     in[s] = a.in[s];
     if (a.in_mask[s] == 0) continue;
@@ -13105,17 +13513,17 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
     std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
     in[s] = in_pad[s];
   }
+  const auto place = [&](int s) { return static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s]; };
   for (int s = 0; s < outputs; ++s) {
-    out[s] = out_pad[s];
+    const int first = first_at(place, s);
+    out[s] = out_pad[first];
     out_mask[s] = -1;
-    out_add[s] = false;
+    if (first < s || !a.out_add[s]) continue;
+    std::memset(out_pad[s], 0, vector_bytes);
+    std::memcpy(out_pad[s], place(s), static_cast<std::size_t>(n * a.out_size[s]));
   }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, out_add, false});
-  for (int s = 0; s < outputs; ++s) {
-    char* to = static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s];
-    if (!a.out_add[s]) std::memcpy(to, out_pad[s], static_cast<std::size_t>(n * a.out_size[s]));
-    else add_strided(to, 1, out_pad[s], n, a.out_size[s]);
-  }
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add, false});
+  for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
 }
 
 }  // namespace detail
@@ -13304,9 +13712,16 @@ class prepared_loop {
         const operand& o = l_.out[s];
         out_mask[s] = -1;
         const bool direct = dense_out_[s] || (linear && s == 0);
-        out_add[s] = direct && add[s];
-        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
-                        : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
+        const int first = reducing_[s] ? s : detail::first_at([base](int i) { return base[i]; }, s);
+        char* const stage = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
+        out_add[s] = add[s] && !reducing_[s];
+        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size : stage;
+        if (direct || first < s || !out_add[s]) continue;
+        char* to = stage;
+        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+          detail::copy_strided(to, 1, base[s] + offset * o.size, step, count, o.size);
+          to += count * o.size;
+        });
       }
       call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
       for (int s = 0; s < l_.outputs; ++s) {
@@ -13314,7 +13729,7 @@ class prepared_loop {
         if (dense_out_[s] || (linear && s == 0)) continue;
         const char* from = static_cast<const char*>(out[s]);
         detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          if (add[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
+          if (add[s] && reducing_[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
           else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
           from += count * o.size;
         });
@@ -13504,7 +13919,7 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
 namespace sinter::cpu_impl {
 
 template <class T>
-using vector = math::simd<T, lanes>;
+using vector = math::simd<compute_type<T>, lanes>;
 
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
 /// registers.
@@ -13515,6 +13930,7 @@ struct vector_machine {
   void* out[Outputs > 0 ? Outputs : 1];
   index_t out_mask[Outputs > 0 ? Outputs : 1];
   bool out_add[Outputs > 0 ? Outputs : 1];
+  bool out_wide[Outputs > 0 ? Outputs : 1];  ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
   bool stream = false;
@@ -13528,32 +13944,38 @@ struct vector_machine {
       out[s] = a.out[s];
       out_mask[s] = a.out_mask[s];
       out_add[s] = a.out_add[s];
+      out_wide[s] = a.out_size[s] == sizeof(float);
     }
   }
 
   template <int S, class T>
   SINTER_INLINE vector<T> load() const {
-    return vector<T>::load(static_cast<const T*>(in[S]) + (i & in_mask[S]));
+    return math::read<lanes>(static_cast<const T*>(in[S]) + (i & in_mask[S]));
   }
   template <class T>
-  SINTER_INLINE vector<T> literal(T x) const {
+  SINTER_INLINE vector<T> literal(compute_type<T> x) const {
     return vector<T>(x);
   }
   template <int O, class T, class V>
   SINTER_INLINE void put(const V& v) const {
     T* p = static_cast<T*>(out[O]) + i;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (stream) return v.stream(p);
+    if constexpr (floating_element<T>) {
+      if (stream) return math::write_past_caches(p, v);
+      math::write(p, v);
+    } else {
+      v.store(p);
     }
-    v.store(p);
   }
   SINTER_INLINE index_t index() const { return first + i; }
   template <int S, class T, class V>
   SINTER_INLINE void accumulate(const V& g) const {
+    if constexpr (narrow_element<T>) {
+      if (out_wide[S]) return accumulate<S, float>(g);
+    }
     T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
-    if (out_add[S]) (vector<T>::load(p) + vector<T>(g)).store(p);
-    else if (stream) vector<T>(g).stream(p);
-    else vector<T>(g).store(p);
+    if (out_add[S]) math::write(p, math::read<lanes>(p) + vector<T>(g));
+    else if (stream) math::write_past_caches(p, vector<T>(g));
+    else math::write(p, vector<T>(g));
   }
 };
 
@@ -14276,6 +14698,84 @@ struct in_place_product {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
+// sinter/cpu/detail/gemm_narrow.hpp: products of half and bfloat16, computed in float.
+//
+// Both operands are widened once, which costs their size where the product costs size times extent; each tile of the float
+// product is rounded to its place while it is in cache.
+
+namespace sinter::cpu_impl {
+
+template <class T>
+void gemm(const gemm_args<T>& args, thread_pool& pool);
+
+namespace detail {
+
+template <class T>
+struct narrow_product {
+  const gemm_args<T>& args;
+  thread_pool& pool;
+
+  void compute() const {
+    const auto& x = args;
+    const floats a(x.m * x.k), b(x.k * x.n), c(x.m * x.n);
+    const strides of_a = widen(x.a, x.m, x.k, {x.a_row, x.a_col}, a.data()), of_b = widen(x.b, x.k, x.n, {x.b_row, x.b_col}, b.data());
+    if (x.accumulate) widen(x.c, x.m, x.n, {x.ldc, 1}, c.data());
+    rounding finish{args, c.data()};
+    gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n, x.accumulate, &rounding::tile, &finish}, pool);
+  }
+
+ private:
+  static constexpr int lanes = math::native_lanes;
+  struct strides {
+    index_t row, column;
+  };
+
+  struct floats {
+    explicit floats(index_t n) : memory(static_cast<std::size_t>(n) * sizeof(float)) {}
+    float* data() const { return static_cast<float*>(memory.data()); }
+    sinter::detail::temporary<cpu> memory;
+  };
+
+  /// The matrix in dense float memory, and where it lies there: by columns if it lay so before.
+  strides widen(const T* from, index_t rows, index_t columns, const strides& at, float* to) const {
+    if (at.row == 1 && at.column != 1) {
+      widen(from, columns, rows, {at.column, at.row}, to);
+      return {1, rows};
+    }
+    const index_t together = 65536 / columns + 1;
+    pool.parallel_for(ceil_div(rows, together), [&](index_t task) {
+      for (index_t r = task * together, end = smaller(r + together, rows); r < end; ++r) {
+        const T* const x = from + r * at.row;
+        float* const y = to + r * columns;
+        index_t c = 0;
+        for (; at.column == 1 && c + lanes <= columns; c += lanes) math::read<lanes>(x + c).store(y + c);
+        for (; c < columns; ++c) y[c] = x[c * at.column];
+      }
+    });
+    return {columns, 1};
+  }
+
+  /// The epilogue of the float product, before that of the product itself.
+  struct rounding {
+    const gemm_args<T>& args;
+    const float* made;
+
+    static void tile(void* self, index_t r0, index_t r1, index_t c0, index_t c1) {
+      const auto& [args, made] = *static_cast<const rounding*>(self);
+      for (index_t r = r0; r < r1; ++r) {
+        const float* const x = made + r * args.n;
+        T* const y = args.c + r * args.ldc;
+        index_t c = c0;
+        for (; c + lanes <= c1; c += lanes) math::write(y + c, math::simd<float, lanes>::load(x + c));
+        for (; c < c1; ++c) y[c] = x[c];
+      }
+      if (args.epilogue != nullptr) args.epilogue(args.ctx, r0, r1, c0, c1);
+    }
+  };
+};
+
+}  // namespace detail
+}  // namespace sinter::cpu_impl
 // sinter/cpu/detail/gemm_packed.hpp: the product of large matrices, in blocks of packed A and packed B that fit caches.
 
 #include <unistd.h>
@@ -14431,7 +14931,7 @@ namespace detail {
 // Integers wrap: their products are taken modulo 2^32 or 2^64.
 template <class T>
 void plain_product(const gemm_args<T>& args, thread_pool& pool) {
-  using word = std::conditional_t<std::is_floating_point_v<T>, T,
+  using word = std::conditional_t<floating_element<T>, compute_type<T>,
                                   std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   run_tasks(args, pool, args.m, [&args](index_t i) {
     T* const row = args.c + i * args.ldc;
@@ -14454,7 +14954,9 @@ void plain_product(const gemm_args<T>& args, thread_pool& pool) {
 template <class T>
 void gemm(const gemm_args<T>& args, thread_pool& pool) {
   if (args.m <= 0 || args.n <= 0) return;
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (narrow_element<T>) {
+    if (args.k > 0) return detail::narrow_product<T>{args, pool}.compute();
+  } else if constexpr (floating_element<T>) {
     using in_place = detail::in_place_product<T>;
     if (in_place::suits(args.n, args.k, args.a_col, in_place::few_columns))
       return in_place(args, pool, false).compute();
@@ -14534,18 +15036,18 @@ namespace sinter::cpu_impl {
 
 /// Vector i of a row of n values; past its end stands `fill`.
 template <class T>
-vector<T> load_row(const T* x, index_t i, index_t n, T fill) {
-  if (i + lanes <= n) return vector<T>::load(x + i);
+vector<T> load_row(const T* x, index_t i, index_t n, compute_type<T> fill) {
+  if (i + lanes <= n) return math::read<lanes>(x + i);
   alignas(64) T pad[lanes];
-  for (int k = 0; k < lanes; ++k) pad[k] = i + k < n ? x[i + k] : fill;
-  return vector<T>::load(pad);
+  for (int k = 0; k < lanes; ++k) pad[k] = i + k < n ? x[i + k] : T(fill);
+  return math::read<lanes>(pad);
 }
 
 template <class T>
 void store_row(T* x, index_t i, index_t n, vector<T> v) {
-  if (i + lanes <= n) return v.store(x + i);
+  if (i + lanes <= n) return math::write(x + i, v);
   alignas(64) T pad[lanes];
-  v.store(pad);
+  math::write(pad, v);
   for (index_t k = 0; i + k < n; ++k) x[i + k] = pad[k];
 }
 
@@ -14565,8 +15067,8 @@ SINTER_INLINE vector<T> fold_vectors(index_t n, T identity, const Combine& combi
 }
 
 template <class T, class F>
-SINTER_INLINE T row_sum(index_t n, const F& f) {
-  return math::hsum(fold_vectors(n, T(0), [](vector<T> a, vector<T> b) { return a + b; }, f));
+SINTER_INLINE compute_type<T> row_sum(index_t n, const F& f) {
+  return math::hsum(fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) { return a + b; }, f));
 }
 
 template <class T>
@@ -14582,20 +15084,21 @@ T row_shift(T max) {
   return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
 }
 
-/// One row of a forward pass: y = f(x), n values each.
+/// One row of a forward pass: y = f(x), n values each. The x of narrow elements are float.
 template <class T>
 struct row {
-  const T* x;
+  using value = compute_type<T>;
+  const value* x;
   T* y;
   index_t n;
-  T* held;            ///< room for a row in cache; may be x
-  const T* next;      ///< what will be read after this row
-  T* saved;           ///< what backward asks of this row
+  value* held;        ///< room for a row in cache; may be x
+  const value* next;  ///< what will be read after this row
+  value* saved;       ///< what backward asks of this row
   bool stream;        ///< y goes past the cache
 
-  SINTER_INLINE vector<T> load(index_t i, T fill) const { return load_row(x, i, n, fill); }
+  SINTER_INLINE vector<T> load(index_t i, value fill) const { return load_row(x, i, n, fill); }
   SINTER_INLINE void put(index_t i, vector<T> v) const {
-    if (stream) v.stream(y + i);
+    if (stream) math::write_past_caches(y + i, v);
     else store_row(y, i, n, v);
   }
   SINTER_INLINE void fetch_next(index_t i) const { __builtin_prefetch(next + i); }
@@ -14608,14 +15111,14 @@ struct reverse_row {
   const T* g;
   T* dx;
   index_t n;
-  const T* saved;
+  const compute_type<T>* saved;
   bool add;
   bool stream;
 
   SINTER_INLINE vector<T> result(index_t i) const { return load_row<T>(y, i, n, 0); }
   SINTER_INLINE vector<T> gradient(index_t i) const { return load_row<T>(g, i, n, 0); }
   SINTER_INLINE void put(index_t i, vector<T> v) const {
-    if (stream) return v.stream(dx + i);
+    if (stream) return math::write_past_caches(dx + i, v);
     if (add) v = v + load_row<T>(dx, i, n, 0);
     store_row(dx, i, n, v);
   }
@@ -14624,14 +15127,15 @@ struct reverse_row {
 struct softmax_row {
   template <class T>
   void run(const row<T>& r) const {
+    using C = compute_type<T>;
     const vector<T> shift(row_shift(row_max(r.x, r.n)));
-    const vector<T> scale(T(1) / row_sum<T>(r.n, [&](index_t i) {
+    const vector<T> scale(C(1) / row_sum<T>(r.n, [&](index_t i) {
       r.fetch_next(i);
-      const vector<T> e = math::exp(r.load(i, -std::numeric_limits<T>::infinity()) - shift);
+      const vector<T> e = math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - shift);
       store_row(r.held, i, r.n, e);
       return e;
     }));
-    for (index_t i = 0; i < r.n; i += lanes) r.put(i, load_row<T>(r.held, i, r.n, 0) * scale);
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, load_row(r.held, i, r.n, 0) * scale);
   }
   /// dx = y (g - sum(g y))
   template <class T>
@@ -14647,11 +15151,12 @@ struct split_logsumexp {
   T shift, rest;
 };
 template <class T>
-split_logsumexp<T> row_logsumexp(const row<T>& r) {
-  const T shift = row_shift(row_max(r.x, r.n));
+split_logsumexp<compute_type<T>> row_logsumexp(const row<T>& r) {
+  using C = compute_type<T>;
+  const C shift = row_shift(row_max(r.x, r.n));
   return {shift, math::log(row_sum<T>(r.n, [&](index_t i) {
             r.fetch_next(i);
-            return math::exp(r.load(i, -std::numeric_limits<T>::infinity()) - vector<T>(shift));
+            return math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - vector<T>(shift));
           }))};
 }
 
@@ -14676,24 +15181,26 @@ struct norm_row {
 
   template <class T>
   void run(const row<T>& r) const {
-    const T count = static_cast<T>(r.n);
-    T mean = 0;
+    using C = compute_type<T>;
+    const C count = static_cast<C>(r.n);
+    C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.load(i, 0); }) / count;
     const vector<T> shift(mean);
-    const T power = row_sum<T>(r.n, [&](index_t i) {
+    const C power = row_sum<T>(r.n, [&](index_t i) {
                       r.fetch_next(i);
                       const vector<T> d = r.load(i, mean) - shift;
                       return d * d;
                     }) / count;
-    const T factor = T(1) / std::sqrt(power + static_cast<T>(eps));
+    const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
     *r.saved = factor;
     for (index_t i = 0; i < r.n; i += lanes) r.put(i, (r.load(i, 0) - shift) * vector<T>(factor));
   }
   /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
   template <class T>
   void reverse(const reverse_row<T>& r) const {
-    const T count = static_cast<T>(r.n);
-    T mean = 0;
+    using C = compute_type<T>;
+    const C count = static_cast<C>(r.n);
+    C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }) / count;
     const vector<T> shift(mean), factor(*r.saved);
     const vector<T> slope(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }) / count);
@@ -14724,8 +15231,17 @@ T* row_buffer(index_t n) {
   return reinterpret_cast<T*>(detail::scratch<Use>(static_cast<std::size_t>(n) * sizeof(T)));
 }
 
+/// Room for a row while it is worked on: in cache, or for longer ones where the result goes, if that is as wide.
 template <class T>
-row<T> produced_row(const producer<T>& p, index_t at, index_t rows, index_t n, T* held) {
+compute_type<T>* row_room([[maybe_unused]] T* y, index_t n) {
+  if constexpr (!narrow_element<T>) {
+    if (n > longest_held_row) return y;
+  }
+  return row_buffer<1, compute_type<T>>(n);
+}
+
+template <class T>
+row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows, index_t n, compute_type<T>* held) {
   row<T> r{};
   r.n = n;
   r.held = held;
@@ -14737,9 +15253,10 @@ row<T> produced_row(const producer<T>& p, index_t at, index_t rows, index_t n, T
 /// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
 /// row. With an epilogue a row is made in cache, and the epilogue writes it to its place.
 template <class Kernel, class T, class Epilogue>
-void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, T* saved, index_t rows, index_t n, const Epilogue* after, thread_pool& pool) {
+void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n, const Epilogue* after,
+              thread_pool& pool) {
   if (rows * n == 0) return;
-  const producer<T> p(l, is_leaf);
+  const producer<compute_type<T>> p(l, is_leaf);
   const bool stream = after == nullptr && streams_rows(out, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     std::optional<typename Epilogue::elsewhere> finish;
@@ -14750,7 +15267,7 @@ void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, T* saved, ind
     }
     for (index_t at = first; at < last; ++at) {
       T* const y = made != nullptr ? made : out + at * n;
-      row<T> r = produced_row(p, at, rows, n, n <= longest_held_row ? row_buffer<1, T>(n) : y);
+      row<T> r = produced_row<T>(p, at, rows, n, row_room(y, n));
       r.y = y;
       r.saved = saved != nullptr ? saved + at : nullptr;
       r.stream = stream;
@@ -14761,7 +15278,8 @@ void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, T* saved, ind
 }
 
 template <class Kernel, class T>
-void reverse_rows(const Kernel& kernel, const T* y, const T* g, const T* saved, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
+void reverse_rows(const Kernel& kernel, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows, index_t n, bool add,
+                  thread_pool& pool) {
   const bool stream = !add && streams_rows(dx, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at)
@@ -14771,11 +15289,12 @@ void reverse_rows(const Kernel& kernel, const T* y, const T* g, const T* saved, 
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class T>
-void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, T* lse, index_t rows, index_t n, thread_pool& pool) {
-  const producer<T> p(l, is_leaf);
+void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse, index_t rows, index_t n,
+                       thread_pool& pool) {
+  const producer<compute_type<T>> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
-      const row<T> r = produced_row(p, at, rows, n, row_buffer<1, T>(n));
+      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
       const auto [shift, rest] = row_logsumexp(r);
       lse[2 * at] = shift;
       lse[2 * at + 1] = rest;
@@ -14786,21 +15305,22 @@ void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* los
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class T>
-void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const T* lse, const T* g, T* dx, index_t rows, index_t n, bool add,
-                           thread_pool& pool) {
-  const producer<T> p(l, is_leaf);
+void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse, const T* g, T* dx, index_t rows,
+                           index_t n, bool add, thread_pool& pool) {
+  using C = compute_type<T>;
+  const producer<C> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
-      const row<T> r = produced_row(p, at, rows, n, row_buffer<1, T>(n));
+      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
       T* const d = dx + at * n;
-      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]), scale(g[at]);
-      const T at_label = add ? d[labels[at]] : T(0);
+      const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
+      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
       for (index_t i = 0; i < n; i += lanes) {
-        vector<T> v = math::exp((r.load(i, 0) - shift) - rest) * scale;
+        vector<T> v = math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale);
         if (add) v = v + load_row<T>(d, i, n, 0);
         store_row(d, i, n, v);
       }
-      d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * g[at];
+      d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
     }
   });
 }
@@ -15263,16 +15783,17 @@ auto row_kernel([[maybe_unused]] const Op& op) {
 template <class E, class F>
 void with_producer(const E& e, const F& f) {
   using K = sinter::detail::lowered<false, E>;
+  using T = compute_type<element_of<E>>;
   leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
   sinter::detail::bind_leaves(e, leaves);
   operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
-  loop l = make_loop(forward_kernel<K, element_of<E>>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
+  loop l = make_loop(forward_kernel<K, T>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
   sink_ref dense;
-  dense.element_size = sizeof(element_of<E>);
+  dense.element_size = sizeof(T);
   set_dense_output(l, dense, out);
-  f(l, sinter::detail::kernel::is_leaf<K>);
+  f(l, sinter::detail::kernel::is_leaf<K> && !narrow_element<element_of<E>>);
 }
 
 }  // namespace sinter::cpu_impl
@@ -15345,7 +15866,7 @@ struct backend<D> {
 
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
@@ -15353,7 +15874,7 @@ struct backend<D> {
     });
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, 1, D>& saved,
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
                            const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved), access::data(dx),
@@ -15391,30 +15912,31 @@ struct backend<D> {
   }
 
   template <class E, class T>
-  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss, const tensor<T, 1, D>& lse) {
+  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
+                            const tensor<compute_type<T>, 1, D>& lse) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1], pool());
     });
   }
   template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& lse, const tensor<T, 1, D>& g,
-                                    const tensor<T, 2, D>& dx, bool add) {
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
+                                    const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0], e.shape()[1], add, pool());
     });
   }
 
   /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
-  template <class K, class T>
-  static void update(const K& plan, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+  template <class K>
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
     [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
     leaf_ref in[K::leaves];
     sink_ref out[K::outputs];
-    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i], &n, &step, 1, sizeof(T)};
+    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i].data, &n, &step, 1, inputs[i].element_size};
     for (int i = 0; i < K::outputs; ++i) {
-      out[i].data = outputs[i];
+      out[i].data = outputs[i].data;
       out[i].strides[0] = 1;
-      out[i].element_size = sizeof(T);
+      out[i].element_size = outputs[i].element_size;
     }
     map_many(plan, &n, 1, in, out);
   }
@@ -15651,11 +16173,11 @@ struct element_source {
 
     SINTER_WORD machine(const element_source& s, index_t n) : source(s), number(n) {}
     template <int S, class T>
-    SINTER_WORD T load() const {
+    SINTER_WORD compute_type<T> load() const {
       return reinterpret_cast<const T*>(source.in.data[S])[at[S]];
     }
     template <class T>
-    SINTER_WORD T literal(T x) const {
+    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
       return x;
     }
     SINTER_WORD index_t index() const { return number; }
@@ -15726,16 +16248,22 @@ struct count_body {
 
 // sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
 //
-// A thread computes four neighbouring elements: what lies side by side it reads and writes in one access of 16 bytes.
+// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes in
+// accesses of 16 bytes.
 
 namespace sinter::cuda_impl {
 
-inline constexpr int lanes = 4;
+/// Neighbouring elements that a thread computes.
+template <class Pass>
+inline constexpr int lanes_of = [] {
+  if constexpr (requires { requires Pass::narrow; }) return 8;
+  else return 4;
+}();
 
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, repeated, whole_chunks };
 
-template <class T>
+template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
@@ -15754,7 +16282,7 @@ SINTER_WORD T unpack(std::uint64_t bits) {
 
 template <class Pass>
 struct map_body {
-  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
+  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
 
   Pass pass;
   index_space space;
@@ -15763,6 +16291,7 @@ struct map_body {
   access_mode in_mode[operand_table<inputs>::size] = {};
   access_mode out_mode[operand_table<outputs>::size] = {};
   bool add[operand_table<outputs>::size] = {};
+  bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
   index_t chunks_per_row = 0;
   divider by_chunks;
   bool narrow = true;
@@ -15791,22 +16320,25 @@ struct map_body {
     }
 
     template <int S, class T>
-    SINTER_WORD T load() const {
+    SINTER_WORD compute_type<T> load() const {
       if (lane == 0) fetch<S, T>();
       return unpack<T>(read[S][lane]);
     }
     template <class T>
-    SINTER_WORD T literal(T x) const {
+    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
       return x;
     }
     SINTER_WORD index_t index() const { return index_of_chunk + lane; }
     template <int O, class T>
-    SINTER_WORD void put(T x) const {
-      written[O][lane] = pack<T>(x);
+    SINTER_WORD void put(compute_type<T> x) const {
+      written[O][lane] = pack(x);
       if (lane == lanes - 1) flush<O, T>();
     }
     template <int O, class T>
-    SINTER_WORD void accumulate(T x) const {
+    SINTER_WORD void accumulate(compute_type<T> x) const {
+      if constexpr (narrow_element<T>) {
+        if (body.wide[O]) return put<O, float>(x);
+      }
       put<O, T>(x);
     }
 
@@ -15814,7 +16346,7 @@ struct map_body {
     SINTER_WORD void fetch() const {
       const T* const p = reinterpret_cast<const T*>(body.in.data[S]) + in_at[S];
       if (body.in_mode[S] == access_mode::whole_chunks && valid == lanes) {
-        const chunk<T> c = *reinterpret_cast<const chunk<T>*>(p);
+        const auto c = *reinterpret_cast<const chunk<T, lanes>*>(p);
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
       } else if (body.in_mode[S] == access_mode::repeated) {
@@ -15831,25 +16363,23 @@ struct map_body {
     SINTER_WORD void flush() const {
       T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
       if (body.out_mode[O] == access_mode::whole_chunks && valid == lanes) {
-        chunk<T>& to = *reinterpret_cast<chunk<T>*>(p);
-        chunk<T> c = body.add[O] ? to : chunk<T>{};
+        auto& to = *reinterpret_cast<chunk<T, lanes>*>(p);
+        chunk<T, lanes> c{};
+        if (body.add[O]) c = to;
         SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          const T x = unpack<T>(written[O][i]);
-          if constexpr (std::is_floating_point_v<T>) c.value[i] = body.add[O] ? c.value[i] + x : x;
-          else c.value[i] = x;
-        }
+        for (int i = 0; i < lanes; ++i) combine<O>(c.value[i], unpack<compute_type<T>>(written[O][i]));
         to = c;
       } else {
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) {
-          if (i >= valid) continue;
-          T& to = p[i * body.out.step[O]];
-          const T x = unpack<T>(written[O][i]);
-          if constexpr (std::is_floating_point_v<T>) to = body.add[O] ? to + x : x;
-          else to = x;
+          if (i < valid) combine<O>(p[i * body.out.step[O]], unpack<compute_type<T>>(written[O][i]));
         }
       }
+    }
+    template <int O, class T>
+    SINTER_WORD void combine(T& to, compute_type<T> x) const {
+      if constexpr (floating_element<T>) to = body.add[O] ? to + x : x;
+      else to = x;
     }
   };
 
@@ -15878,8 +16408,8 @@ struct map_body {
   }
 };
 
-/// Can operand s be read in whole chunks of elements of `size` bytes?
-template <int N>
+/// Can operand s be read in whole chunks of `lanes` elements of `size` bytes?
+template <int lanes, int N>
 access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
   const int last = axes.rank - 1;
   const index_t step = last >= 0 ? axes.strides[s][last] : 0;
@@ -15893,13 +16423,16 @@ access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
 /// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. No output repeats.
 template <class Pass>
 map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
+  constexpr int lanes = lanes_of<Pass>;
   axes.coalesce();
-  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, 0, {}, true};
-  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of(axes, s, in_size[s]);
+  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, {}, 0,
+                      {}, true};
+  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of<lanes>(axes, s, in_size[s]);
   for (int s = 0; s < Pass::outputs; ++s) {
-    const access_mode mode = mode_of(axes, Pass::inputs + s, out_size[s]);
+    const access_mode mode = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
     body.out_mode[s] = mode == access_mode::repeated ? access_mode::strided : mode;  // a single element
     body.add[s] = add[s];
+    body.wide[s] = out_size[s] == sizeof(float);
   }
   body.chunks_per_row = (body.space.inner + lanes - 1) / lanes;
   const index_t chunks = body.space.rows * body.chunks_per_row;
@@ -15937,6 +16470,7 @@ struct add_to_none {
 /// Item i is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
 template <class Pass>
 struct group_body {
+  static constexpr int lanes = lanes_of<Pass>;
   struct item {
     Pass pass;
     index_t n, end;
@@ -15974,6 +16508,7 @@ class grouped final : public sinter::detail::independent_passes::kind {
  public:
   void add(const Pass& pass, index_t n, char* const* in, char* const* out) {
     if (n == 0) return;
+    constexpr int lanes = lanes_of<Pass>;
     const index_t blocks = blocks_for((n + lanes - 1) / lanes, block_threads);
     if (body_.count == body_.most || blocks_ + blocks > most_blocks) run();
     auto& item = body_.items[body_.count++];
@@ -16225,7 +16760,7 @@ struct blas_product {
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
 struct plain_product_body {
-  using word = std::conditional_t<std::is_floating_point_v<T>, T, std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
+  using word = std::conditional_t<floating_element<T>, compute_type<T>, std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   matrix_ref a, b, c;
   bool accumulate;
 
@@ -16244,12 +16779,12 @@ struct plain_product_body {
   }
 };
 
-/// c (+)= a b, followed by the tail if a BLAS takes both: then true. gpu<D>::gemm<T>(product) is that of a BLAS for float
-/// and double; false where it cannot.
+/// c (+)= a b, followed by the tail if a BLAS takes both: then true. gpu<D>::gemm<T>(product) is that of a BLAS, for
+/// floating-point elements, with sums of half and bfloat16 in float; false where it cannot.
 template <class T, device D>
 bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
   if (c.batches * c.rows * c.columns == 0) return false;
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (floating_element<T>) {
     const column_major left(a), right(b), to(c);
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0) {
       blas_product p{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail};
@@ -16481,28 +17016,30 @@ SINTER_WORD T row_shift(T max) {
 
 struct softmax_rows {
   template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, T*) const {
-    const T shift = row_shift(team.max(x));
-    const T scale = T(1) / team.sum([&](index_t i) { return math::exp(x(i) - shift); });
+  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>*) const {
+    using C = compute_type<T>;
+    const C shift = row_shift(team.max(x));
+    const C scale = C(1) / team.sum([&](index_t i) { return math::exp(x(i) - shift); });
     team.each([&](index_t i) { y[i] = math::exp(x(i) - shift) * scale; });
   }
   template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const T*, const Put& put) const {
-    const T dot = team.sum([&](index_t i) { return g[i] * y[i]; });
+  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>*, const Put& put) const {
+    const compute_type<T> dot = team.sum([&](index_t i) { return g[i] * y[i]; });
     team.each([&](index_t i) { put(i, y[i] * (g[i] - dot)); });
   }
 };
 
 struct log_softmax_rows {
   template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, T*) const {
-    const T shift = row_shift(team.max(x));
-    const T rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
+  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>*) const {
+    using C = compute_type<T>;
+    const C shift = row_shift(team.max(x));
+    const C rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
     team.each([&](index_t i) { y[i] = (x(i) - shift) - rest; });
   }
   template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const T*, const Put& put) const {
-    const T total = team.sum([&](index_t i) { return g[i]; });
+  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>*, const Put& put) const {
+    const compute_type<T> total = team.sum([&](index_t i) { return g[i]; });
     team.each([&](index_t i) { put(i, g[i] - math::exp(y[i]) * total); });
   }
 };
@@ -16512,22 +17049,24 @@ struct norm_rows {
   double eps;
 
   template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, T* saved) const {
-    const T count = static_cast<T>(team.n);
-    T mean = 0;
+  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>* saved) const {
+    using C = compute_type<T>;
+    const C count = static_cast<C>(team.n);
+    C mean = 0;
     if constexpr (Centred) mean = team.sum(x) / count;
-    const T power = team.sum([&](index_t i) { return (x(i) - mean) * (x(i) - mean); }) / count;
-    const T factor = T(1) / math::sqrt(power + static_cast<T>(eps));
+    const C power = team.sum([&](index_t i) { return (x(i) - mean) * (x(i) - mean); }) / count;
+    const C factor = C(1) / math::sqrt(power + static_cast<C>(eps));
     if (team.place == 0) *saved = factor;
     team.each([&](index_t i) { y[i] = (x(i) - mean) * factor; });
   }
   template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const T* saved, const Put& put) const {
-    const T count = static_cast<T>(team.n);
-    T mean = 0;
+  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>* saved, const Put& put) const {
+    using C = compute_type<T>;
+    const C count = static_cast<C>(team.n);
+    C mean = 0;
     if constexpr (Centred) mean = team.sum([&](index_t i) { return g[i]; }) / count;
-    const T slope = team.sum([&](index_t i) { return g[i] * y[i]; }) / count;
-    const T factor = *saved;
+    const C slope = team.sum([&](index_t i) { return g[i] * y[i]; }) / count;
+    const C factor = *saved;
     team.each([&](index_t i) { put(i, factor * (g[i] - mean - y[i] * slope)); });
   }
 };
@@ -16561,15 +17100,15 @@ struct rows_body : row_groups {
   element_source<K> source;
   Kernel kernel;
   T* out;
-  T* saved;
+  compute_type<T>* saved;
 
-  rows_body(const element_source<K>& x, const Kernel& k, T* y, T* s, index_t count, index_t length)
+  rows_body(const element_source<K>& x, const Kernel& k, T* y, compute_type<T>* s, index_t count, index_t length)
       : row_groups(count, length), source(x), kernel(k), out(y), saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<T>(g, [&](index_t row, const auto& team, bool there) {
-      T nowhere;
+    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
+      compute_type<T> nowhere;
       kernel.run(team, [&](index_t i) { return source(row * n + i); }, out + row * n, there && saved != nullptr ? saved + row : &nowhere);
     });
   }
@@ -16580,19 +17119,19 @@ struct reverse_rows_body : row_groups {
   Kernel kernel;
   const T* y;
   const T* g_of_y;
-  const T* saved;
+  const compute_type<T>* saved;
   T* dx;
   bool add;
 
-  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const T* s, T* to, index_t count, index_t length, bool adds)
+  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const compute_type<T>* s, T* to, index_t count, index_t length, bool adds)
       : row_groups(count, length), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<T>(g, [&](index_t row, const auto& team, bool) {
+    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool) {
       T* const to = dx + row * n;
       kernel.reverse(team, y + row * n, g_of_y + row * n, saved != nullptr ? saved + row : nullptr,
-                     [&](index_t i, T d) { to[i] = add ? to[i] + d : d; });
+                     [&](index_t i, compute_type<T> d) { to[i] = add ? to[i] + d : d; });
     });
   }
 };
@@ -16603,22 +17142,22 @@ struct cross_entropy_body : row_groups {
   element_source<K> source;
   const std::int64_t* labels;
   T* loss;
-  T* lse;
+  compute_type<T>* lse;
 
-  cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, T* parts, index_t count, index_t length)
+  cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, compute_type<T>* parts, index_t count, index_t length)
       : row_groups(count, length), source(x), labels(label), loss(to), lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<T>(g, [&](index_t row, const auto& team, bool there) {
+    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
       const auto x = [&](index_t i) { return source(row * n + i); };
-      const T shift = row_shift(team.max(x));
-      const T rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
+      const compute_type<T> shift = row_shift(team.max(x));
+      const compute_type<T> rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
       if (!there || team.place != 0) return;
       lse[2 * row] = shift;
       lse[2 * row + 1] = rest;
       const bool is_class = labels[row] >= 0 && labels[row] < n;
-      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<T>::quiet_NaN();
+      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<compute_type<T>>::quiet_NaN();
     });
   }
 };
@@ -16628,24 +17167,25 @@ template <class K, class T>
 struct reverse_cross_entropy_body : row_groups {
   element_source<K> source;
   const std::int64_t* labels;
-  const T* lse;
+  const compute_type<T>* lse;
   const T* g_of_loss;
   T* dx;
   bool add;
 
-  reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const T* parts, const T* gradient, T* to, index_t count,
+  reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const compute_type<T>* parts, const T* gradient, T* to, index_t count,
                              index_t length, bool adds)
       : row_groups(count, length), source(x), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<T>(g, [&](index_t row, const auto& team, bool there) {
+    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
       if (!there) return;
-      const T shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
+      using C = compute_type<T>;
+      const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
       T* const to = dx + row * n;
       team.each([&](index_t i) {
-        const T exponent = (source(row * n + i) - shift) - rest;
-        const T d = (i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
+        const C exponent = (source(row * n + i) - shift) - rest;
+        const C d = (i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
         to[i] = add ? to[i] + d : d;
       });
     });
@@ -17295,11 +17835,11 @@ struct backend<D> {
     cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, rank, leaves, sinks);
   }
   /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
-  template <class K, class T>
-  static void update(const K& plan, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+  template <class K>
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
     char *in[K::leaves], *out[K::outputs];
-    for (int i = 0; i < K::leaves; ++i) in[i] = reinterpret_cast<char*>(inputs[i]);
-    for (int i = 0; i < K::outputs; ++i) out[i] = reinterpret_cast<char*>(outputs[i]);
+    for (int i = 0; i < K::leaves; ++i) in[i] = static_cast<char*>(inputs[i].data);
+    for (int i = 0; i < K::outputs; ++i) out[i] = static_cast<char*>(outputs[i].data);
     using group = cuda_impl::grouped<D, kernel::roots_pass<K>>;
     if (auto* const gathering = independent_passes::current()) return gathering->of<group>().add({plan}, n, in, out);
     group alone;
@@ -17342,25 +17882,25 @@ struct backend<D> {
   }
 
   template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     if (to.numel() > 0) {
       const auto kernel = cuda_impl::row_kernel(op);
       const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T> body(source_of(e), kernel, access::data(to), access::data(saved),
                                                                               to.numel() / n, n);
-      gpu::launch(Op::name, body, body.launch(sizeof(T)));
+      gpu::launch(Op::name, body, body.launch(sizeof(compute_type<T>)));
     }
     if (after != nullptr) after->run();
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, 1, D>& saved,
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
                            const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
     const auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
-    gpu::launch(Op::name, body, body.launch(sizeof(T)));
+    gpu::launch(Op::name, body, body.launch(sizeof(compute_type<T>)));
   }
 
   /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
@@ -17390,19 +17930,20 @@ struct backend<D> {
   }
 
   template <class E, class T>
-  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss, const tensor<T, 1, D>& lse) {
+  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
+                            const tensor<compute_type<T>, 1, D>& lse) {
     if (loss.numel() == 0) return;
     const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
-    gpu::launch("cross_entropy", body, body.launch(sizeof(T)));
+    gpu::launch("cross_entropy", body, body.launch(sizeof(compute_type<T>)));
   }
   template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& lse, const tensor<T, 1, D>& g,
-                                    const tensor<T, 2, D>& dx, bool add) {
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
+                                    const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
     if (dx.numel() == 0) return;
     const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
-    gpu::launch("backward of cross_entropy", body, body.launch(sizeof(T)));
+    gpu::launch("backward of cross_entropy", body, body.launch(sizeof(compute_type<T>)));
   }
 
   template <class T>
@@ -17442,7 +17983,7 @@ struct backend<D> {
 };
 
 }  // namespace sinter::detail
-// sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU.
+// sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU; those of half and bfloat16 with float sums.
 
 #include <cublasLt.h>
 
@@ -17843,6 +18384,12 @@ struct blas_element<double> {
   using scalar = double;
   static constexpr cudaDataType_t type = CUDA_R_64F, scalar_type = CUDA_R_64F;
   static cublasComputeType_t arithmetic() { return CUBLAS_COMPUTE_64F; }
+};
+template <narrow_element T>
+struct blas_element<T> {
+  using scalar = float;
+  static constexpr cudaDataType_t type = std::is_same_v<T, half> ? CUDA_R_16F : CUDA_R_16BF, scalar_type = CUDA_R_32F;
+  static cublasComputeType_t arithmetic() { return CUBLAS_COMPUTE_32F; }
 };
 
 /// cuBLASLt on a context's stream; one caller at a time. What a product needs, its descriptors and the algorithm that
@@ -18404,22 +18951,24 @@ SINTER_WORD V from_lanes(const T (&lane)[N]) {
     return V::load(lane);
 }
 
-/// [0, 1): the top 24 bits of a word over 2^24, 53 bits of two over 2^53; both exact.
+/// [0, 1): as many top bits of a word as T has digits, 24 for float, over 2 to their number; 53 bits of two for double.
 template <class T>
 struct uniform_numbers {
   using value_type = T;
-  static constexpr int words = sizeof(T) / 4;
-  T low = 0, width = 1;
+  using C = compute_type<T>;
+  static constexpr int words = sizeof(C) / 4;
+  static constexpr int digits = std::numeric_limits<T>::digits;
+  C low = 0, width = 1;
 
-  SINTER_WORD static T unit(const std::uint32_t* w) {
+  SINTER_WORD static C unit(const std::uint32_t* w) {
     if constexpr (words == 1)
-      return static_cast<T>(static_cast<std::int32_t>(w[0] >> 8)) * T(0x1p-24);
+      return static_cast<C>(static_cast<std::int32_t>(w[0] >> (32 - digits))) * (C(1) / C(std::int32_t{1} << digits));
     else
-      return static_cast<T>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * T(0x1p-53);
+      return static_cast<C>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * C(0x1p-53);
   }
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    T lane[N];
+    C lane[N];
     for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
     if (low == 0 && width == 1) return from_lanes<V>(lane);
     // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the sum.
@@ -18432,20 +18981,21 @@ struct uniform_numbers {
 template <class T>
 struct normal_numbers {
   using value_type = T;
-  static constexpr int words = sizeof(T) / 2;
-  T mean = 0, deviation = 1;
+  using C = compute_type<T>;
+  static constexpr int words = sizeof(C) / 2;
+  C mean = 0, deviation = 1;
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    T u[N], v[N];
+    C u[N], v[N];
     for (int i = 0; i < N; ++i) {
       const std::uint32_t* x = w + i * words;
       if constexpr (words == 2) {
-        u[i] = static_cast<T>(static_cast<std::int32_t>(x[0] >> 1)) * T(0x1p-31) + T(0x1p-32);
-        v[i] = static_cast<T>(static_cast<std::int32_t>(x[1] >> 1)) * T(0x1p-30);
+        u[i] = static_cast<C>(static_cast<std::int32_t>(x[0] >> 1)) * C(0x1p-31) + C(0x1p-32);
+        v[i] = static_cast<C>(static_cast<std::int32_t>(x[1] >> 1)) * C(0x1p-30);
       } else {
-        u[i] = uniform_numbers<T>::unit(x) + T(0x1p-54);
-        v[i] = uniform_numbers<T>::unit(x + 2) * T(2);
+        u[i] = uniform_numbers<C>::unit(x) + C(0x1p-54);
+        v[i] = uniform_numbers<C>::unit(x + 2) * C(2);
       }
     }
     const V radius = math::sqrt(math::constant<V>(-2) * math::log(from_lanes<V>(u)));
@@ -18482,11 +19032,11 @@ struct bernoulli_numbers {
   using value_type = T;
   static constexpr int words = 1;
   std::uint64_t limit;
-  T yes, no;
+  compute_type<T> yes, no;
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    T lane[N];
+    compute_type<T> lane[N];
     for (int i = 0; i < N; ++i) lane[i] = w[i] < limit ? yes : no;
     return from_lanes<V>(lane);
   }
@@ -18504,7 +19054,7 @@ namespace kernel {
 template <class Numbers, class M>
 SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, const M& m) {
   using T = typename Numbers::value_type;
-  using V = decltype(m.template literal<T>(T()));
+  using V = decltype(m.template literal<T>({}));
   constexpr int n = math::lanes_v<V>;
   std::uint32_t words[n * Numbers::words];
   random_words<Numbers::words>(key, m.index(), words);
@@ -18591,7 +19141,7 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
                         const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
   if (!(low <= high)) throw value_error("uniform: low is above high");
-  return detail::draw<D>(gen, detail::uniform_numbers<T>{low, high - low}, shape);
+  return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
 }
 template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
@@ -18599,7 +19149,7 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
   return uniform<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
-/// Uniform in [0, 1): multiples of 2^-24 (float) or 2^-53 (double), the same bits on every device.
+/// Uniform in [0, 1): multiples of 2^-24 (float), 2^-53 (double), 2^-11 (half) or 2^-8 (bfloat16), the same bits on every device.
 ///
 ///     tensor x = rand<float>(gen, {2, 3});
 template <floating_element T = float, device D = cpu, int R>
@@ -18737,6 +19287,7 @@ struct dropout {
   static constexpr void mark(bool* needed) {
     A::template mark<Need>(needed);
   }
+  static constexpr void list_formats(narrow_format* to) { A::list_formats(to); }
 };
 
 }  // namespace detail::kernel
@@ -18811,8 +19362,8 @@ auto dropout(X&& x, double p, generator& gen) {
   using T = element_of<X>;
   detail::check_defined("dropout", x);
   const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
-  const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
-  const detail::bernoulli_numbers<T> keep{limit, scale, T(0)};
+  using C = compute_type<T>;
+  const detail::bernoulli_numbers<T> keep{limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
     return dropout_node<decltype(value)>(keep, detail::next_key("dropout", gen), std::move(value));
@@ -20412,28 +20963,73 @@ class flat_parameter {
   index_t numel_;
 };
 
-/// Running sums that a rule keeps for each element, zero at first.
+/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps would
+/// be lost.
 template <class T, device D>
 class running {
  public:
+  using value = compute_type<T>;
   bool defined() const { return values_.defined(); }
-  T* of(index_t n) {
+  value* of(index_t n) {
     if (!values_.defined()) {
       sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
-      values_ = zeros<T, D>(extents<1>{{n}});
+      values_ = zeros<value, D>(extents<1>{{n}});
     }
     return access::data(values_);
   }
 
  private:
-  tensor<T, 1, D> values_;
+  tensor<value, 1, D> values_;
 };
 
+using sinter::detail::flat_values;
+
 /// outputs = K(inputs), element by element, over arrays of n.
-template <device D, class K, class T>
-void run_update(const K& k, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+template <device D, class K>
+void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
   sinter::detail::backend<D>::update(k, n, inputs, outputs);
 }
+
+/// Backward of a statement y = op(parameter, number) of which y has the gradient g: that of the parameter is factor g, that
+/// of the number the sum of g - g, which is 0 if all of g is finite and NaN otherwise.
+struct scale_op {
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  double factor;
+
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD G grad(const G& g, const A&, const B&, const Y&) const {
+    if constexpr (I == 0) return g * math::constant<G>(factor);
+    else return g - g;
+  }
+};
+
+/// Multiplies a gradient in place and remembers whether it was finite, in one pass.
+template <class T, device D>
+class scaled_gradient {
+ public:
+  void scale(const flat_parameter<T, D>& p, double factor) {
+    checked_ = p.has_grad() && p.numel() > 0;
+    if (!checked_) return;
+    using C = compute_type<T>;
+    using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>, sinter::detail::kernel::leaf<C, true>>;
+    if (!sum_.defined()) sum_ = tensor<C, 0, D>::uninitialized({});
+    const index_t n = p.numel(), step = 1;
+    const sinter::detail::leaf_ref g{p.grad(), &n, &step, 1, sizeof(T)};
+    const sinter::detail::leaf_ref in[3] = {g, g, g};  // of which only the last, the gradient of y, is read
+    sinter::detail::sink_ref out[2];
+    out[0].data = p.grad();
+    out[0].strides[0] = 1;
+    out[0].element_size = sizeof(T);
+    out[1].data = access::data(sum_);
+    out[1].element_size = sizeof(C);
+    sinter::detail::backend<D>::template reverse<T>(K{{factor}, {}, {}}, &n, 1, in, out);
+  }
+  bool finite() const { return !checked_ || sum_.item() == 0; }
+
+ private:
+  tensor<compute_type<T>, 0, D> sum_;
+  bool checked_ = false;
+};
 
 }  // namespace sinter::optim::detail
 
@@ -20504,7 +21100,7 @@ class optimizer {
 };
 
 /// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// update(parameter, options, lr), one pass over memory.
+/// update(parameter, options, lr, gradient_scale), one pass over memory.
 template <class Rule>
 class rule_optimizer : public optimizer {
  public:
@@ -20532,15 +21128,24 @@ class rule_optimizer : public optimizer {
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
-  /// Updates every parameter that has a gradient; on a GPU all of one element type in few kernels.
-  void step() {
+  /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
+  /// gradient_scale times, multiplied in the precision of the update.
+  void step(double gradient_scale = 1) {
     sinter::detail::independent_passes gathered;
-    for (const auto& i : items_) i->step(options_, lr());
+    for (const auto& i : items_) i->step(options_, lr(), gradient_scale);
     gathered.run();
   }
 
   void zero_grad() const {
     for (const auto& i : items_) i->zero_grad();
+  }
+
+  /// Multiplies all gradients by a factor; whether all of them are finite.
+  bool scale_gradients(double factor) {
+    for (const auto& i : items_) i->scale_gradient(factor);
+    bool finite = true;
+    for (const auto& i : items_) finite = i->finite() && finite;
+    return finite;
   }
 
   const options_type& options() const { return options_; }
@@ -20550,22 +21155,27 @@ class rule_optimizer : public optimizer {
  private:
   struct item {
     virtual ~item() = default;
-    virtual void step(const options_type& options, double lr) = 0;
+    virtual void step(const options_type& options, double lr, double gradient_scale) = 0;
     virtual void zero_grad() const = 0;
+    virtual void scale_gradient(double factor) = 0;
+    virtual bool finite() const = 0;  ///< the gradient that was scaled last
   };
   template <class T, device D>
   struct typed_item final : item {
     template <int R>
     typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
-    void step(const options_type& options, double lr) override {
+    void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
-      state.update(parameter, options, lr);
+      state.update(parameter, options, lr, gradient_scale);
       parameter.changed();
     }
     void zero_grad() const override { parameter.zero_grad(); }
+    void scale_gradient(double factor) override { scaled.scale(parameter, factor); }
+    bool finite() const override { return scaled.finite(); }
 
     detail::flat_parameter<T, D> parameter;
     typename Rule::template state<T, D> state;
+    detail::scaled_gradient<T, D> scaled;
   };
 
   options_type options_;
@@ -20598,16 +21208,17 @@ namespace detail {
 template <class T>
 struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
-  T beta1, beta2, fresh1, fresh2, eps, added_decay, kept, rate, scale;
+  using C = compute_type<T>;
+  C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept, rate, scale;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
     const auto p = m.template load<0, T>();
-    const auto g = m.template load<1, T>() + added_decay * p;
-    const auto first = beta1 * m.template load<2, T>() + fresh1 * g;
-    const auto second = beta2 * m.template load<3, T>() + fresh2 * (g * g);
+    const auto g = gradient_scale * m.template load<1, T>() + added_decay * p;
+    const auto first = beta1 * m.template load<2, C>() + fresh1 * g;
+    const auto second = beta2 * m.template load<3, C>() + fresh2 * (g * g);
     m.template put<0, T>(kept * p - rate * first / (scale * math::sqrt(second) + eps));
-    m.template put<1, T>(first);
-    m.template put<2, T>(second);
+    m.template put<1, C>(first);
+    m.template put<2, C>(second);
   }
 };
 
@@ -20628,23 +21239,25 @@ struct adam_rule {
     running<T, D> m, v;
     double power1 = 1, power2 = 1;  // beta1^t, beta2^t
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       sinter::detail::refuse_capture(Decoupled ? "a step of adamw" : "a step of adam",
                                      "it counts its steps on the host, which a replay does not; call step() after replay()");
       power1 *= o.beta1;
       power2 *= o.beta2;
+      using C = compute_type<T>;
       adam_kernel<T> k;
-      k.beta1 = static_cast<T>(o.beta1);
-      k.beta2 = static_cast<T>(o.beta2);
-      k.fresh1 = static_cast<T>(1 - o.beta1);
-      k.fresh2 = static_cast<T>(1 - o.beta2);
-      k.eps = static_cast<T>(o.eps);
-      k.added_decay = static_cast<T>(Decoupled ? 0 : o.weight_decay);
-      k.kept = static_cast<T>(Decoupled ? 1 - lr * o.weight_decay : 1);
-      k.rate = static_cast<T>(lr / (1 - power1));
-      k.scale = static_cast<T>(1 / std::sqrt(1 - power2));
-      T* const first = m.of(p.numel());
-      T* const second = v.of(p.numel());
+      k.beta1 = static_cast<C>(o.beta1);
+      k.beta2 = static_cast<C>(o.beta2);
+      k.fresh1 = static_cast<C>(1 - o.beta1);
+      k.fresh2 = static_cast<C>(1 - o.beta2);
+      k.eps = static_cast<C>(o.eps);
+      k.gradient_scale = static_cast<C>(gradient_scale);
+      k.added_decay = static_cast<C>(Decoupled ? 0 : o.weight_decay);
+      k.kept = static_cast<C>(Decoupled ? 1 - lr * o.weight_decay : 1);
+      k.rate = static_cast<C>(lr / (1 - power1));
+      k.scale = static_cast<C>(1 / std::sqrt(1 - power2));
+      C* const first = m.of(p.numel());
+      C* const second = v.of(p.numel());
       run_update<D>(k, p.numel(), {p.data(), p.grad(), first, second}, {p.data(), first, second});
     }
   };
@@ -20708,6 +21321,126 @@ void clip_grad_value(const Source& source, double limit) {
 }
 
 }  // namespace sinter::optim
+// sinter/optim/grad_scaler.hpp: loss scaling, which keeps small gradients of half from vanishing.
+
+namespace sinter::optim {
+
+struct grad_scaler_options {
+  double init_scale = 65536;
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  index_t growth_interval = 2000;  ///< updates without overflow before the scale grows
+  bool enabled = true;             ///< if not, losses and gradients are left alone and every step is taken
+};
+
+/// As torch.amp.GradScaler: the loss is multiplied by a scale before backward, so that small gradients do not round to 0, and
+/// the step divides by it again, in the precision of the update. Where one of them is not finite the step is left out, and update() makes
+/// the scale smaller; after growth_interval updates without that it makes it larger. For parameters of any floating-point
+/// type, on any device; bfloat16, which has the range of float, seldom needs it.
+/// P. Micikevicius et al., "Mixed precision training", ICLR 2018.
+///
+///     optim::grad_scaler scaler;
+///     variable loss = cross_entropy(model(x), labels);
+///     optimizer.zero_grad();
+///     variable(scaler.scale(loss)).backward();
+///     scaler.step(optimizer);
+///     scaler.update();
+class grad_scaler {
+ public:
+  /// Errors: value_error unless the scale is positive and finite, growth is at least 1, backoff in (0, 1] and the interval 1
+  /// or more.
+  explicit grad_scaler(const grad_scaler_options& options = {}) : options_(options), scale_(options.init_scale) {
+    check_scale(scale_);
+    if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) || options.growth_interval < 1)
+      throw value_error("grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, not " +
+                        std::to_string(options.growth_factor) + ", " + std::to_string(options.backoff_factor) + " and " +
+                        std::to_string(options.growth_interval));
+  }
+
+  /// The loss times the scale, in float where the loss is half or bfloat16.
+  template <expression E>
+    requires floating_element<element_of<E>>
+  auto scale(E&& loss) const {
+    return cast<compute_type<element_of<E>>>(std::forward<E>(loss)) * get_scale();
+  }
+
+  /// Divides the gradients of the optimizer's parameters by the scale, for those who want to look at them or clip them before
+  /// step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_. Errors: value_error for a second time, or after step(), before update().
+  template <class Rule>
+  void unscale(rule_optimizer<Rule>& optimizer) {
+    if (!options_.enabled) return;
+    use& u = use_of(&optimizer);
+    if (u.unscaled || u.stepped) throw value_error("grad_scaler: unscale() was called for this optimizer already, or its step(); call update() first");
+    u.finite = optimizer.scale_gradients(1 / scale_);
+    u.unscaled = true;
+  }
+
+  /// The optimizer's step, unless a gradient is infinite or NaN; whether it was taken. Errors: value_error for a second step
+  /// before update().
+  template <class Rule>
+  bool step(rule_optimizer<Rule>& optimizer) {
+    if (options_.enabled) {
+      use& u = use_of(&optimizer);
+      if (u.stepped) throw value_error("grad_scaler: step() was called for this optimizer already; call update() first");
+      u.stepped = true;
+      if (!u.unscaled) u.finite = optimizer.scale_gradients(1);
+      if (u.finite) optimizer.step(u.unscaled ? 1 : 1 / scale_);
+      return u.finite;
+    }
+    optimizer.step();
+    return true;
+  }
+
+  /// After the steps of all optimizers: adapts the scale. Errors: value_error where there was none.
+  void update() {
+    if (!options_.enabled) return;
+    if (uses_.empty()) throw value_error("grad_scaler: update() without a step() or unscale() before it");
+    bool finite = true;
+    for (const use& u : uses_) finite = finite && u.finite;
+    uses_.clear();
+    good_updates_ = finite ? good_updates_ + 1 : 0;
+    if (!finite) {
+      scale_ *= options_.backoff_factor;
+    } else if (good_updates_ == options_.growth_interval) {
+      if (std::isfinite(static_cast<float>(scale_ * options_.growth_factor))) scale_ *= options_.growth_factor;
+      good_updates_ = 0;
+    }
+  }
+  /// Sets the scale instead. Errors: value_error unless it is positive and finite.
+  void update(double new_scale) {
+    check_scale(new_scale);
+    uses_.clear();
+    scale_ = new_scale;
+  }
+
+  /// The scale; 1 where the scaler is not enabled.
+  double get_scale() const { return options_.enabled ? scale_ : 1; }
+  const grad_scaler_options& options() const { return options_; }
+
+ private:
+  /// What happened to an optimizer since the last update.
+  struct use {
+    const void* optimizer;
+    bool unscaled = false, stepped = false, finite = true;
+  };
+
+  static void check_scale(double scale) {
+    if (!(scale > 0) || !std::isfinite(scale))
+      throw value_error("grad_scaler: the scale must be positive and finite, but is " + std::to_string(scale));
+  }
+  use& use_of(const void* optimizer) {
+    for (use& u : uses_)
+      if (u.optimizer == optimizer) return u;
+    return uses_.emplace_back(use{optimizer});
+  }
+
+  grad_scaler_options options_;
+  double scale_;
+  index_t good_updates_ = 0;
+  std::vector<use> uses_;
+};
+
+}  // namespace sinter::optim
 // sinter/optim/rmsprop.hpp: RMSprop, plain, centred and with momentum.
 
 namespace sinter::optim {
@@ -20736,25 +21469,26 @@ struct rmsprop_rule {
   struct kernel {
     static constexpr int leaves = 3 + Centered + Momentum, outputs = leaves - 1;
     static constexpr int mean = 3, momentum_at = 3 + Centered;  // operand numbers; outputs are one less
-    T lr, decay, alpha, fresh, eps, momentum;
+    using C = compute_type<T>;
+    C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      const auto g = m.template load<1, T>() + decay * p;
-      const auto squares = alpha * m.template load<2, T>() + fresh * (g * g);
-      m.template put<1, T>(squares);
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto squares = alpha * m.template load<2, C>() + fresh * (g * g);
+      m.template put<1, C>(squares);
       auto step = squares;
       if constexpr (Centered) {
-        const auto before = m.template load<mean, T>();
+        const auto before = m.template load<mean, C>();
         const auto now = before + fresh * (g - before);
-        m.template put<mean - 1, T>(now);
+        m.template put<mean - 1, C>(now);
         step = g / (math::sqrt(squares - now * now) + eps);
       } else {
         step = g / (math::sqrt(squares) + eps);
       }
       if constexpr (Momentum) {
-        step = momentum * m.template load<momentum_at, T>() + step;
-        m.template put<momentum_at - 1, T>(step);
+        step = momentum * m.template load<momentum_at, C>() + step;
+        m.template put<momentum_at - 1, C>(step);
       }
       m.template put<0, T>(p - lr * step);
     }
@@ -20764,18 +21498,19 @@ struct rmsprop_rule {
   struct state {
     running<T, D> squares, mean, momentum;
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       const auto run = [&]<bool Centered, bool Momentum>() {
         using K = kernel<T, Centered, Momentum>;
-        T* const memory[] = {p.data(), squares.of(p.numel()),
-                             Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
-                             Centered && Momentum ? momentum.of(p.numel()) : nullptr};
-        T* in[K::leaves];
-        T* out[K::outputs];
+        using C = compute_type<T>;
+        const flat_values memory[] = {p.data(), squares.of(p.numel()),
+                                      Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
+                                      Centered && Momentum ? momentum.of(p.numel()) : nullptr};
+        flat_values in[K::leaves];
+        flat_values out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
         in[1] = p.grad();
-        run_update<D>(K{static_cast<T>(lr), static_cast<T>(o.weight_decay), static_cast<T>(o.alpha),
-                        static_cast<T>(1 - o.alpha), static_cast<T>(o.eps), static_cast<T>(o.momentum)},
+        run_update<D>(K{static_cast<C>(lr), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
+                        static_cast<C>(o.alpha), static_cast<C>(1 - o.alpha), static_cast<C>(o.eps), static_cast<C>(o.momentum)},
                       p.numel(), in, out);
       };
       if (o.centered && o.momentum != 0)
@@ -20938,26 +21673,27 @@ struct sgd_rule {
   template <class T>
   struct plain_kernel {
     static constexpr int leaves = 2, outputs = 1;
-    T lr, decay;
+    compute_type<T> lr, gradient_scale, decay;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      m.template put<0, T>(p - lr * (m.template load<1, T>() + decay * p));
+      m.template put<0, T>(p - lr * (gradient_scale * m.template load<1, T>() + decay * p));
     }
   };
 
   template <class T>
   struct momentum_kernel {
     static constexpr int leaves = 3, outputs = 2;
-    T lr, decay, momentum, fresh;
-    T of_gradient, of_momentum;  // what of each goes into the step
+    using C = compute_type<T>;
+    C lr, gradient_scale, decay, momentum, fresh;
+    C of_gradient, of_momentum;  // what of each goes into the step
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      const auto g = m.template load<1, T>() + decay * p;
-      const auto v = momentum * m.template load<2, T>() + fresh * g;
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto v = momentum * m.template load<2, C>() + fresh * g;
       m.template put<0, T>(p - lr * (of_gradient * g + of_momentum * v));
-      m.template put<1, T>(v);
+      m.template put<1, C>(v);
     }
   };
 
@@ -20965,13 +21701,15 @@ struct sgd_rule {
   struct state {
     running<T, D> momentum;
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
-      const T rate = static_cast<T>(lr), decay = static_cast<T>(o.weight_decay), mu = static_cast<T>(o.momentum);
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      using C = compute_type<T>;
+      const C rate = static_cast<C>(lr), scale = static_cast<C>(gradient_scale);
+      const C decay = static_cast<C>(o.weight_decay), mu = static_cast<C>(o.momentum);
       if (o.momentum == 0)
-        return run_update<D>(plain_kernel<T>{rate, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
-      const T fresh = momentum.defined() ? static_cast<T>(1 - o.dampening) : T(1);
-      T* const v = momentum.of(p.numel());
-      run_update<D>(momentum_kernel<T>{rate, decay, mu, fresh, T(o.nesterov ? 1 : 0), o.nesterov ? mu : T(1)},
+        return run_update<D>(plain_kernel<T>{rate, scale, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
+      const C fresh = momentum.defined() ? static_cast<C>(1 - o.dampening) : C(1);
+      C* const v = momentum.of(p.numel());
+      run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
                     p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }
   };

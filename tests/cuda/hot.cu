@@ -20,3 +20,12 @@ void step_of_many(optim::adamw& optimizer, const std::vector<leaf>& parameters) 
   optimizer.add(parameters);
   optimizer.step();
 }
+
+// Eight elements at a time.
+using half_vector = tensor<sinter::half, 1, cuda<0>>;
+using bfloat16_leaf = variable<bfloat16, 1, cuda<0>>;
+half_vector gated(const half_vector& a, const half_vector& b, const half_vector& c) { return sigmoid(a * b + c) * 0.5f; }
+void gated_backward(const bfloat16_leaf& a, const bfloat16_leaf& b, const tensor<bfloat16, 1, cuda<0>>& seed) {
+  const variable y = tanh(a * b) * b;
+  y.backward(seed);
+}

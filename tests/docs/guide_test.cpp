@@ -116,6 +116,28 @@ TEST_CASE("guide: a model") {
   CHECK(right > 240);
 }
 
+TEST_CASE("guide: half precision") {
+  generator gen(7);
+  const tensor inputs = randn<half>(gen, {256, 4});
+  const tensor targets = cast<std::int64_t>(sum(inputs, 1) > 0);
+  // [docs:half]
+  variable w = zeros<half>({2, 4});
+  optim::adam optimizer(w, {.lr = 0.05});
+  optim::grad_scaler scaler;
+  for (int step = 0; step < 100; ++step) {
+    variable loss = cross_entropy(linear(inputs, w), targets);
+    optimizer.zero_grad();
+    variable(scaler.scale(loss)).backward();  // gradients are larger than half's least numbers
+    scaler.step(optimizer);                   // left out where one is infinite
+    scaler.update();                          // and then the scale is smaller
+  }
+  tensor scores = cast<float>(linear(inputs, w.detach()));  // half and float do not mix otherwise
+  // [docs:end]
+  index_t right = 0;
+  for (index_t i = 0; i < 256; ++i) right += (scores(i, 1) > scores(i, 0)) == (targets(i) == 1);
+  CHECK(right > 240);
+}
+
 TEST_CASE("guide: errors") {
   const auto a = zeros<float>({2, 3});
   const auto b = zeros<float>({4});

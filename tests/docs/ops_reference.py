@@ -16,7 +16,8 @@ HEAD = """# Ops
 
 Made from the docstrings in `include/sinter/ops/` by `tests/docs/ops_reference.py`; edit those. In the formulas `y` is
 the result and `g` its gradient. Operands broadcast as in NumPy; all are on one device and of one element type, literals
-adopt it. [adding-an-op.md](adding-an-op.md) tells how to add one.
+adopt it. Floating point means float, double, half and bfloat16; the last two are computed in float and rounded once per
+statement. [adding-an-op.md](adding-an-op.md) tells how to add one.
 
 """
 MACRO = re.compile(r"SINTER_(\w+)\(([^,]+), .*\)")

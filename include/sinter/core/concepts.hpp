@@ -26,7 +26,15 @@ concept expression = requires {
 
 /// A literal operand: it takes the element type of the tensor beside it.
 template <class S>
-concept literal = std::is_arithmetic_v<detail::bare<S>>;
+concept literal = std::is_arithmetic_v<detail::bare<S>> || narrow_element<detail::bare<S>>;
+
+namespace detail {
+
+/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
+template <class E>
+concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
+
+}  // namespace detail
 
 /// What an elementwise operator accepts.
 template <class A>

@@ -71,7 +71,7 @@ class pending;
 /// view (`b.slice(...) = expression`) write into the shared storage.
 template <class T, auto Shape, device D>
 class tensor {
-  static_assert(element<T>, "sinter: the element type is not one of float, double, int8..int64, uint8, bool");
+  static_assert(element<T>, "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
   static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>, "sinter: the shape parameter of tensor is its rank, an int");
   static_assert(Shape >= 0 && Shape <= max_rank, "sinter: a tensor has rank 0 to 8");
 
@@ -141,7 +141,7 @@ class tensor {
   assignment<tensor, tensor> operator=(const tensor& other) && { return {*this, other}; }
   template <literal L>
   assignment<tensor, constant_node<T>> operator=(L value) && {
-    return {*this, constant_node<T>{static_cast<T>(value)}};
+    return {*this, constant_node<T>{static_cast<compute_type<T>>(value)}};
   }
 
   /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.

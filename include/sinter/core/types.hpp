@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "sinter/config.hpp"
+#include "sinter/core/half.hpp"
 
 namespace sinter {
 
@@ -29,14 +30,23 @@ using bare = std::remove_cvref_t<T>;
 
 }  // namespace detail
 
-/// What a tensor can hold: float, double, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
+/// Floating-point elements of two bytes: half and bfloat16.
 template <class T>
-concept element =
-    detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, bool>;
+concept narrow_element = detail::is_one_of<T, half, bfloat16>;
 
-/// Element types that carry gradients.
+/// What a tensor can hold: float, double, half, bfloat16, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
 template <class T>
-concept floating_element = element<T> && std::is_floating_point_v<T>;
+concept element = narrow_element<T> || detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
+                                                         std::uint8_t, bool>;
+
+/// Element types that carry gradients: float, double, half and bfloat16.
+template <class T>
+concept floating_element = narrow_element<T> || detail::is_one_of<T, float, double>;
+
+/// The type that elements T are computed in: float for half and bfloat16, T itself otherwise. A statement converts as it
+/// reads and rounds as it writes.
+template <class T>
+using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
 /// Integer element types; bool is not one.
 template <class T>
@@ -47,6 +57,8 @@ template <element T>
 constexpr const char* element_name() {
   if constexpr (std::is_same_v<T, float>) return "float";
   if constexpr (std::is_same_v<T, double>) return "double";
+  if constexpr (std::is_same_v<T, half>) return "half";
+  if constexpr (std::is_same_v<T, bfloat16>) return "bfloat16";
   if constexpr (std::is_same_v<T, std::int8_t>) return "int8";
   if constexpr (std::is_same_v<T, std::int16_t>) return "int16";
   if constexpr (std::is_same_v<T, std::int32_t>) return "int32";

@@ -209,16 +209,17 @@ auto row_kernel([[maybe_unused]] const Op& op) {
 template <class E, class F>
 void with_producer(const E& e, const F& f) {
   using K = sinter::detail::lowered<false, E>;
+  using T = compute_type<element_of<E>>;
   leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
   sinter::detail::bind_leaves(e, leaves);
   operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
-  loop l = make_loop(forward_kernel<K, element_of<E>>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
+  loop l = make_loop(forward_kernel<K, T>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
   sink_ref dense;
-  dense.element_size = sizeof(element_of<E>);
+  dense.element_size = sizeof(T);
   set_dense_output(l, dense, out);
-  f(l, sinter::detail::kernel::is_leaf<K>);
+  f(l, sinter::detail::kernel::is_leaf<K> && !narrow_element<element_of<E>>);
 }
 
 }  // namespace sinter::cpu_impl
@@ -291,7 +292,7 @@ struct backend<D> {
 
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
@@ -299,7 +300,7 @@ struct backend<D> {
     });
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, 1, D>& saved,
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
                            const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved), access::data(dx),
@@ -337,30 +338,31 @@ struct backend<D> {
   }
 
   template <class E, class T>
-  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss, const tensor<T, 1, D>& lse) {
+  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
+                            const tensor<compute_type<T>, 1, D>& lse) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1], pool());
     });
   }
   template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& lse, const tensor<T, 1, D>& g,
-                                    const tensor<T, 2, D>& dx, bool add) {
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
+                                    const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0], e.shape()[1], add, pool());
     });
   }
 
   /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
-  template <class K, class T>
-  static void update(const K& plan, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+  template <class K>
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
     [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
     leaf_ref in[K::leaves];
     sink_ref out[K::outputs];
-    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i], &n, &step, 1, sizeof(T)};
+    for (int i = 0; i < K::leaves; ++i) in[i] = {inputs[i].data, &n, &step, 1, inputs[i].element_size};
     for (int i = 0; i < K::outputs; ++i) {
-      out[i].data = outputs[i];
+      out[i].data = outputs[i].data;
       out[i].strides[0] = 1;
-      out[i].element_size = sizeof(T);
+      out[i].element_size = outputs[i].element_size;
     }
     map_many(plan, &n, 1, in, out);
   }

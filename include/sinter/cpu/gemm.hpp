@@ -7,6 +7,7 @@
 #include "sinter/core/types.hpp"
 #include "sinter/cpu/detail/gemm_args.hpp"
 #include "sinter/cpu/detail/gemm_in_place.hpp"
+#include "sinter/cpu/detail/gemm_narrow.hpp"
 #include "sinter/cpu/detail/gemm_packed.hpp"
 #include "sinter/cpu/pool.hpp"
 
@@ -17,7 +18,7 @@ namespace detail {
 // Integers wrap: their products are taken modulo 2^32 or 2^64.
 template <class T>
 void plain_product(const gemm_args<T>& args, thread_pool& pool) {
-  using word = std::conditional_t<std::is_floating_point_v<T>, T,
+  using word = std::conditional_t<floating_element<T>, compute_type<T>,
                                   std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   run_tasks(args, pool, args.m, [&args](index_t i) {
     T* const row = args.c + i * args.ldc;
@@ -40,7 +41,9 @@ void plain_product(const gemm_args<T>& args, thread_pool& pool) {
 template <class T>
 void gemm(const gemm_args<T>& args, thread_pool& pool) {
   if (args.m <= 0 || args.n <= 0) return;
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (narrow_element<T>) {
+    if (args.k > 0) return detail::narrow_product<T>{args, pool}.compute();
+  } else if constexpr (floating_element<T>) {
     using in_place = detail::in_place_product<T>;
     if (in_place::suits(args.n, args.k, args.a_col, in_place::few_columns))
       return in_place(args, pool, false).compute();

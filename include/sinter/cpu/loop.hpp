@@ -116,7 +116,7 @@ void add_strided(char* to, index_t step, const char* from, index_t n) {
   for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
 }
 
-// Only gradients are added to; they are float or double.
+// Only gradients are summed; those of narrow elements are gathered in float.
 inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
   if (size == 4) add_strided<float>(to, step, from, n);
   else add_strided<double>(to, step, from, n);
@@ -173,6 +173,14 @@ char* scratch(std::size_t bytes) {
   return b.data;
 }
 
+/// The first of outputs [0, s] that has the place of output s: two uses of a leaf add to one gradient, hence to one copy of it.
+template <class Place>
+int first_at(const Place& place, int s) {
+  for (int i = 0; i < s; ++i)
+    if (place(i) == place(s)) return i;
+  return s;
+}
+
 /// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
 /// the same arithmetic.
 inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
@@ -181,7 +189,6 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
   const void* in[max_operands];
   void* out[max_operands];
   index_t out_mask[max_operands];
-  bool out_add[max_operands];
   for (int s = 0; s < inputs; ++s) {
     in[s] = a.in[s];
     if (a.in_mask[s] == 0) continue;
@@ -189,17 +196,17 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
     std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
     in[s] = in_pad[s];
   }
+  const auto place = [&](int s) { return static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s]; };
   for (int s = 0; s < outputs; ++s) {
-    out[s] = out_pad[s];
+    const int first = first_at(place, s);
+    out[s] = out_pad[first];
     out_mask[s] = -1;
-    out_add[s] = false;
+    if (first < s || !a.out_add[s]) continue;
+    std::memset(out_pad[s], 0, vector_bytes);
+    std::memcpy(out_pad[s], place(s), static_cast<std::size_t>(n * a.out_size[s]));
   }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, out_add, false});
-  for (int s = 0; s < outputs; ++s) {
-    char* to = static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s];
-    if (!a.out_add[s]) std::memcpy(to, out_pad[s], static_cast<std::size_t>(n * a.out_size[s]));
-    else add_strided(to, 1, out_pad[s], n, a.out_size[s]);
-  }
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add, false});
+  for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
 }
 
 }  // namespace detail
@@ -388,9 +395,16 @@ class prepared_loop {
         const operand& o = l_.out[s];
         out_mask[s] = -1;
         const bool direct = dense_out_[s] || (linear && s == 0);
-        out_add[s] = direct && add[s];
-        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size
-                        : staged + static_cast<std::size_t>(l_.inputs + s) * bytes;
+        const int first = reducing_[s] ? s : detail::first_at([base](int i) { return base[i]; }, s);
+        char* const stage = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
+        out_add[s] = add[s] && !reducing_[s];
+        out[s] = direct ? base[s] + (linear && s == 0 ? at - begin : at) * o.size : stage;
+        if (direct || first < s || !out_add[s]) continue;
+        char* to = stage;
+        detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
+          detail::copy_strided(to, 1, base[s] + offset * o.size, step, count, o.size);
+          to += count * o.size;
+        });
       }
       call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
       for (int s = 0; s < l_.outputs; ++s) {
@@ -398,7 +412,7 @@ class prepared_loop {
         if (dense_out_[s] || (linear && s == 0)) continue;
         const char* from = static_cast<const char*>(out[s]);
         detail::walk(l_, o.strides, at, n, [&](index_t offset, index_t step, index_t count) {
-          if (add[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
+          if (add[s] && reducing_[s]) detail::add_strided(base[s] + offset * o.size, step, from, count, o.size);
           else detail::copy_strided(base[s] + offset * o.size, step, from, 1, count, o.size);
           from += count * o.size;
         });

@@ -7,7 +7,7 @@
 namespace sinter::cpu_impl {
 
 template <class T>
-using vector = math::simd<T, lanes>;
+using vector = math::simd<compute_type<T>, lanes>;
 
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
 /// registers.
@@ -18,6 +18,7 @@ struct vector_machine {
   void* out[Outputs > 0 ? Outputs : 1];
   index_t out_mask[Outputs > 0 ? Outputs : 1];
   bool out_add[Outputs > 0 ? Outputs : 1];
+  bool out_wide[Outputs > 0 ? Outputs : 1];  ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
   bool stream = false;
@@ -31,32 +32,38 @@ struct vector_machine {
       out[s] = a.out[s];
       out_mask[s] = a.out_mask[s];
       out_add[s] = a.out_add[s];
+      out_wide[s] = a.out_size[s] == sizeof(float);
     }
   }
 
   template <int S, class T>
   SINTER_INLINE vector<T> load() const {
-    return vector<T>::load(static_cast<const T*>(in[S]) + (i & in_mask[S]));
+    return math::read<lanes>(static_cast<const T*>(in[S]) + (i & in_mask[S]));
   }
   template <class T>
-  SINTER_INLINE vector<T> literal(T x) const {
+  SINTER_INLINE vector<T> literal(compute_type<T> x) const {
     return vector<T>(x);
   }
   template <int O, class T, class V>
   SINTER_INLINE void put(const V& v) const {
     T* p = static_cast<T*>(out[O]) + i;
-    if constexpr (std::is_floating_point_v<T>) {
-      if (stream) return v.stream(p);
+    if constexpr (floating_element<T>) {
+      if (stream) return math::write_past_caches(p, v);
+      math::write(p, v);
+    } else {
+      v.store(p);
     }
-    v.store(p);
   }
   SINTER_INLINE index_t index() const { return first + i; }
   template <int S, class T, class V>
   SINTER_INLINE void accumulate(const V& g) const {
+    if constexpr (narrow_element<T>) {
+      if (out_wide[S]) return accumulate<S, float>(g);
+    }
     T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
-    if (out_add[S]) (vector<T>::load(p) + vector<T>(g)).store(p);
-    else if (stream) vector<T>(g).stream(p);
-    else vector<T>(g).store(p);
+    if (out_add[S]) math::write(p, math::read<lanes>(p) + vector<T>(g));
+    else if (stream) math::write_past_caches(p, vector<T>(g));
+    else math::write(p, vector<T>(g));
   }
 };
 

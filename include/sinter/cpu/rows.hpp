@@ -12,18 +12,18 @@ namespace sinter::cpu_impl {
 
 /// Vector i of a row of n values; past its end stands `fill`.
 template <class T>
-vector<T> load_row(const T* x, index_t i, index_t n, T fill) {
-  if (i + lanes <= n) return vector<T>::load(x + i);
+vector<T> load_row(const T* x, index_t i, index_t n, compute_type<T> fill) {
+  if (i + lanes <= n) return math::read<lanes>(x + i);
   alignas(64) T pad[lanes];
-  for (int k = 0; k < lanes; ++k) pad[k] = i + k < n ? x[i + k] : fill;
-  return vector<T>::load(pad);
+  for (int k = 0; k < lanes; ++k) pad[k] = i + k < n ? x[i + k] : T(fill);
+  return math::read<lanes>(pad);
 }
 
 template <class T>
 void store_row(T* x, index_t i, index_t n, vector<T> v) {
-  if (i + lanes <= n) return v.store(x + i);
+  if (i + lanes <= n) return math::write(x + i, v);
   alignas(64) T pad[lanes];
-  v.store(pad);
+  math::write(pad, v);
   for (index_t k = 0; i + k < n; ++k) x[i + k] = pad[k];
 }
 
@@ -43,8 +43,8 @@ SINTER_INLINE vector<T> fold_vectors(index_t n, T identity, const Combine& combi
 }
 
 template <class T, class F>
-SINTER_INLINE T row_sum(index_t n, const F& f) {
-  return math::hsum(fold_vectors(n, T(0), [](vector<T> a, vector<T> b) { return a + b; }, f));
+SINTER_INLINE compute_type<T> row_sum(index_t n, const F& f) {
+  return math::hsum(fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) { return a + b; }, f));
 }
 
 template <class T>
@@ -60,20 +60,21 @@ T row_shift(T max) {
   return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
 }
 
-/// One row of a forward pass: y = f(x), n values each.
+/// One row of a forward pass: y = f(x), n values each. The x of narrow elements are float.
 template <class T>
 struct row {
-  const T* x;
+  using value = compute_type<T>;
+  const value* x;
   T* y;
   index_t n;
-  T* held;            ///< room for a row in cache; may be x
-  const T* next;      ///< what will be read after this row
-  T* saved;           ///< what backward asks of this row
+  value* held;        ///< room for a row in cache; may be x
+  const value* next;  ///< what will be read after this row
+  value* saved;       ///< what backward asks of this row
   bool stream;        ///< y goes past the cache
 
-  SINTER_INLINE vector<T> load(index_t i, T fill) const { return load_row(x, i, n, fill); }
+  SINTER_INLINE vector<T> load(index_t i, value fill) const { return load_row(x, i, n, fill); }
   SINTER_INLINE void put(index_t i, vector<T> v) const {
-    if (stream) v.stream(y + i);
+    if (stream) math::write_past_caches(y + i, v);
     else store_row(y, i, n, v);
   }
   SINTER_INLINE void fetch_next(index_t i) const { __builtin_prefetch(next + i); }
@@ -86,14 +87,14 @@ struct reverse_row {
   const T* g;
   T* dx;
   index_t n;
-  const T* saved;
+  const compute_type<T>* saved;
   bool add;
   bool stream;
 
   SINTER_INLINE vector<T> result(index_t i) const { return load_row<T>(y, i, n, 0); }
   SINTER_INLINE vector<T> gradient(index_t i) const { return load_row<T>(g, i, n, 0); }
   SINTER_INLINE void put(index_t i, vector<T> v) const {
-    if (stream) return v.stream(dx + i);
+    if (stream) return math::write_past_caches(dx + i, v);
     if (add) v = v + load_row<T>(dx, i, n, 0);
     store_row(dx, i, n, v);
   }
@@ -102,14 +103,15 @@ struct reverse_row {
 struct softmax_row {
   template <class T>
   void run(const row<T>& r) const {
+    using C = compute_type<T>;
     const vector<T> shift(row_shift(row_max(r.x, r.n)));
-    const vector<T> scale(T(1) / row_sum<T>(r.n, [&](index_t i) {
+    const vector<T> scale(C(1) / row_sum<T>(r.n, [&](index_t i) {
       r.fetch_next(i);
-      const vector<T> e = math::exp(r.load(i, -std::numeric_limits<T>::infinity()) - shift);
+      const vector<T> e = math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - shift);
       store_row(r.held, i, r.n, e);
       return e;
     }));
-    for (index_t i = 0; i < r.n; i += lanes) r.put(i, load_row<T>(r.held, i, r.n, 0) * scale);
+    for (index_t i = 0; i < r.n; i += lanes) r.put(i, load_row(r.held, i, r.n, 0) * scale);
   }
   /// dx = y (g - sum(g y))
   template <class T>
@@ -125,11 +127,12 @@ struct split_logsumexp {
   T shift, rest;
 };
 template <class T>
-split_logsumexp<T> row_logsumexp(const row<T>& r) {
-  const T shift = row_shift(row_max(r.x, r.n));
+split_logsumexp<compute_type<T>> row_logsumexp(const row<T>& r) {
+  using C = compute_type<T>;
+  const C shift = row_shift(row_max(r.x, r.n));
   return {shift, math::log(row_sum<T>(r.n, [&](index_t i) {
             r.fetch_next(i);
-            return math::exp(r.load(i, -std::numeric_limits<T>::infinity()) - vector<T>(shift));
+            return math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - vector<T>(shift));
           }))};
 }
 
@@ -154,24 +157,26 @@ struct norm_row {
 
   template <class T>
   void run(const row<T>& r) const {
-    const T count = static_cast<T>(r.n);
-    T mean = 0;
+    using C = compute_type<T>;
+    const C count = static_cast<C>(r.n);
+    C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.load(i, 0); }) / count;
     const vector<T> shift(mean);
-    const T power = row_sum<T>(r.n, [&](index_t i) {
+    const C power = row_sum<T>(r.n, [&](index_t i) {
                       r.fetch_next(i);
                       const vector<T> d = r.load(i, mean) - shift;
                       return d * d;
                     }) / count;
-    const T factor = T(1) / std::sqrt(power + static_cast<T>(eps));
+    const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
     *r.saved = factor;
     for (index_t i = 0; i < r.n; i += lanes) r.put(i, (r.load(i, 0) - shift) * vector<T>(factor));
   }
   /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
   template <class T>
   void reverse(const reverse_row<T>& r) const {
-    const T count = static_cast<T>(r.n);
-    T mean = 0;
+    using C = compute_type<T>;
+    const C count = static_cast<C>(r.n);
+    C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }) / count;
     const vector<T> shift(mean), factor(*r.saved);
     const vector<T> slope(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }) / count);
@@ -202,8 +207,17 @@ T* row_buffer(index_t n) {
   return reinterpret_cast<T*>(detail::scratch<Use>(static_cast<std::size_t>(n) * sizeof(T)));
 }
 
+/// Room for a row while it is worked on: in cache, or for longer ones where the result goes, if that is as wide.
 template <class T>
-row<T> produced_row(const producer<T>& p, index_t at, index_t rows, index_t n, T* held) {
+compute_type<T>* row_room([[maybe_unused]] T* y, index_t n) {
+  if constexpr (!narrow_element<T>) {
+    if (n > longest_held_row) return y;
+  }
+  return row_buffer<1, compute_type<T>>(n);
+}
+
+template <class T>
+row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows, index_t n, compute_type<T>* held) {
   row<T> r{};
   r.n = n;
   r.held = held;
@@ -215,9 +229,10 @@ row<T> produced_row(const producer<T>& p, index_t at, index_t rows, index_t n, T
 /// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
 /// row. With an epilogue a row is made in cache, and the epilogue writes it to its place.
 template <class Kernel, class T, class Epilogue>
-void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, T* saved, index_t rows, index_t n, const Epilogue* after, thread_pool& pool) {
+void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n, const Epilogue* after,
+              thread_pool& pool) {
   if (rows * n == 0) return;
-  const producer<T> p(l, is_leaf);
+  const producer<compute_type<T>> p(l, is_leaf);
   const bool stream = after == nullptr && streams_rows(out, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     std::optional<typename Epilogue::elsewhere> finish;
@@ -228,7 +243,7 @@ void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, T* saved, ind
     }
     for (index_t at = first; at < last; ++at) {
       T* const y = made != nullptr ? made : out + at * n;
-      row<T> r = produced_row(p, at, rows, n, n <= longest_held_row ? row_buffer<1, T>(n) : y);
+      row<T> r = produced_row<T>(p, at, rows, n, row_room(y, n));
       r.y = y;
       r.saved = saved != nullptr ? saved + at : nullptr;
       r.stream = stream;
@@ -239,7 +254,8 @@ void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, T* saved, ind
 }
 
 template <class Kernel, class T>
-void reverse_rows(const Kernel& kernel, const T* y, const T* g, const T* saved, T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
+void reverse_rows(const Kernel& kernel, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows, index_t n, bool add,
+                  thread_pool& pool) {
   const bool stream = !add && streams_rows(dx, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at)
@@ -249,11 +265,12 @@ void reverse_rows(const Kernel& kernel, const T* y, const T* g, const T* saved, 
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class T>
-void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, T* lse, index_t rows, index_t n, thread_pool& pool) {
-  const producer<T> p(l, is_leaf);
+void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse, index_t rows, index_t n,
+                       thread_pool& pool) {
+  const producer<compute_type<T>> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
-      const row<T> r = produced_row(p, at, rows, n, row_buffer<1, T>(n));
+      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
       const auto [shift, rest] = row_logsumexp(r);
       lse[2 * at] = shift;
       lse[2 * at + 1] = rest;
@@ -264,21 +281,22 @@ void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* los
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class T>
-void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const T* lse, const T* g, T* dx, index_t rows, index_t n, bool add,
-                           thread_pool& pool) {
-  const producer<T> p(l, is_leaf);
+void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse, const T* g, T* dx, index_t rows,
+                           index_t n, bool add, thread_pool& pool) {
+  using C = compute_type<T>;
+  const producer<C> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
-      const row<T> r = produced_row(p, at, rows, n, row_buffer<1, T>(n));
+      const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
       T* const d = dx + at * n;
-      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]), scale(g[at]);
-      const T at_label = add ? d[labels[at]] : T(0);
+      const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
+      const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
       for (index_t i = 0; i < n; i += lanes) {
-        vector<T> v = math::exp((r.load(i, 0) - shift) - rest) * scale;
+        vector<T> v = math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale);
         if (add) v = v + load_row<T>(d, i, n, 0);
         store_row(d, i, n, v);
       }
-      d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * g[at];
+      d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
     }
   });
 }

@@ -162,11 +162,11 @@ struct backend<D> {
     cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, rank, leaves, sinks);
   }
   /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
-  template <class K, class T>
-  static void update(const K& plan, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+  template <class K>
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
     char *in[K::leaves], *out[K::outputs];
-    for (int i = 0; i < K::leaves; ++i) in[i] = reinterpret_cast<char*>(inputs[i]);
-    for (int i = 0; i < K::outputs; ++i) out[i] = reinterpret_cast<char*>(outputs[i]);
+    for (int i = 0; i < K::leaves; ++i) in[i] = static_cast<char*>(inputs[i].data);
+    for (int i = 0; i < K::outputs; ++i) out[i] = static_cast<char*>(outputs[i].data);
     using group = cuda_impl::grouped<D, kernel::roots_pass<K>>;
     if (auto* const gathering = independent_passes::current()) return gathering->of<group>().add({plan}, n, in, out);
     group alone;
@@ -209,25 +209,25 @@ struct backend<D> {
   }
 
   template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<T, 1, D>& saved, const epilogue* after) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     if (to.numel() > 0) {
       const auto kernel = cuda_impl::row_kernel(op);
       const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T> body(source_of(e), kernel, access::data(to), access::data(saved),
                                                                               to.numel() / n, n);
-      gpu::launch(Op::name, body, body.launch(sizeof(T)));
+      gpu::launch(Op::name, body, body.launch(sizeof(compute_type<T>)));
     }
     if (after != nullptr) after->run();
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<T, 1, D>& saved,
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
                            const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
     const auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
-    gpu::launch(Op::name, body, body.launch(sizeof(T)));
+    gpu::launch(Op::name, body, body.launch(sizeof(compute_type<T>)));
   }
 
   /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
@@ -257,19 +257,20 @@ struct backend<D> {
   }
 
   template <class E, class T>
-  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss, const tensor<T, 1, D>& lse) {
+  static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
+                            const tensor<compute_type<T>, 1, D>& lse) {
     if (loss.numel() == 0) return;
     const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
-    gpu::launch("cross_entropy", body, body.launch(sizeof(T)));
+    gpu::launch("cross_entropy", body, body.launch(sizeof(compute_type<T>)));
   }
   template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& lse, const tensor<T, 1, D>& g,
-                                    const tensor<T, 2, D>& dx, bool add) {
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
+                                    const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
     if (dx.numel() == 0) return;
     const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
-    gpu::launch("backward of cross_entropy", body, body.launch(sizeof(T)));
+    gpu::launch("backward of cross_entropy", body, body.launch(sizeof(compute_type<T>)));
   }
 
   template <class T>

@@ -1,4 +1,4 @@
-// sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU.
+// sinter/cuda/blas.hpp: matrix products by cuBLASLt on the stream of a GPU; those of half and bfloat16 with float sums.
 #pragma once
 
 #include <cublasLt.h>
@@ -42,6 +42,12 @@ struct blas_element<double> {
   using scalar = double;
   static constexpr cudaDataType_t type = CUDA_R_64F, scalar_type = CUDA_R_64F;
   static cublasComputeType_t arithmetic() { return CUBLAS_COMPUTE_64F; }
+};
+template <narrow_element T>
+struct blas_element<T> {
+  using scalar = float;
+  static constexpr cudaDataType_t type = std::is_same_v<T, half> ? CUDA_R_16F : CUDA_R_16BF, scalar_type = CUDA_R_32F;
+  static cublasComputeType_t arithmetic() { return CUBLAS_COMPUTE_32F; }
 };
 
 /// cuBLASLt on a context's stream; one caller at a time. What a product needs, its descriptors and the algorithm that

@@ -21,11 +21,11 @@ struct element_source {
 
     SINTER_WORD machine(const element_source& s, index_t n) : source(s), number(n) {}
     template <int S, class T>
-    SINTER_WORD T load() const {
+    SINTER_WORD compute_type<T> load() const {
       return reinterpret_cast<const T*>(source.in.data[S])[at[S]];
     }
     template <class T>
-    SINTER_WORD T literal(T x) const {
+    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
       return x;
     }
     SINTER_WORD index_t index() const { return number; }

@@ -26,6 +26,7 @@ struct add_to_none {
 /// Item i is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
 template <class Pass>
 struct group_body {
+  static constexpr int lanes = lanes_of<Pass>;
   struct item {
     Pass pass;
     index_t n, end;
@@ -63,6 +64,7 @@ class grouped final : public sinter::detail::independent_passes::kind {
  public:
   void add(const Pass& pass, index_t n, char* const* in, char* const* out) {
     if (n == 0) return;
+    constexpr int lanes = lanes_of<Pass>;
     const index_t blocks = blocks_for((n + lanes - 1) / lanes, block_threads);
     if (body_.count == body_.most || blocks_ + blocks > most_blocks) run();
     auto& item = body_.items[body_.count++];

@@ -1,6 +1,7 @@
 // sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
 //
-// A thread computes four neighbouring elements: what lies side by side it reads and writes in one access of 16 bytes.
+// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes in
+// accesses of 16 bytes.
 #pragma once
 
 #include <bit>
@@ -9,12 +10,17 @@
 
 namespace sinter::cuda_impl {
 
-inline constexpr int lanes = 4;
+/// Neighbouring elements that a thread computes.
+template <class Pass>
+inline constexpr int lanes_of = [] {
+  if constexpr (requires { requires Pass::narrow; }) return 8;
+  else return 4;
+}();
 
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, repeated, whole_chunks };
 
-template <class T>
+template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
@@ -33,7 +39,7 @@ SINTER_WORD T unpack(std::uint64_t bits) {
 
 template <class Pass>
 struct map_body {
-  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
+  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
 
   Pass pass;
   index_space space;
@@ -42,6 +48,7 @@ struct map_body {
   access_mode in_mode[operand_table<inputs>::size] = {};
   access_mode out_mode[operand_table<outputs>::size] = {};
   bool add[operand_table<outputs>::size] = {};
+  bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
   index_t chunks_per_row = 0;
   divider by_chunks;
   bool narrow = true;
@@ -70,22 +77,25 @@ struct map_body {
     }
 
     template <int S, class T>
-    SINTER_WORD T load() const {
+    SINTER_WORD compute_type<T> load() const {
       if (lane == 0) fetch<S, T>();
       return unpack<T>(read[S][lane]);
     }
     template <class T>
-    SINTER_WORD T literal(T x) const {
+    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
       return x;
     }
     SINTER_WORD index_t index() const { return index_of_chunk + lane; }
     template <int O, class T>
-    SINTER_WORD void put(T x) const {
-      written[O][lane] = pack<T>(x);
+    SINTER_WORD void put(compute_type<T> x) const {
+      written[O][lane] = pack(x);
       if (lane == lanes - 1) flush<O, T>();
     }
     template <int O, class T>
-    SINTER_WORD void accumulate(T x) const {
+    SINTER_WORD void accumulate(compute_type<T> x) const {
+      if constexpr (narrow_element<T>) {
+        if (body.wide[O]) return put<O, float>(x);
+      }
       put<O, T>(x);
     }
 
@@ -93,7 +103,7 @@ struct map_body {
     SINTER_WORD void fetch() const {
       const T* const p = reinterpret_cast<const T*>(body.in.data[S]) + in_at[S];
       if (body.in_mode[S] == access_mode::whole_chunks && valid == lanes) {
-        const chunk<T> c = *reinterpret_cast<const chunk<T>*>(p);
+        const auto c = *reinterpret_cast<const chunk<T, lanes>*>(p);
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
       } else if (body.in_mode[S] == access_mode::repeated) {
@@ -110,25 +120,23 @@ struct map_body {
     SINTER_WORD void flush() const {
       T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
       if (body.out_mode[O] == access_mode::whole_chunks && valid == lanes) {
-        chunk<T>& to = *reinterpret_cast<chunk<T>*>(p);
-        chunk<T> c = body.add[O] ? to : chunk<T>{};
+        auto& to = *reinterpret_cast<chunk<T, lanes>*>(p);
+        chunk<T, lanes> c{};
+        if (body.add[O]) c = to;
         SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          const T x = unpack<T>(written[O][i]);
-          if constexpr (std::is_floating_point_v<T>) c.value[i] = body.add[O] ? c.value[i] + x : x;
-          else c.value[i] = x;
-        }
+        for (int i = 0; i < lanes; ++i) combine<O>(c.value[i], unpack<compute_type<T>>(written[O][i]));
         to = c;
       } else {
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) {
-          if (i >= valid) continue;
-          T& to = p[i * body.out.step[O]];
-          const T x = unpack<T>(written[O][i]);
-          if constexpr (std::is_floating_point_v<T>) to = body.add[O] ? to + x : x;
-          else to = x;
+          if (i < valid) combine<O>(p[i * body.out.step[O]], unpack<compute_type<T>>(written[O][i]));
         }
       }
+    }
+    template <int O, class T>
+    SINTER_WORD void combine(T& to, compute_type<T> x) const {
+      if constexpr (floating_element<T>) to = body.add[O] ? to + x : x;
+      else to = x;
     }
   };
 
@@ -157,8 +165,8 @@ struct map_body {
   }
 };
 
-/// Can operand s be read in whole chunks of elements of `size` bytes?
-template <int N>
+/// Can operand s be read in whole chunks of `lanes` elements of `size` bytes?
+template <int lanes, int N>
 access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
   const int last = axes.rank - 1;
   const index_t step = last >= 0 ? axes.strides[s][last] : 0;
@@ -172,13 +180,16 @@ access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
 /// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. No output repeats.
 template <class Pass>
 map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
+  constexpr int lanes = lanes_of<Pass>;
   axes.coalesce();
-  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, 0, {}, true};
-  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of(axes, s, in_size[s]);
+  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, {}, 0,
+                      {}, true};
+  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of<lanes>(axes, s, in_size[s]);
   for (int s = 0; s < Pass::outputs; ++s) {
-    const access_mode mode = mode_of(axes, Pass::inputs + s, out_size[s]);
+    const access_mode mode = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
     body.out_mode[s] = mode == access_mode::repeated ? access_mode::strided : mode;  // a single element
     body.add[s] = add[s];
+    body.wide[s] = out_size[s] == sizeof(float);
   }
   body.chunks_per_row = (body.space.inner + lanes - 1) / lanes;
   const index_t chunks = body.space.rows * body.chunks_per_row;

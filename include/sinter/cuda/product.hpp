@@ -105,7 +105,7 @@ struct blas_product {
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
 struct plain_product_body {
-  using word = std::conditional_t<std::is_floating_point_v<T>, T, std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
+  using word = std::conditional_t<floating_element<T>, compute_type<T>, std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   matrix_ref a, b, c;
   bool accumulate;
 
@@ -124,12 +124,12 @@ struct plain_product_body {
   }
 };
 
-/// c (+)= a b, followed by the tail if a BLAS takes both: then true. gpu<D>::gemm<T>(product) is that of a BLAS for float
-/// and double; false where it cannot.
+/// c (+)= a b, followed by the tail if a BLAS takes both: then true. gpu<D>::gemm<T>(product) is that of a BLAS, for
+/// floating-point elements, with sums of half and bfloat16 in float; false where it cannot.
 template <class T, device D>
 bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
   if (c.batches * c.rows * c.columns == 0) return false;
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (floating_element<T>) {
     const column_major left(a), right(b), to(c);
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0) {
       blas_product p{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail};

@@ -54,28 +54,30 @@ SINTER_WORD T row_shift(T max) {
 
 struct softmax_rows {
   template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, T*) const {
-    const T shift = row_shift(team.max(x));
-    const T scale = T(1) / team.sum([&](index_t i) { return math::exp(x(i) - shift); });
+  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>*) const {
+    using C = compute_type<T>;
+    const C shift = row_shift(team.max(x));
+    const C scale = C(1) / team.sum([&](index_t i) { return math::exp(x(i) - shift); });
     team.each([&](index_t i) { y[i] = math::exp(x(i) - shift) * scale; });
   }
   template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const T*, const Put& put) const {
-    const T dot = team.sum([&](index_t i) { return g[i] * y[i]; });
+  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>*, const Put& put) const {
+    const compute_type<T> dot = team.sum([&](index_t i) { return g[i] * y[i]; });
     team.each([&](index_t i) { put(i, y[i] * (g[i] - dot)); });
   }
 };
 
 struct log_softmax_rows {
   template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, T*) const {
-    const T shift = row_shift(team.max(x));
-    const T rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
+  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>*) const {
+    using C = compute_type<T>;
+    const C shift = row_shift(team.max(x));
+    const C rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
     team.each([&](index_t i) { y[i] = (x(i) - shift) - rest; });
   }
   template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const T*, const Put& put) const {
-    const T total = team.sum([&](index_t i) { return g[i]; });
+  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>*, const Put& put) const {
+    const compute_type<T> total = team.sum([&](index_t i) { return g[i]; });
     team.each([&](index_t i) { put(i, g[i] - math::exp(y[i]) * total); });
   }
 };
@@ -85,22 +87,24 @@ struct norm_rows {
   double eps;
 
   template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, T* saved) const {
-    const T count = static_cast<T>(team.n);
-    T mean = 0;
+  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>* saved) const {
+    using C = compute_type<T>;
+    const C count = static_cast<C>(team.n);
+    C mean = 0;
     if constexpr (Centred) mean = team.sum(x) / count;
-    const T power = team.sum([&](index_t i) { return (x(i) - mean) * (x(i) - mean); }) / count;
-    const T factor = T(1) / math::sqrt(power + static_cast<T>(eps));
+    const C power = team.sum([&](index_t i) { return (x(i) - mean) * (x(i) - mean); }) / count;
+    const C factor = C(1) / math::sqrt(power + static_cast<C>(eps));
     if (team.place == 0) *saved = factor;
     team.each([&](index_t i) { y[i] = (x(i) - mean) * factor; });
   }
   template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const T* saved, const Put& put) const {
-    const T count = static_cast<T>(team.n);
-    T mean = 0;
+  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>* saved, const Put& put) const {
+    using C = compute_type<T>;
+    const C count = static_cast<C>(team.n);
+    C mean = 0;
     if constexpr (Centred) mean = team.sum([&](index_t i) { return g[i]; }) / count;
-    const T slope = team.sum([&](index_t i) { return g[i] * y[i]; }) / count;
-    const T factor = *saved;
+    const C slope = team.sum([&](index_t i) { return g[i] * y[i]; }) / count;
+    const C factor = *saved;
     team.each([&](index_t i) { put(i, factor * (g[i] - mean - y[i] * slope)); });
   }
 };
@@ -134,15 +138,15 @@ struct rows_body : row_groups {
   element_source<K> source;
   Kernel kernel;
   T* out;
-  T* saved;
+  compute_type<T>* saved;
 
-  rows_body(const element_source<K>& x, const Kernel& k, T* y, T* s, index_t count, index_t length)
+  rows_body(const element_source<K>& x, const Kernel& k, T* y, compute_type<T>* s, index_t count, index_t length)
       : row_groups(count, length), source(x), kernel(k), out(y), saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<T>(g, [&](index_t row, const auto& team, bool there) {
-      T nowhere;
+    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
+      compute_type<T> nowhere;
       kernel.run(team, [&](index_t i) { return source(row * n + i); }, out + row * n, there && saved != nullptr ? saved + row : &nowhere);
     });
   }
@@ -153,19 +157,19 @@ struct reverse_rows_body : row_groups {
   Kernel kernel;
   const T* y;
   const T* g_of_y;
-  const T* saved;
+  const compute_type<T>* saved;
   T* dx;
   bool add;
 
-  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const T* s, T* to, index_t count, index_t length, bool adds)
+  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const compute_type<T>* s, T* to, index_t count, index_t length, bool adds)
       : row_groups(count, length), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<T>(g, [&](index_t row, const auto& team, bool) {
+    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool) {
       T* const to = dx + row * n;
       kernel.reverse(team, y + row * n, g_of_y + row * n, saved != nullptr ? saved + row : nullptr,
-                     [&](index_t i, T d) { to[i] = add ? to[i] + d : d; });
+                     [&](index_t i, compute_type<T> d) { to[i] = add ? to[i] + d : d; });
     });
   }
 };
@@ -176,22 +180,22 @@ struct cross_entropy_body : row_groups {
   element_source<K> source;
   const std::int64_t* labels;
   T* loss;
-  T* lse;
+  compute_type<T>* lse;
 
-  cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, T* parts, index_t count, index_t length)
+  cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, compute_type<T>* parts, index_t count, index_t length)
       : row_groups(count, length), source(x), labels(label), loss(to), lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<T>(g, [&](index_t row, const auto& team, bool there) {
+    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
       const auto x = [&](index_t i) { return source(row * n + i); };
-      const T shift = row_shift(team.max(x));
-      const T rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
+      const compute_type<T> shift = row_shift(team.max(x));
+      const compute_type<T> rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
       if (!there || team.place != 0) return;
       lse[2 * row] = shift;
       lse[2 * row + 1] = rest;
       const bool is_class = labels[row] >= 0 && labels[row] < n;
-      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<T>::quiet_NaN();
+      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<compute_type<T>>::quiet_NaN();
     });
   }
 };
@@ -201,24 +205,25 @@ template <class K, class T>
 struct reverse_cross_entropy_body : row_groups {
   element_source<K> source;
   const std::int64_t* labels;
-  const T* lse;
+  const compute_type<T>* lse;
   const T* g_of_loss;
   T* dx;
   bool add;
 
-  reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const T* parts, const T* gradient, T* to, index_t count,
+  reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const compute_type<T>* parts, const T* gradient, T* to, index_t count,
                              index_t length, bool adds)
       : row_groups(count, length), source(x), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<T>(g, [&](index_t row, const auto& team, bool there) {
+    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
       if (!there) return;
-      const T shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
+      using C = compute_type<T>;
+      const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
       T* const to = dx + row * n;
       team.each([&](index_t i) {
-        const T exponent = (source(row * n + i) - shift) - rest;
-        const T d = (i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
+        const C exponent = (source(row * n + i) - shift) - rest;
+        const C d = (i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
         to[i] = add ? to[i] + d : d;
       });
     });

@@ -21,6 +21,16 @@ struct sink_ref {
   bool add = false;  ///< add to what is there instead of overwriting it
 };
 
+/// Values side by side, of any element type.
+struct flat_values {
+  void* data = nullptr;
+  int element_size = 0;
+
+  flat_values() = default;
+  template <class T>
+  flat_values(T* p) : data(p), element_size(sizeof(T)) {}  // NOLINT: implicit on purpose
+};
+
 /// What is known of the indices along a line: in runs, equal ones are neighbours.
 enum class index_order { any, runs };
 

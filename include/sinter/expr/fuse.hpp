@@ -23,6 +23,7 @@ template <>
 struct roots<> {
   static constexpr int leaves = 0;
   static constexpr int outputs = 0;
+  static constexpr bool narrow = false;
   template <int L, int O, class M>
   SINTER_WORD void run(const M&) const {}
 };
@@ -31,6 +32,7 @@ template <class T, class K, class... Rest>
 struct roots<root<T, K>, Rest...> {
   static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
   static constexpr int outputs = 1 + roots<Rest...>::outputs;
+  static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
   K k;
   roots<Rest...> rest;
   template <int L, int O, class M>

@@ -3,10 +3,12 @@
 // A plan holds no handle, device or rank: equal formulas on any device share code. Leaves are numbered by position, at
 // compile time. A sweep runs on a machine M (CPU packets, CUDA threads, the test simulator), which supplies
 //   M::load<Slot, T>()           the value of leaf Slot at the current element(s)
-//   M::literal<T>(x)             x as a value
+//   M::literal<T>(x)             x, a compute_type<T>, as a value
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
+// Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
+// float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 #pragma once
 
 #include "sinter/expr/node.hpp"
@@ -20,6 +22,12 @@ inline constexpr unsigned nothing = 0, first = 1, second = 2, third = 4, result 
 }
 
 namespace detail::kernel {
+
+/// Which of the narrow elements a gradient has, if any.
+enum class narrow_format : unsigned char { none, half, bfloat16 };
+template <class T>
+inline constexpr narrow_format narrow_format_of =
+    std::is_same_v<T, half> ? narrow_format::half : std::is_same_v<T, bfloat16> ? narrow_format::bfloat16 : narrow_format::none;
 
 /// Stands for a value that no derivative reads; using it does not compile.
 struct unneeded {};
@@ -55,6 +63,9 @@ struct leaf {
   static constexpr void mark(bool* needed) {
     needed[0] = Need;
   }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (Diff) *to = narrow_format_of<T>;
+  }
 };
 
 template <class T>
@@ -64,7 +75,7 @@ struct constant {
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
   static constexpr bool indexed = false;
-  T value;
+  compute_type<T> value;
 
   template <int, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
@@ -146,6 +157,9 @@ struct map<Op, A> {
   static constexpr void mark(bool* needed) {
     A::template mark<need_a<Need, Given>>(needed);
   }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (A::sinks > 0) A::list_formats(to);
+  }
 };
 
 template <class Op, class A, class B>
@@ -196,6 +210,10 @@ struct map<Op, A, B> {
   static constexpr void mark(bool* needed) {
     A::template mark<need_a<Need, Given>>(needed);
     B::template mark<need_b<Need, Given>>(needed + A::leaves);
+  }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (A::sinks > 0) A::list_formats(to);
+    if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
   }
 };
 
@@ -256,6 +274,11 @@ struct map<Op, A, B, C> {
     B::template mark<need<Need, Given, uses::second>>(needed + A::leaves);
     C::template mark<need<Need, Given, uses::third>>(needed + A::leaves + B::leaves);
   }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (A::sinks > 0) A::list_formats(to);
+    if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
+    if constexpr (C::sinks > 0) C::list_formats(to + A::sinks + B::sinks);
+  }
 };
 
 /// What a kernel does at each element: out = K.
@@ -263,6 +286,7 @@ template <class K, class T>
 struct forward_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves, outputs = 1;
+  static constexpr bool narrow = narrow_element<T>;  ///< what it writes has two bytes
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -275,6 +299,10 @@ template <class Roots>
 struct roots_pass {
   using plan_type = Roots;
   static constexpr int inputs = Roots::leaves, outputs = Roots::outputs;
+  static constexpr bool narrow = [] {
+    if constexpr (requires { Roots::narrow; }) return Roots::narrow;
+    else return false;
+  }();
   Roots k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -288,6 +316,7 @@ template <class K, class T>
 struct reverse_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves + 1 + (reads_result<K> ? 1 : 0), outputs = K::sinks;
+  static constexpr bool narrow = narrow_element<T>;
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
   K k;
   template <class M>
@@ -323,7 +352,7 @@ struct lowering;
 
 /// Gradients flow through floating-point values only: below a comparison or an integer cast nothing is tracked.
 template <bool Track, class E>
-inline constexpr bool tracks = Track && std::is_floating_point_v<element_of<E>>;
+inline constexpr bool tracks = Track && floating_element<element_of<E>>;
 
 template <bool Track, class E>
 auto lower(const E& e) {
@@ -339,6 +368,17 @@ struct leaves_read {
   constexpr leaves_read() {
     if constexpr (kernel::reads_result<K>) K::template mark<false, true>(leaf);
     else K::template mark<false>(leaf);
+  }
+};
+
+/// The gradients of K's tracked leaves that are narrow.
+template <class K>
+struct narrow_sinks {
+  kernel::narrow_format of[K::sinks] = {};
+  bool any = false;
+  constexpr narrow_sinks() {
+    K::list_formats(of);
+    for (const auto format : of) any = any || format != kernel::narrow_format::none;
   }
 };
 

@@ -28,7 +28,7 @@ struct let_node {
   using value_type = element_of<Body>;
   using device_type = typename detail::first_device<X, Body>::type;
   static constexpr int rank = detail::larger(X::rank, Body::rank);
-  static constexpr int order = std::is_floating_point_v<value_type> ? detail::larger(X::order, Body::order) : 0;
+  static constexpr int order = floating_element<value_type> ? detail::larger(X::order, Body::order) : 0;
   static constexpr bool is_expression = true;
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
@@ -151,6 +151,10 @@ struct let {
   static constexpr void mark(bool* needed) {
     Body::template mark<Need>(needed);
     X::template mark<true>(needed + Body::leaves);
+  }
+  static constexpr void list_formats(narrow_format* to) {
+    if constexpr (Body::sinks > 0) Body::list_formats(to);
+    if constexpr (X::sinks > 0) X::list_formats(to + Body::sinks);
   }
 };
 

@@ -8,7 +8,8 @@
 
 namespace sinter {
 
-/// A literal in an expression, with the element type of the tensor beside it.
+/// A literal in an expression, with the element type of the tensor beside it; one beside half or bfloat16 keeps the digits
+/// of a float.
 template <class T>
 struct constant_node {
   using value_type = T;
@@ -19,7 +20,7 @@ struct constant_node {
   static constexpr bool is_point = false;
   static constexpr int points = 0;
 
-  T value;
+  compute_type<T> value;
   extents<0> shape() const { return {}; }
 };
 
@@ -59,7 +60,7 @@ struct map_base {
   using value_type = typename Op::template result<element_of<A>...>;
   using device_type = typename first_device<A...>::type;
   static constexpr int rank = larger(A::rank...);
-  static constexpr int order = std::is_floating_point_v<value_type> ? larger(A::order...) : 0;  // masks carry no gradient
+  static constexpr int order = floating_element<value_type> ? larger(A::order...) : 0;  // masks carry no gradient
   static constexpr bool is_expression = true;
   static constexpr bool is_point = false;
   static constexpr int points = (points_in<A> + ...);
@@ -179,7 +180,7 @@ T literal_value(A a) {
 /// Operand -> node: literals take the element type T, expressions stay what they are.
 template <class T, class A>
 auto as_node(A&& a) {
-  if constexpr (literal<A>) return constant_node<T>{literal_value<T>(a)};
+  if constexpr (literal<A>) return constant_node<T>{literal_value<compute_type<T>>(a)};
   else return bare<A>(std::forward<A>(a));
 }
 

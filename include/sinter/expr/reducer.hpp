@@ -13,16 +13,16 @@ namespace sinter::detail {
 
 /// What sums are gathered in: double for floating point, int64 for integers and bool.
 template <class T>
-using wide = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
+using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
 template <class T>
-using sum_type = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
+using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
 
 template <class T>
 struct sum_reducer {
   using state = wide<T>;
   using result = sum_type<T>;
   template <class U>
-  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static constexpr bool vectorised = floating_element<U>;
   SINTER_WORD static state identity() { return 0; }
   SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
   SINTER_WORD static state merge(state a, state b) { return a + b; }
@@ -43,7 +43,7 @@ struct prod_reducer {
   using state = wide<T>;
   using result = sum_type<T>;
   template <class U>
-  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static constexpr bool vectorised = floating_element<U>;
   SINTER_WORD static state identity() { return 1; }
   SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
   SINTER_WORD static state merge(state a, state b) { return a * b; }
@@ -64,7 +64,7 @@ struct extreme_reducer {
   using state = T;
   using result = T;
   template <class U>
-  static constexpr bool vectorised = std::is_floating_point_v<U>;
+  static constexpr bool vectorised = floating_element<U>;
   SINTER_WORD static state identity() {
     using limits = std::numeric_limits<T>;
     if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();

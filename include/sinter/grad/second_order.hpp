@@ -106,7 +106,8 @@ struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lo
     extents<R> swept;
     for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
     derive(ready, lower_order(ready), g, [&](const auto& x, const auto& dx) {
-      const variable<T, R, D> full = dx + zeros<T, D>(ones_extents<R>()).broadcast_to(swept);
+      using U = element_of<decltype(x)>;  // not T beyond a cast
+      const variable<U, R, D> full = dx + zeros<U, D>(ones_extents<R>()).broadcast_to(swept);
       to.add(access::state_of(x), sum_to(full, x.shape()));
     });
   }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "sinter/grad/narrow.hpp"
 #include "sinter/grad/variable.hpp"
 
 namespace sinter::detail {
@@ -152,7 +153,8 @@ struct statement_node : elementwise_node {
   }
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (narrow_sinks<K>().any) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
+    else backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
   }
 };
 

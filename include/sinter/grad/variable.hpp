@@ -63,7 +63,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// see grad().
 template <class T, auto Shape, device D, int Order>
 class variable {
-  static_assert(floating_element<T>, "sinter: only float and double variables have gradients");
+  static_assert(floating_element<T>, "sinter: only variables of floating-point elements have gradients");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
  public:

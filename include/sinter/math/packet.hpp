@@ -4,6 +4,7 @@
 #include "sinter/math/packet_cast.hpp"
 #include "sinter/math/packet_functions.hpp"
 #include "sinter/math/packet_masks.hpp"
+#include "sinter/math/packet_narrow.hpp"
 #include "sinter/math/packet_operators.hpp"
 #include "sinter/math/packet_registers.hpp"
 #include "sinter/math/packet_target.hpp"

@@ -276,6 +276,11 @@ SINTER_WORD To cast(From x) {
 template <class To, arithmetic From>
 requires(sizeof(To) == sizeof(From)) SINTER_WORD To bit_cast(From x) { return __builtin_bit_cast(To, x); }
 
+template <narrow_element T>
+SINTER_WORD float rounded(float x) {
+  return T(x);
+}
+
 template <arithmetic T>
 SINTER_WORD T hsum(T x) {
   return x;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "sinter/core/types.hpp"
 #include "sinter/math/inline.hpp"
 
 // An op is written once as `template <class V> V apply(V x)`. V is a *kind of value*: a host or device scalar (words in
@@ -20,7 +21,7 @@
 //   rounding      floor ceil round trunc
 //   classes       isnan isinf isfinite
 //   masks         select logical_and logical_or logical_xor logical_not any all
-//   conversion    cast<To> constant<V> bit_cast<To>
+//   conversion    cast<To> constant<V> bit_cast<To> rounded<To> (float to what a half or bfloat16 holds of it)
 //   horizontal    hsum hprod hmin hmax (on a scalar: the value itself)
 //
 // Semantics shared by all kinds: min and max propagate NaN (NumPy's minimum, maximum); round is half to even; fmod has
@@ -203,5 +204,7 @@ template <class To, class From, int L>
 SINTER_INLINE simd<To, L> cast(mask<From, L> x);
 template <class To, class From, int L>
 SINTER_INLINE simd<To, L> bit_cast(simd<From, L> x);
+template <narrow_element T, int L>
+SINTER_INLINE simd<float, L> rounded(simd<float, L> x);
 
 }  // namespace sinter::math

@@ -21,7 +21,7 @@ struct acos_op : real_op {
 
 }  // namespace ops
 
-/// The inverse cosine, in [0, pi], elementwise, float and double; NaN outside [-1, 1]. Derivative: -g / sqrt(1 - x^2).
+/// The inverse cosine, in [0, pi], elementwise, floating point; NaN outside [-1, 1]. Derivative: -g / sqrt(1 - x^2).
 ///
 ///     tensor y = acos(x);
 SINTER_UNARY_FUNCTION(acos, ops::acos_op)

@@ -21,7 +21,7 @@ struct asin_op : real_op {
 
 }  // namespace ops
 
-/// The inverse sine, in [-pi/2, pi/2], elementwise, float and double; NaN outside [-1, 1]. Derivative: g / sqrt(1 -
+/// The inverse sine, in [-pi/2, pi/2], elementwise, floating point; NaN outside [-1, 1]. Derivative: g / sqrt(1 -
 /// x^2).
 ///
 ///     tensor y = asin(x);

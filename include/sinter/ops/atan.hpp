@@ -21,7 +21,7 @@ struct atan_op : real_op {
 
 }  // namespace ops
 
-/// The inverse tangent, in [-pi/2, pi/2], elementwise, float and double. Derivative: g / (1 + x^2).
+/// The inverse tangent, in [-pi/2, pi/2], elementwise, floating point. Derivative: g / (1 + x^2).
 ///
 ///     tensor y = atan(x);
 SINTER_UNARY_FUNCTION(atan, ops::atan_op)

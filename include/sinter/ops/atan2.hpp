@@ -41,8 +41,8 @@ struct atan2_op : real_op {
 
 }  // namespace ops
 
-/// The angle of the point (b, a) from the positive first axis, in [-pi, pi], elementwise and broadcast, float and
-/// double; signed zeros as C's atan2. Derivative: g b / (a^2 + b^2) to a, -g a / (a^2 + b^2) to b; 0 at the origin.
+/// The angle of the point (b, a) from the positive first axis, in [-pi, pi], elementwise and broadcast, floating
+/// point; signed zeros as C's atan2. Derivative: g b / (a^2 + b^2) to a, -g a / (a^2 + b^2) to b; 0 at the origin.
 ///
 ///     tensor angle = atan2(y, x);
 SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)

@@ -44,12 +44,12 @@ concept comparable = requires(const A& a, const B& b) {
 namespace detail {
 
 template <class, class T>
-using element_for = T;
+using value_for = compute_type<T>;
 
 template <class Op, class... A>
 struct applies {
   static constexpr bool test() {
-    if constexpr (fits<Op, A...>) return requires(Op op, element_for<A, literals_type<A...>>... x) { op.apply(x...); };
+    if constexpr (fits<Op, A...>) return requires(Op op, value_for<A, literals_type<A...>>... x) { op.apply(x...); };
     else return false;
   }
 };

@@ -21,7 +21,7 @@ struct cbrt_op : real_op {
 
 }  // namespace ops
 
-/// The real cube root, elementwise, float and double. Derivative: g / (3 y^2), inf at 0.
+/// The real cube root, elementwise, floating point. Derivative: g / (3 y^2), inf at 0.
 ///
 ///     tensor y = cbrt(x);
 SINTER_UNARY_FUNCTION(cbrt, ops::cbrt_op)

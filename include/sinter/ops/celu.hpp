@@ -24,14 +24,14 @@ struct celu_op : real_op {
 
 }  // namespace ops
 
-/// x where x > 0, otherwise alpha (e^(x/alpha) - 1); elementwise, float and double. alpha must not be 0.
+/// x where x > 0, otherwise alpha (e^(x/alpha) - 1); elementwise, floating point. alpha must not be 0.
 /// Derivative: g, or e^(x/alpha) g. Barron, "Continuously differentiable exponential linear units", 2017.
 ///
 ///     tensor y = celu(x, 0.5);
 template <real_expression A>
 auto celu(A&& x, double alpha = 1) {
   if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::celu_op<T>{{}, static_cast<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(celu)

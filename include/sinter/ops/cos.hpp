@@ -21,7 +21,7 @@ struct cos_op : real_op {
 
 }  // namespace ops
 
-/// The cosine of x in radians, elementwise, float and double. Derivative: -g sin x.
+/// The cosine of x in radians, elementwise, floating point. Derivative: -g sin x.
 ///
 ///     tensor y = cos(x);
 SINTER_UNARY_FUNCTION(cos, ops::cos_op)

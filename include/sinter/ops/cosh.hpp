@@ -21,7 +21,7 @@ struct cosh_op : real_op {
 
 }  // namespace ops
 
-/// The hyperbolic cosine, elementwise, float and double. Derivative: g sinh x.
+/// The hyperbolic cosine, elementwise, floating point. Derivative: g sinh x.
 ///
 ///     tensor y = cosh(x);
 SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)

@@ -16,7 +16,7 @@ struct cross_entropy_tape final : tape_node {
   versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
   tensor<std::int64_t, 1, D> labels;
   std::uint64_t labels_version = 0;
-  tensor<T, 1, D> lse;
+  tensor<compute_type<T>, 1, D> lse;
   state_ptr source;
 
   const state_ptr* inputs(int& count) const override {
@@ -57,7 +57,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
   void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
     // On the host they may have changed since the node was made; a GPU looks at them here only.
     detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);
-    lse_ = tensor<T, 1, D>::uninitialized({{2 * to.numel()}});
+    lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
     detail::backend<D>::cross_entropy(e, labels, to, lse_);
   }
 
@@ -78,7 +78,7 @@ struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of
   tensor<std::int64_t, 1, D> labels;
 
  private:
-  mutable tensor<T, 1, D> lse_;
+  mutable tensor<compute_type<T>, 1, D> lse_;
 };
 
 namespace detail {

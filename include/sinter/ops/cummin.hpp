@@ -9,8 +9,7 @@ namespace sinter {
 /// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
 ///
 ///     auto [lowest, day] = cummin(x, 0);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 values_and_indices<detail::evaluated<E>> cummin(E&& x, index_t axis) {
   return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
 }

@@ -24,13 +24,13 @@ struct elu_op : real_op {
 
 }  // namespace ops
 
-/// x where x > 0, otherwise alpha (e^x - 1); elementwise, float and double. Derivative: g, or alpha e^x g.
+/// x where x > 0, otherwise alpha (e^x - 1); elementwise, floating point. Derivative: g, or alpha e^x g.
 /// Clevert et al., "Fast and accurate deep network learning by exponential linear units", ICLR 2016.
 ///
 ///     tensor y = elu(x);
 template <real_expression A>
 auto elu(A&& x, double alpha = 1) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::elu_op<T>{{}, static_cast<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(elu)

@@ -21,7 +21,7 @@ struct erf_op : real_op {
 
 }  // namespace ops
 
-/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, float and double.
+/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, floating point.
 /// Derivative: g 2/sqrt(pi) e^-x^2.
 ///
 ///     tensor y = erf(x);

@@ -21,7 +21,7 @@ struct erfc_op : real_op {
 
 }  // namespace ops
 
-/// 1 - erf(x), elementwise, float and double; keeps its relative accuracy where erf(x) rounds to 1.
+/// 1 - erf(x), elementwise, floating point; keeps its relative accuracy where erf(x) rounds to 1.
 /// Derivative: -g 2/sqrt(pi) e^-x^2.
 ///
 ///     tensor y = erfc(x);

@@ -21,7 +21,7 @@ struct exp_op : real_op {
 
 }  // namespace ops
 
-/// e^x, elementwise, float and double. Derivative: g y.
+/// e^x, elementwise, floating point. Derivative: g y.
 ///
 ///     tensor y = exp(x);
 SINTER_UNARY_FUNCTION(exp, ops::exp_op)

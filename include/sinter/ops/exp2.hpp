@@ -21,7 +21,7 @@ struct exp2_op : real_op {
 
 }  // namespace ops
 
-/// 2^x, elementwise, float and double. Derivative: g y ln 2.
+/// 2^x, elementwise, floating point. Derivative: g y ln 2.
 ///
 ///     tensor y = exp2(x);
 SINTER_UNARY_FUNCTION(exp2, ops::exp2_op)

@@ -21,7 +21,7 @@ struct expm1_op : real_op {
 
 }  // namespace ops
 
-/// e^x - 1, elementwise, float and double; exact to rounding near 0. Derivative: g (y + 1).
+/// e^x - 1, elementwise, floating point; exact to rounding near 0. Derivative: g (y + 1).
 ///
 ///     tensor y = expm1(x);
 SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)

@@ -23,7 +23,7 @@ struct gelu_op : real_op {
 
 }  // namespace ops
 
-/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, float and double.
+/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point.
 /// Derivative: g (P(N <= x) + x p(x)), p the normal density.
 /// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
 ///

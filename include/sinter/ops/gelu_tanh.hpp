@@ -25,7 +25,7 @@ struct gelu_tanh_op : real_op {
 
 }  // namespace ops
 
-/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, float and double; within 5e-4 of gelu.
+/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, floating point; within 5e-4 of gelu.
 /// Hendrycks and Gimpel, "Gaussian error linear units", 2016.
 ///
 ///     tensor y = gelu_tanh(x);

@@ -24,12 +24,12 @@ struct hardshrink_op : real_op {
 
 }  // namespace ops
 
-/// 0 where |x| <= lambda, otherwise x; elementwise, float and double; NaN stays NaN. Derivative: 0, or g.
+/// 0 where |x| <= lambda, otherwise x; elementwise, floating point; NaN stays NaN. Derivative: 0, or g.
 ///
 ///     tensor y = hardshrink(x, 0.1);
 template <real_expression A>
 auto hardshrink(A&& x, double lambda = 0.5) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::hardshrink_op<T>{{}, static_cast<T>(lambda)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(hardshrink)

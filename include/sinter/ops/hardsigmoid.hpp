@@ -22,7 +22,7 @@ struct hardsigmoid_op : real_op {
 
 }  // namespace ops
 
-/// x/6 + 1/2 clamped to [0, 1], elementwise, float and double. Derivative: g / 6 where 0 < y < 1, otherwise 0.
+/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: g / 6 where 0 < y < 1, otherwise 0.
 ///
 ///     tensor y = hardsigmoid(x);
 SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)

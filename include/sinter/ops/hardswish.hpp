@@ -23,7 +23,7 @@ struct hardswish_op : real_op {
 
 }  // namespace ops
 
-/// x hardsigmoid(x), elementwise, float and double. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
+/// x hardsigmoid(x), elementwise, floating point. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
 /// Howard et al., "Searching for MobileNetV3", ICCV 2019.
 ///
 ///     tensor y = hardswish(x);

@@ -25,14 +25,14 @@ struct hardtanh_op : real_op {
 
 }  // namespace ops
 
-/// x limited to [low, high], elementwise, float and double; NaN stays NaN. Derivative: g where low < x < high, otherwise
+/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: g where low < x < high, otherwise
 /// 0. low must not be above high. clamp takes other element types, and tensors as limits.
 ///
 ///     tensor y = hardtanh(x);
 template <real_expression A>
 auto hardtanh(A&& x, double low = -1, double high = 1) {
   if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::hardtanh_op<T>{{}, static_cast<T>(low), static_cast<T>(high)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(hardtanh)

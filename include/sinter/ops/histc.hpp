@@ -23,7 +23,7 @@ namespace sinter {
 ///
 ///     tensor brightness = histc(x, 256, 0, 1);
 template <expression E>
-  requires floating_element<element_of<E>>
+  requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
 tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
   detail::check_defined("histc", x);
   if (bins < 1) throw value_error("histc: " + std::to_string(bins) + " bins; there must be at least 1");

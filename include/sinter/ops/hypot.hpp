@@ -30,7 +30,7 @@ struct hypot_op : real_op {
 
 }  // namespace ops
 
-/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, float and double.
+/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, floating point.
 /// Infinite if either is. Derivative: g a / y to a, g b / y to b; 0 where y is 0.
 ///
 ///     tensor radius = hypot(x, y);

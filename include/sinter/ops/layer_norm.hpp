@@ -36,7 +36,7 @@ void check_row_operand(const char* op, const char* what, const E& x, const W& w)
 
 }  // namespace detail
 
-/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Float and double, any rank from 1. A
+/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Floating point, any rank from 1. A
 /// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(variance + eps),
 /// derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer normalization", 2016. Errors: value_error for a
 /// negative or non-finite eps.

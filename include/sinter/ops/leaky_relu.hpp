@@ -24,13 +24,13 @@ struct leaky_relu_op : real_op {
 
 }  // namespace ops
 
-/// x where x > 0, otherwise slope x; elementwise, float and double. Derivative: g, or slope g.
+/// x where x > 0, otherwise slope x; elementwise, floating point. Derivative: g, or slope g.
 /// Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013.
 ///
 ///     tensor y = leaky_relu(x, 0.2);
 template <real_expression A>
 auto leaky_relu(A&& x, double slope = 0.01) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::leaky_relu_op<T>{{}, static_cast<T>(slope)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(leaky_relu)

@@ -27,7 +27,7 @@ struct lerp_op : real_op {
 
 }  // namespace ops
 
-/// a + w (b - a), elementwise and broadcast, float and double; exactly a at w = 0 and b at w = 1.
+/// a + w (b - a), elementwise and broadcast, floating point; exactly a at w = 0 and b at w = 1.
 /// Derivative: g (1 - w) to a, g w to b, g (b - a) to w.
 ///
 ///     tensor y = lerp(a, b, 0.1);

@@ -21,7 +21,7 @@ struct log_op : real_op {
 
 }  // namespace ops
 
-/// The natural logarithm, elementwise, float and double; -inf at 0, NaN below. Derivative: g / x.
+/// The natural logarithm, elementwise, floating point; -inf at 0, NaN below. Derivative: g / x.
 ///
 ///     tensor y = log(x);
 SINTER_UNARY_FUNCTION(log, ops::log_op)

@@ -21,7 +21,7 @@ struct log10_op : real_op {
 
 }  // namespace ops
 
-/// The logarithm to base 10, elementwise, float and double. Derivative: g / (x ln 10).
+/// The logarithm to base 10, elementwise, floating point. Derivative: g / (x ln 10).
 ///
 ///     tensor y = log10(x);
 SINTER_UNARY_FUNCTION(log10, ops::log10_op)

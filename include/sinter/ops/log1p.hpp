@@ -21,7 +21,7 @@ struct log1p_op : real_op {
 
 }  // namespace ops
 
-/// ln(1 + x), elementwise, float and double; exact to rounding near 0. Derivative: g / (1 + x).
+/// ln(1 + x), elementwise, floating point; exact to rounding near 0. Derivative: g / (1 + x).
 ///
 ///     tensor y = log1p(x);
 SINTER_UNARY_FUNCTION(log1p, ops::log1p_op)

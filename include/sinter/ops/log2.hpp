@@ -21,7 +21,7 @@ struct log2_op : real_op {
 
 }  // namespace ops
 
-/// The logarithm to base 2, elementwise, float and double. Derivative: g / (x ln 2).
+/// The logarithm to base 2, elementwise, floating point. Derivative: g / (x ln 2).
 ///
 ///     tensor y = log2(x);
 SINTER_UNARY_FUNCTION(log2, ops::log2_op)

@@ -22,7 +22,7 @@ struct log_sigmoid_op : real_op {
 
 }  // namespace ops
 
-/// ln sigmoid(x), elementwise, float and double; exact to rounding at both ends, where log(sigmoid(x)) is not.
+/// ln sigmoid(x), elementwise, floating point; exact to rounding at both ends, where log(sigmoid(x)) is not.
 /// Derivative: g (1 - e^y).
 ///
 ///     tensor loss = -log_sigmoid(margin);

@@ -37,7 +37,7 @@ struct limited_logit_op : real_op {
 
 }  // namespace ops
 
-/// ln(x / (1 - x)), elementwise, float and double: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
+/// ln(x / (1 - x)), elementwise, floating point: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
 /// Derivative: g / (x (1 - x)).
 ///
 ///     tensor logits = logit(p);
@@ -50,7 +50,7 @@ SINTER_UNARY_FUNCTION(logit, ops::logit_op)
 template <real_expression A>
 auto logit(A&& x, double eps) {
   if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::limited_logit_op<T>{{}, static_cast<T>(eps)}, std::forward<A>(x));
 }
 

@@ -12,7 +12,7 @@ struct logsumexp_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T>
   using reducer = sinter::detail::logsumexp_reducer<T>;
   struct seed : sinter::detail::seed_base {
@@ -35,7 +35,7 @@ struct logsumexp_op {
 }  // namespace ops
 
 /// log(sum(exp(x))), computed from the largest element so that it neither overflows nor underflows; -inf of nothing.
-/// Float and double. Derivative: g exp(x - y), the softmax.
+/// Floating point. Derivative: g exp(x - y), the softmax.
 ///
 ///     tensor partition = logsumexp(energies, 1);
 SINTER_REDUCTION(logsumexp, ops::logsumexp_op)

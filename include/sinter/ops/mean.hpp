@@ -12,7 +12,7 @@ struct mean_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T>
   using reducer = sinter::detail::sum_reducer<T>;
   template <class Node>
@@ -23,8 +23,8 @@ struct mean_op {
 
 }  // namespace ops
 
-/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Float and
-/// double; NaN where there is nothing to average. Derivative: g / n.
+/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
+/// point; NaN where there is nothing to average. Derivative: g / n.
 ///
 ///     tensor centred = x - mean(x, 0, keepdim);
 SINTER_REDUCTION(mean, ops::mean_op)

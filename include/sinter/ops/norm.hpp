@@ -26,7 +26,7 @@ struct norm_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T>
   using reducer = sinter::detail::sum_reducer<T>;
   template <class E>
@@ -41,8 +41,8 @@ struct norm_op {
 
 }  // namespace ops
 
-/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Float
-/// and double. Derivative: g x / y, and 0 where y is 0.
+/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
+/// point. Derivative: g x / y, and 0 where y is 0.
 ///
 ///     tensor length = norm(x, 1);
 SINTER_REDUCTION(norm, ops::norm_op)

@@ -20,10 +20,10 @@ namespace sinter::ops {
 // In derivatives an unqualified `exp(x)` finds the word for values and, by argument, the function for expressions.
 using namespace math;  // NOLINT
 
-/// float and double; the result has the operands' type.
+/// Floating-point types; the result has the operands' type.
 struct real_op {
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T, class...>
   using result = T;
 };
@@ -79,7 +79,7 @@ SINTER_WORD auto zero_of(const G& g) {
 template <class G>
 SINTER_WORD auto number([[maybe_unused]] const G& like, double c) {
   if constexpr (expression<G>)
-    return static_cast<element_of<G>>(c);
+    return static_cast<compute_type<element_of<G>>>(c);
   else
     return math::constant<G>(c);
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "sinter/grad/statement.hpp"
+#include "sinter/ops/cast.hpp"
+#include "sinter/ops/in_place.hpp"
 
 namespace sinter {
 
@@ -43,7 +45,14 @@ struct picked_tape final : tape_node {
       to.gradient(add);
       write(constant_node<T>{T(0)}, to.grad);
     }
-    backend<D>::scatter_add(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    if constexpr (narrow_element<T>) {  // an element that is read often gathers its sum in float
+      const auto sums = zeros<float, D>(to.grad.shape());
+      backend<D>::scatter_add(sums, axis, index, eval(cast<float>(g)), order);
+      to.grad += cast<T>(sums);
+    } else {
+      backend<D>::scatter_add(to.grad, axis, index, g, order);
+    }
   }
 };
 

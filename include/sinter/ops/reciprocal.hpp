@@ -21,7 +21,7 @@ struct reciprocal_op : real_op {
 
 }  // namespace ops
 
-/// 1 / x, elementwise, float and double. Derivative: -g y^2.
+/// 1 / x, elementwise, floating point. Derivative: -g y^2.
 ///
 ///     tensor y = reciprocal(x);
 SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)

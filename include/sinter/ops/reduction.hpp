@@ -5,7 +5,7 @@
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/expr/reducer.hpp"
 #include "sinter/grad/second_order.hpp"
-#include "sinter/ops/op.hpp"
+#include "sinter/ops/cast.hpp"
 
 namespace sinter {
 
@@ -64,7 +64,7 @@ struct summand_op {
 template <class Op, class E, int R>
 struct reduce_node
     : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
-                         Op::differentiable && std::is_floating_point_v<element_of<E>> ? E::order : 0> {
+                         Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
   using T = element_of<E>;
   using reducer = typename Op::template reducer<T>;
   using Out = typename reducer::result;
@@ -72,7 +72,7 @@ struct reduce_node
   static constexpr int points = 1 + detail::points_in<E>;
   static constexpr bool is_sum = !requires { typename Op::seed; };
   static constexpr bool differentiable_twice = is_sum;
-  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && std::is_floating_point_v<T> ? E::order : 0>;
+  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
   static constexpr const char* explained_as() { return Op::name; }
 
@@ -146,7 +146,7 @@ auto finish_fold(Node node, index_t n) {
 }
 
 /// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
-/// the fold of n values.
+/// the fold of n values. Of half and bfloat16 all of it is done in float, and rounded at the end.
 template <class Op, int R, class E>
 auto make_reduction(E&& e, const axis_set& set, bool keep) {
   const auto build = [&](auto&& x) {
@@ -156,7 +156,12 @@ auto make_reduction(E&& e, const axis_set& set, bool keep) {
     reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
     return finish_fold<Op>(std::move(node), n);
   };
-  if constexpr (requires { Op::prepare(e, set); })
+  using T = element_of<E>;
+  if constexpr (narrow_element<T>) {
+    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
+    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
+    else return folded;
+  } else if constexpr (requires { Op::prepare(e, set); })
     return build(Op::prepare(e, set));
   else
     return build(std::forward<E>(e));
@@ -220,4 +225,4 @@ struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
   }                                                                                                                    \
   template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
             class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
-  requires(std::is_floating_point_v<Axis> || ::sinter::expression<Axis>) void name(E&&, const Axis&) = delete;
+  requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>) void name(E&&, const Axis&) = delete;

@@ -14,7 +14,7 @@ struct rms_norm_op {
 
 }  // namespace ops
 
-/// x / sqrt(mean(x^2) + eps) along the last axis. Float and double, any rank from 1. A row is read once into cache together
+/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache together
 /// with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g y)).
 /// Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite eps.
 ///

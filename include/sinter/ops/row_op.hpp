@@ -22,7 +22,7 @@ template <class Op, class T, int R, device D>
 struct row_tape final : tape_node {
   Op op;
   tensor<T, R, D> y;
-  tensor<T, 1, D> saved;
+  tensor<compute_type<T>, 1, D> saved;
   std::uint64_t version = 0;
   state_ptr source;
   int axis = 0;
@@ -75,7 +75,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
     if constexpr (Op::saves_row_factor) {
       const index_t n = to.shape()[axis];
-      saved_ = tensor<T, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
+      saved_ = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
     }
     if (axis == R - 1) {
       detail::backend<D>::rows(op, e, to, saved_, epilogue);
@@ -105,7 +105,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   int axis;
 
  private:
-  mutable tensor<T, 1, D> saved_;
+  mutable tensor<compute_type<T>, 1, D> saved_;
 };
 
 namespace detail {

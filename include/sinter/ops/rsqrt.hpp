@@ -21,7 +21,7 @@ struct rsqrt_op : real_op {
 
 }  // namespace ops
 
-/// 1 / sqrt(x), elementwise, float and double. Derivative: -g y^3 / 2.
+/// 1 / sqrt(x), elementwise, floating point. Derivative: -g y^3 / 2.
 ///
 ///     tensor y = rsqrt(x);
 SINTER_UNARY_FUNCTION(rsqrt, ops::rsqrt_op)

@@ -44,7 +44,7 @@ struct scan_tape final : tape_node {
 
 }  // namespace detail
 
-/// Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
+/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
 /// grad(g, axis) or grad(g, x, y, axis), of tensors.
 template <class Op, class E>
 struct scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
@@ -99,7 +99,7 @@ auto scan_now(const E& e, int axis) {
 }
 
 template <class Op, class E>
-concept scannable = expression<E> && Op::template accepts<element_of<E>> && rank_of<E> >= 1;
+concept scannable = has_lines<E> && Op::template accepts<element_of<E>>;
 
 }  // namespace detail
 }  // namespace sinter

@@ -22,7 +22,7 @@ struct selu_op : real_op {
 
 }  // namespace ops
 
-/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, float and double, with the constants that keep
+/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, floating point, with the constants that keep
 /// mean 0 and variance 1. Derivative: scale g, or scale alpha e^x g.
 /// Klambauer et al., "Self-normalizing neural networks", 2017.
 ///

@@ -22,7 +22,7 @@ struct sigmoid_op : real_op {
 
 }  // namespace ops
 
-/// 1 / (1 + e^-x), elementwise, float and double; exact to rounding at both ends. Derivative: g y (1 - y).
+/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
 ///
 ///     tensor p = sigmoid(logits);
 SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)

@@ -23,7 +23,7 @@ struct silu_op : real_op {
 
 }  // namespace ops
 
-/// x / (1 + e^-x), elementwise, float and double; also called swish. With s = sigmoid(x), the derivative is
+/// x / (1 + e^-x), elementwise, floating point; also called swish. With s = sigmoid(x), the derivative is
 /// g s (1 + x (1 - s)).
 /// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
 ///

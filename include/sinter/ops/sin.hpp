@@ -21,7 +21,7 @@ struct sin_op : real_op {
 
 }  // namespace ops
 
-/// The sine of x in radians, elementwise, float and double. Derivative: g cos x.
+/// The sine of x in radians, elementwise, floating point. Derivative: g cos x.
 ///
 ///     tensor y = sin(x);
 SINTER_UNARY_FUNCTION(sin, ops::sin_op)

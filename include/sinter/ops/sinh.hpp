@@ -21,7 +21,7 @@ struct sinh_op : real_op {
 
 }  // namespace ops
 
-/// The hyperbolic sine, elementwise, float and double. Derivative: g cosh x.
+/// The hyperbolic sine, elementwise, floating point. Derivative: g cosh x.
 ///
 ///     tensor y = sinh(x);
 SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)

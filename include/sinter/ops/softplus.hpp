@@ -27,14 +27,14 @@ struct softplus_op : real_op {
 
 }  // namespace ops
 
-/// ln(1 + e^(beta x)) / beta, elementwise, float and double; x itself where beta x > threshold. beta must not be 0.
+/// ln(1 + e^(beta x)) / beta, elementwise, floating point; x itself where beta x > threshold. beta must not be 0.
 /// No overflow. Derivative: g / (1 + e^(-beta x)), computed from y.
 ///
 ///     tensor y = softplus(x);
 template <real_expression A>
 auto softplus(A&& x, double beta = 1, double threshold = 20) {
   if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::softplus_op<T>{{}, static_cast<T>(beta), static_cast<T>(threshold)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(softplus)

@@ -24,14 +24,14 @@ struct softshrink_op : real_op {
 
 }  // namespace ops
 
-/// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, float and double; NaN stays NaN.
+/// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, floating point; NaN stays NaN.
 /// Derivative: g outside [-lambda, lambda], otherwise 0. lambda must not be negative.
 ///
 ///     tensor y = softshrink(x, 0.1);
 template <real_expression A>
 auto softshrink(A&& x, double lambda = 0.5) {
   if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::softshrink_op<T>{{}, static_cast<T>(lambda)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(softshrink)

@@ -22,7 +22,7 @@ struct softsign_op : real_op {
 
 }  // namespace ops
 
-/// x / (1 + |x|), elementwise, float and double. Derivative: g / (1 + |x|)^2.
+/// x / (1 + |x|), elementwise, floating point. Derivative: g / (1 + |x|)^2.
 ///
 ///     tensor y = softsign(x);
 SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)

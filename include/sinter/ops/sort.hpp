@@ -34,12 +34,12 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 }  // namespace detail
 
 /// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as `indices`. Equal
-/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type. Runs at once.
+/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type but
+/// half and bfloat16, for which there is cast<float>(). Runs at once.
 /// Derivative: each g goes back to the element that it belongs to.
 ///
 ///     auto [values, indices] = sort(x, 1);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
@@ -47,8 +47,7 @@ values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool des
 /// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
 ///
 ///     tensor ranking = argsort(energies, 1, true);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
@@ -59,8 +58,7 @@ detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false)
 /// Runs at once. Derivative: g goes to the elements that were taken. Errors: shape_error where k is more than there are.
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
-template <expression E>
-  requires(rank_of<E> >= 1)
+template <detail::has_lines E>
 values_and_indices<detail::evaluated<E>> topk(E&& x, index_t k, index_t axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
 }

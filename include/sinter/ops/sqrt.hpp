@@ -21,7 +21,7 @@ struct sqrt_op : real_op {
 
 }  // namespace ops
 
-/// The square root, elementwise, float and double; NaN below 0. Derivative: g / (2 y), inf at 0.
+/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
 ///
 ///     tensor y = sqrt(x);
 SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)

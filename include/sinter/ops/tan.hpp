@@ -21,7 +21,7 @@ struct tan_op : real_op {
 
 }  // namespace ops
 
-/// The tangent of x in radians, elementwise, float and double. Derivative: g (1 + y^2).
+/// The tangent of x in radians, elementwise, floating point. Derivative: g (1 + y^2).
 ///
 ///     tensor y = tan(x);
 SINTER_UNARY_FUNCTION(tan, ops::tan_op)

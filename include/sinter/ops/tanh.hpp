@@ -21,7 +21,7 @@ struct tanh_op : real_op {
 
 }  // namespace ops
 
-/// tanh(x), elementwise, float and double; in [-1, 1]. Derivative: g (1 - y^2).
+/// tanh(x), elementwise, floating point; in [-1, 1]. Derivative: g (1 - y^2).
 ///
 ///     tensor y = tanh(x);
 SINTER_UNARY_FUNCTION(tanh, ops::tanh_op)

@@ -22,7 +22,7 @@ struct tanhshrink_op : real_op {
 
 }  // namespace ops
 
-/// x - tanh(x), elementwise, float and double. Derivative: g tanh(x)^2.
+/// x - tanh(x), elementwise, floating point. Derivative: g tanh(x)^2.
 ///
 ///     tensor y = tanhshrink(x);
 SINTER_UNARY_FUNCTION(tanhshrink, ops::tanhshrink_op)

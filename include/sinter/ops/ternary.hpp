@@ -5,7 +5,7 @@
 
 namespace sinter {
 
-/// An expression of float or double elements.
+/// An expression of floating-point elements.
 template <class E>
 concept real_expression = expression<E> && floating_element<element_of<E>>;
 

@@ -25,12 +25,12 @@ struct threshold_op : real_op {
 
 }  // namespace ops
 
-/// x where x > limit, otherwise value; elementwise, float and double; NaN stays NaN. Derivative: g, or 0.
+/// x where x > limit, otherwise value; elementwise, floating point; NaN stays NaN. Derivative: g, or 0.
 ///
 ///     tensor y = threshold(x, 0.1, 20);
 template <real_expression A>
 auto threshold(A&& x, double limit, double value) {
-  using T = element_of<A>;
+  using T = compute_type<element_of<A>>;
   return detail::make_map(ops::threshold_op<T>{{}, static_cast<T>(limit), static_cast<T>(value)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(threshold)

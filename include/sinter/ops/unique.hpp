@@ -21,11 +21,12 @@ struct unique_elements {
   tensor<std::int64_t, 1, D> counts;
 };
 
-/// The different elements of x, of any shape and element type, in ascending order: `values`, `inverse` (int64, of x's shape) and
+/// The different elements of x, of any shape and element type but half and bfloat16, in ascending order: `values`, `inverse` (int64, of x's shape) and
 /// `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits for the number of values. No derivative.
 ///
 ///     tensor classes = unique(labels).values;
 template <expression E>
+  requires(!narrow_element<element_of<E>>)
 unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
   using D = device_of<E>;
   detail::check_defined("unique", x);

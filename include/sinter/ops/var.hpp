@@ -14,7 +14,7 @@ struct var_op {
   static constexpr bool differentiable = true;
   static constexpr bool needs_values = false;
   template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
+  static constexpr bool accepts = floating_element<T>;
   template <class T>
   using reducer = sinter::detail::sum_reducer<T>;
   template <class E>

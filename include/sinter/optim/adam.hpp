@@ -26,16 +26,17 @@ namespace detail {
 template <class T>
 struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
-  T beta1, beta2, fresh1, fresh2, eps, added_decay, kept, rate, scale;
+  using C = compute_type<T>;
+  C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept, rate, scale;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
     const auto p = m.template load<0, T>();
-    const auto g = m.template load<1, T>() + added_decay * p;
-    const auto first = beta1 * m.template load<2, T>() + fresh1 * g;
-    const auto second = beta2 * m.template load<3, T>() + fresh2 * (g * g);
+    const auto g = gradient_scale * m.template load<1, T>() + added_decay * p;
+    const auto first = beta1 * m.template load<2, C>() + fresh1 * g;
+    const auto second = beta2 * m.template load<3, C>() + fresh2 * (g * g);
     m.template put<0, T>(kept * p - rate * first / (scale * math::sqrt(second) + eps));
-    m.template put<1, T>(first);
-    m.template put<2, T>(second);
+    m.template put<1, C>(first);
+    m.template put<2, C>(second);
   }
 };
 
@@ -56,23 +57,25 @@ struct adam_rule {
     running<T, D> m, v;
     double power1 = 1, power2 = 1;  // beta1^t, beta2^t
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       sinter::detail::refuse_capture(Decoupled ? "a step of adamw" : "a step of adam",
                                      "it counts its steps on the host, which a replay does not; call step() after replay()");
       power1 *= o.beta1;
       power2 *= o.beta2;
+      using C = compute_type<T>;
       adam_kernel<T> k;
-      k.beta1 = static_cast<T>(o.beta1);
-      k.beta2 = static_cast<T>(o.beta2);
-      k.fresh1 = static_cast<T>(1 - o.beta1);
-      k.fresh2 = static_cast<T>(1 - o.beta2);
-      k.eps = static_cast<T>(o.eps);
-      k.added_decay = static_cast<T>(Decoupled ? 0 : o.weight_decay);
-      k.kept = static_cast<T>(Decoupled ? 1 - lr * o.weight_decay : 1);
-      k.rate = static_cast<T>(lr / (1 - power1));
-      k.scale = static_cast<T>(1 / std::sqrt(1 - power2));
-      T* const first = m.of(p.numel());
-      T* const second = v.of(p.numel());
+      k.beta1 = static_cast<C>(o.beta1);
+      k.beta2 = static_cast<C>(o.beta2);
+      k.fresh1 = static_cast<C>(1 - o.beta1);
+      k.fresh2 = static_cast<C>(1 - o.beta2);
+      k.eps = static_cast<C>(o.eps);
+      k.gradient_scale = static_cast<C>(gradient_scale);
+      k.added_decay = static_cast<C>(Decoupled ? 0 : o.weight_decay);
+      k.kept = static_cast<C>(Decoupled ? 1 - lr * o.weight_decay : 1);
+      k.rate = static_cast<C>(lr / (1 - power1));
+      k.scale = static_cast<C>(1 / std::sqrt(1 - power2));
+      C* const first = m.of(p.numel());
+      C* const second = v.of(p.numel());
       run_update<D>(k, p.numel(), {p.data(), p.grad(), first, second}, {p.data(), first, second});
     }
   };

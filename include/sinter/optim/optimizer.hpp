@@ -78,7 +78,7 @@ class optimizer {
 };
 
 /// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// update(parameter, options, lr), one pass over memory.
+/// update(parameter, options, lr, gradient_scale), one pass over memory.
 template <class Rule>
 class rule_optimizer : public optimizer {
  public:
@@ -106,15 +106,24 @@ class rule_optimizer : public optimizer {
     if (!any) throw value_error("optimizer: no tracked parameters to optimise");
   }
 
-  /// Updates every parameter that has a gradient; on a GPU all of one element type in few kernels.
-  void step() {
+  /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
+  /// gradient_scale times, multiplied in the precision of the update.
+  void step(double gradient_scale = 1) {
     sinter::detail::independent_passes gathered;
-    for (const auto& i : items_) i->step(options_, lr());
+    for (const auto& i : items_) i->step(options_, lr(), gradient_scale);
     gathered.run();
   }
 
   void zero_grad() const {
     for (const auto& i : items_) i->zero_grad();
+  }
+
+  /// Multiplies all gradients by a factor; whether all of them are finite.
+  bool scale_gradients(double factor) {
+    for (const auto& i : items_) i->scale_gradient(factor);
+    bool finite = true;
+    for (const auto& i : items_) finite = i->finite() && finite;
+    return finite;
   }
 
   const options_type& options() const { return options_; }
@@ -124,22 +133,27 @@ class rule_optimizer : public optimizer {
  private:
   struct item {
     virtual ~item() = default;
-    virtual void step(const options_type& options, double lr) = 0;
+    virtual void step(const options_type& options, double lr, double gradient_scale) = 0;
     virtual void zero_grad() const = 0;
+    virtual void scale_gradient(double factor) = 0;
+    virtual bool finite() const = 0;  ///< the gradient that was scaled last
   };
   template <class T, device D>
   struct typed_item final : item {
     template <int R>
     typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
-    void step(const options_type& options, double lr) override {
+    void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
-      state.update(parameter, options, lr);
+      state.update(parameter, options, lr, gradient_scale);
       parameter.changed();
     }
     void zero_grad() const override { parameter.zero_grad(); }
+    void scale_gradient(double factor) override { scaled.scale(parameter, factor); }
+    bool finite() const override { return scaled.finite(); }
 
     detail::flat_parameter<T, D> parameter;
     typename Rule::template state<T, D> state;
+    detail::scaled_gradient<T, D> scaled;
   };
 
   options_type options_;

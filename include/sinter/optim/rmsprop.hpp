@@ -29,25 +29,26 @@ struct rmsprop_rule {
   struct kernel {
     static constexpr int leaves = 3 + Centered + Momentum, outputs = leaves - 1;
     static constexpr int mean = 3, momentum_at = 3 + Centered;  // operand numbers; outputs are one less
-    T lr, decay, alpha, fresh, eps, momentum;
+    using C = compute_type<T>;
+    C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      const auto g = m.template load<1, T>() + decay * p;
-      const auto squares = alpha * m.template load<2, T>() + fresh * (g * g);
-      m.template put<1, T>(squares);
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto squares = alpha * m.template load<2, C>() + fresh * (g * g);
+      m.template put<1, C>(squares);
       auto step = squares;
       if constexpr (Centered) {
-        const auto before = m.template load<mean, T>();
+        const auto before = m.template load<mean, C>();
         const auto now = before + fresh * (g - before);
-        m.template put<mean - 1, T>(now);
+        m.template put<mean - 1, C>(now);
         step = g / (math::sqrt(squares - now * now) + eps);
       } else {
         step = g / (math::sqrt(squares) + eps);
       }
       if constexpr (Momentum) {
-        step = momentum * m.template load<momentum_at, T>() + step;
-        m.template put<momentum_at - 1, T>(step);
+        step = momentum * m.template load<momentum_at, C>() + step;
+        m.template put<momentum_at - 1, C>(step);
       }
       m.template put<0, T>(p - lr * step);
     }
@@ -57,18 +58,19 @@ struct rmsprop_rule {
   struct state {
     running<T, D> squares, mean, momentum;
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       const auto run = [&]<bool Centered, bool Momentum>() {
         using K = kernel<T, Centered, Momentum>;
-        T* const memory[] = {p.data(), squares.of(p.numel()),
-                             Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
-                             Centered && Momentum ? momentum.of(p.numel()) : nullptr};
-        T* in[K::leaves];
-        T* out[K::outputs];
+        using C = compute_type<T>;
+        const flat_values memory[] = {p.data(), squares.of(p.numel()),
+                                      Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
+                                      Centered && Momentum ? momentum.of(p.numel()) : nullptr};
+        flat_values in[K::leaves];
+        flat_values out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
         in[1] = p.grad();
-        run_update<D>(K{static_cast<T>(lr), static_cast<T>(o.weight_decay), static_cast<T>(o.alpha),
-                        static_cast<T>(1 - o.alpha), static_cast<T>(o.eps), static_cast<T>(o.momentum)},
+        run_update<D>(K{static_cast<C>(lr), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
+                        static_cast<C>(o.alpha), static_cast<C>(1 - o.alpha), static_cast<C>(o.eps), static_cast<C>(o.momentum)},
                       p.numel(), in, out);
       };
       if (o.centered && o.momentum != 0)

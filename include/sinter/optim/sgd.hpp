@@ -28,26 +28,27 @@ struct sgd_rule {
   template <class T>
   struct plain_kernel {
     static constexpr int leaves = 2, outputs = 1;
-    T lr, decay;
+    compute_type<T> lr, gradient_scale, decay;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      m.template put<0, T>(p - lr * (m.template load<1, T>() + decay * p));
+      m.template put<0, T>(p - lr * (gradient_scale * m.template load<1, T>() + decay * p));
     }
   };
 
   template <class T>
   struct momentum_kernel {
     static constexpr int leaves = 3, outputs = 2;
-    T lr, decay, momentum, fresh;
-    T of_gradient, of_momentum;  // what of each goes into the step
+    using C = compute_type<T>;
+    C lr, gradient_scale, decay, momentum, fresh;
+    C of_gradient, of_momentum;  // what of each goes into the step
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
       const auto p = m.template load<0, T>();
-      const auto g = m.template load<1, T>() + decay * p;
-      const auto v = momentum * m.template load<2, T>() + fresh * g;
+      const auto g = gradient_scale * m.template load<1, T>() + decay * p;
+      const auto v = momentum * m.template load<2, C>() + fresh * g;
       m.template put<0, T>(p - lr * (of_gradient * g + of_momentum * v));
-      m.template put<1, T>(v);
+      m.template put<1, C>(v);
     }
   };
 
@@ -55,13 +56,15 @@ struct sgd_rule {
   struct state {
     running<T, D> momentum;
 
-    void update(const flat_parameter<T, D>& p, const options& o, double lr) {
-      const T rate = static_cast<T>(lr), decay = static_cast<T>(o.weight_decay), mu = static_cast<T>(o.momentum);
+    void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
+      using C = compute_type<T>;
+      const C rate = static_cast<C>(lr), scale = static_cast<C>(gradient_scale);
+      const C decay = static_cast<C>(o.weight_decay), mu = static_cast<C>(o.momentum);
       if (o.momentum == 0)
-        return run_update<D>(plain_kernel<T>{rate, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
-      const T fresh = momentum.defined() ? static_cast<T>(1 - o.dampening) : T(1);
-      T* const v = momentum.of(p.numel());
-      run_update<D>(momentum_kernel<T>{rate, decay, mu, fresh, T(o.nesterov ? 1 : 0), o.nesterov ? mu : T(1)},
+        return run_update<D>(plain_kernel<T>{rate, scale, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
+      const C fresh = momentum.defined() ? static_cast<C>(1 - o.dampening) : C(1);
+      C* const v = momentum.of(p.numel());
+      run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
                     p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }
   };

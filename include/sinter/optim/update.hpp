@@ -56,27 +56,72 @@ class flat_parameter {
   index_t numel_;
 };
 
-/// Running sums that a rule keeps for each element, zero at first.
+/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps would
+/// be lost.
 template <class T, device D>
 class running {
  public:
+  using value = compute_type<T>;
   bool defined() const { return values_.defined(); }
-  T* of(index_t n) {
+  value* of(index_t n) {
     if (!values_.defined()) {
       sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
-      values_ = zeros<T, D>(extents<1>{{n}});
+      values_ = zeros<value, D>(extents<1>{{n}});
     }
     return access::data(values_);
   }
 
  private:
-  tensor<T, 1, D> values_;
+  tensor<value, 1, D> values_;
 };
 
+using sinter::detail::flat_values;
+
 /// outputs = K(inputs), element by element, over arrays of n.
-template <device D, class K, class T>
-void run_update(const K& k, index_t n, T* const (&inputs)[K::leaves], T* const (&outputs)[K::outputs]) {
+template <device D, class K>
+void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
   sinter::detail::backend<D>::update(k, n, inputs, outputs);
 }
+
+/// Backward of a statement y = op(parameter, number) of which y has the gradient g: that of the parameter is factor g, that
+/// of the number the sum of g - g, which is 0 if all of g is finite and NaN otherwise.
+struct scale_op {
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  double factor;
+
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD G grad(const G& g, const A&, const B&, const Y&) const {
+    if constexpr (I == 0) return g * math::constant<G>(factor);
+    else return g - g;
+  }
+};
+
+/// Multiplies a gradient in place and remembers whether it was finite, in one pass.
+template <class T, device D>
+class scaled_gradient {
+ public:
+  void scale(const flat_parameter<T, D>& p, double factor) {
+    checked_ = p.has_grad() && p.numel() > 0;
+    if (!checked_) return;
+    using C = compute_type<T>;
+    using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>, sinter::detail::kernel::leaf<C, true>>;
+    if (!sum_.defined()) sum_ = tensor<C, 0, D>::uninitialized({});
+    const index_t n = p.numel(), step = 1;
+    const sinter::detail::leaf_ref g{p.grad(), &n, &step, 1, sizeof(T)};
+    const sinter::detail::leaf_ref in[3] = {g, g, g};  // of which only the last, the gradient of y, is read
+    sinter::detail::sink_ref out[2];
+    out[0].data = p.grad();
+    out[0].strides[0] = 1;
+    out[0].element_size = sizeof(T);
+    out[1].data = access::data(sum_);
+    out[1].element_size = sizeof(C);
+    sinter::detail::backend<D>::template reverse<T>(K{{factor}, {}, {}}, &n, 1, in, out);
+  }
+  bool finite() const { return !checked_ || sum_.item() == 0; }
+
+ private:
+  tensor<compute_type<T>, 0, D> sum_;
+  bool checked_ = false;
+};
 
 }  // namespace sinter::optim::detail

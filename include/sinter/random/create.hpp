@@ -25,7 +25,7 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
                         const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
   if (!(low <= high)) throw value_error("uniform: low is above high");
-  return detail::draw<D>(gen, detail::uniform_numbers<T>{low, high - low}, shape);
+  return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
 }
 template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
@@ -33,7 +33,7 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
   return uniform<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
-/// Uniform in [0, 1): multiples of 2^-24 (float) or 2^-53 (double), the same bits on every device.
+/// Uniform in [0, 1): multiples of 2^-24 (float), 2^-53 (double), 2^-11 (half) or 2^-8 (bfloat16), the same bits on every device.
 ///
 ///     tensor x = rand<float>(gen, {2, 3});
 template <floating_element T = float, device D = cpu, int R>

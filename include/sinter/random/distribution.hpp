@@ -18,22 +18,24 @@ SINTER_WORD V from_lanes(const T (&lane)[N]) {
     return V::load(lane);
 }
 
-/// [0, 1): the top 24 bits of a word over 2^24, 53 bits of two over 2^53; both exact.
+/// [0, 1): as many top bits of a word as T has digits, 24 for float, over 2 to their number; 53 bits of two for double.
 template <class T>
 struct uniform_numbers {
   using value_type = T;
-  static constexpr int words = sizeof(T) / 4;
-  T low = 0, width = 1;
+  using C = compute_type<T>;
+  static constexpr int words = sizeof(C) / 4;
+  static constexpr int digits = std::numeric_limits<T>::digits;
+  C low = 0, width = 1;
 
-  SINTER_WORD static T unit(const std::uint32_t* w) {
+  SINTER_WORD static C unit(const std::uint32_t* w) {
     if constexpr (words == 1)
-      return static_cast<T>(static_cast<std::int32_t>(w[0] >> 8)) * T(0x1p-24);
+      return static_cast<C>(static_cast<std::int32_t>(w[0] >> (32 - digits))) * (C(1) / C(std::int32_t{1} << digits));
     else
-      return static_cast<T>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * T(0x1p-53);
+      return static_cast<C>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * C(0x1p-53);
   }
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    T lane[N];
+    C lane[N];
     for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
     if (low == 0 && width == 1) return from_lanes<V>(lane);
     // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the sum.
@@ -46,20 +48,21 @@ struct uniform_numbers {
 template <class T>
 struct normal_numbers {
   using value_type = T;
-  static constexpr int words = sizeof(T) / 2;
-  T mean = 0, deviation = 1;
+  using C = compute_type<T>;
+  static constexpr int words = sizeof(C) / 2;
+  C mean = 0, deviation = 1;
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    T u[N], v[N];
+    C u[N], v[N];
     for (int i = 0; i < N; ++i) {
       const std::uint32_t* x = w + i * words;
       if constexpr (words == 2) {
-        u[i] = static_cast<T>(static_cast<std::int32_t>(x[0] >> 1)) * T(0x1p-31) + T(0x1p-32);
-        v[i] = static_cast<T>(static_cast<std::int32_t>(x[1] >> 1)) * T(0x1p-30);
+        u[i] = static_cast<C>(static_cast<std::int32_t>(x[0] >> 1)) * C(0x1p-31) + C(0x1p-32);
+        v[i] = static_cast<C>(static_cast<std::int32_t>(x[1] >> 1)) * C(0x1p-30);
       } else {
-        u[i] = uniform_numbers<T>::unit(x) + T(0x1p-54);
-        v[i] = uniform_numbers<T>::unit(x + 2) * T(2);
+        u[i] = uniform_numbers<C>::unit(x) + C(0x1p-54);
+        v[i] = uniform_numbers<C>::unit(x + 2) * C(2);
       }
     }
     const V radius = math::sqrt(math::constant<V>(-2) * math::log(from_lanes<V>(u)));
@@ -96,11 +99,11 @@ struct bernoulli_numbers {
   using value_type = T;
   static constexpr int words = 1;
   std::uint64_t limit;
-  T yes, no;
+  compute_type<T> yes, no;
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    T lane[N];
+    compute_type<T> lane[N];
     for (int i = 0; i < N; ++i) lane[i] = w[i] < limit ? yes : no;
     return from_lanes<V>(lane);
   }
@@ -118,7 +121,7 @@ namespace kernel {
 template <class Numbers, class M>
 SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, const M& m) {
   using T = typename Numbers::value_type;
-  using V = decltype(m.template literal<T>(T()));
+  using V = decltype(m.template literal<T>({}));
   constexpr int n = math::lanes_v<V>;
   std::uint32_t words[n * Numbers::words];
   random_words<Numbers::words>(key, m.index(), words);

@@ -48,6 +48,7 @@ struct dropout {
   static constexpr void mark(bool* needed) {
     A::template mark<Need>(needed);
   }
+  static constexpr void list_formats(narrow_format* to) { A::list_formats(to); }
 };
 
 }  // namespace detail::kernel
@@ -122,8 +123,8 @@ auto dropout(X&& x, double p, generator& gen) {
   using T = element_of<X>;
   detail::check_defined("dropout", x);
   const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
-  const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
-  const detail::bernoulli_numbers<T> keep{limit, scale, T(0)};
+  using C = compute_type<T>;
+  const detail::bernoulli_numbers<T> keep{limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
     return dropout_node<decltype(value)>(keep, detail::next_key("dropout", gen), std::move(value));
