@@ -32,7 +32,7 @@ struct scan_rows_body {
       state before = pieces > 1 ? fold_before(g, states, row, task < rows * pieces ? piece : 0, place) : R::identity();
       for (index_t tile = begin; tile < begin + per_piece; tile += group * each) {
         const index_t mine = tile + place * each;
-        T x[each];
+        T x[each] = {};
         state s = R::identity();
         SINTER_UNROLL
         for (int k = 0; k < each; ++k)
