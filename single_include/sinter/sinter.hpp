@@ -9992,7 +9992,7 @@ void check_inner(const char* op, const A& a, const B& b) {
 /// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a. Errors:
 /// shape_error when the extents differ.
 ///
-///     tensor projection = dot(x, direction);
+///     tensor projection = dot(gain, direction);
 template <expression A, expression B>
   requires(detail::is_fitting<detail::dot_mistake<A, B>>)
 auto dot(A&& a, B&& b) {
@@ -10006,7 +10006,7 @@ void dot(A&&, B&&) = delete;
 /// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
 /// db = a^T g. Errors: shape_error when the extents do not fit.
 ///
-///     tensor y = mv(w, x) + bias;
+///     tensor slopes = mv(x, direction) + bias;
 template <expression A, expression B>
   requires(detail::is_fitting<detail::mv_mistake<A, B>>)
 auto mv(A&& a, B&& b) {
@@ -17295,7 +17295,7 @@ struct scan_rows_body {
       state before = pieces > 1 ? fold_before(g, states, row, task < rows * pieces ? piece : 0, place) : R::identity();
       for (index_t tile = begin; tile < begin + per_piece; tile += group * each) {
         const index_t mine = tile + place * each;
-        T x[each];
+        T x[each] = {};
         state s = R::identity();
         SINTER_UNROLL
         for (int k = 0; k < each; ++k)

@@ -13,7 +13,7 @@ import tools
 
 SURROUNDINGS = """
   const tensor<float, 2> x, y, a, b, w, p, target, logits, margin, energies, extents, train, test, images, image_a, image_b, image_c;
-  const tensor<float, 1> bias, gain;
+  const tensor<float, 1> bias, gain, direction;
   const tensor<std::int32_t, 2> k;
   const tensor<std::uint8_t, 2> pixels;
   const tensor<std::int64_t, 1> labels, permutation;

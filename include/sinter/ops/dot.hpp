@@ -46,7 +46,7 @@ void check_inner(const char* op, const A& a, const B& b) {
 /// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a. Errors:
 /// shape_error when the extents differ.
 ///
-///     tensor projection = dot(x, direction);
+///     tensor projection = dot(gain, direction);
 template <expression A, expression B>
   requires(detail::is_fitting<detail::dot_mistake<A, B>>)
 auto dot(A&& a, B&& b) {
@@ -60,7 +60,7 @@ void dot(A&&, B&&) = delete;
 /// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
 /// db = a^T g. Errors: shape_error when the extents do not fit.
 ///
-///     tensor y = mv(w, x) + bias;
+///     tensor slopes = mv(x, direction) + bias;
 template <expression A, expression B>
   requires(detail::is_fitting<detail::mv_mistake<A, B>>)
 auto mv(A&& a, B&& b) {
