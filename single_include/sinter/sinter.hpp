@@ -423,6 +423,16 @@ concept floating_element = narrow_element<T> || detail::is_one_of<T, float, doub
 template <class T>
 using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
+namespace detail {
+
+/// The unsigned integer of T's size.
+template <class T>
+using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                                   std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                                      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+
+}  // namespace detail
+
 /// Integer element types; bool is not one.
 template <class T>
 concept integer_element = element<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;
@@ -7421,34 +7431,13 @@ struct scan_extremes {
 
 namespace sinter::detail {
 
-template <std::size_t Bytes>
-struct unsigned_of_bytes;
-template <>
-struct unsigned_of_bytes<1> {
-  using type = std::uint8_t;
-};
-template <>
-struct unsigned_of_bytes<2> {
-  using type = std::uint16_t;
-};
-template <>
-struct unsigned_of_bytes<4> {
-  using type = std::uint32_t;
-};
-template <>
-struct unsigned_of_bytes<8> {
-  using type = std::uint64_t;
-};
-template <class T>
-using sort_key_type = typename unsigned_of_bytes<sizeof(T)>::type;
-
 /// NaNs are equal and larger than all else, -0 is equal to 0. The other way round for descending order.
 template <class T>
-SINTER_WORD sort_key_type<T> sort_key(T x, bool descending) {
-  using key = sort_key_type<T>;
+SINTER_WORD bits_of<T> sort_key(T x, bool descending) {
+  using key = bits_of<T>;
   constexpr key sign = static_cast<key>(key{1} << (8 * sizeof(T) - 1));
   key k = 0;
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (floating_element<T>) {
     k = math::bit_cast<key>(x == T(0) ? T(0) : x);
     k = x != x ? static_cast<key>(~key{0}) : static_cast<key>(k ^ ((k & sign) != 0 ? static_cast<key>(~key{0}) : sign));
   } else {
@@ -14069,7 +14058,6 @@ inline constexpr index_t row_piece = 65536;
 template <class R, class T, class Out, class Done>
 void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   constexpr index_t run = producer<T>::run;
-  constexpr index_t piece = row_piece;
   using state = typename R::state;
   const auto fold_range = [&](index_t row, index_t begin, index_t end) {
     alignas(64) T buffer[run];
@@ -14080,12 +14068,12 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
     }
     return total;
   };
-  if (s.reduced > piece) {
-    const index_t pieces = (s.reduced + piece - 1) / piece;
+  if (s.reduced > row_piece) {
+    const index_t pieces = (s.reduced + row_piece - 1) / row_piece;
     detail::temporary_array<state> partial(s.outer * pieces);
     pool.parallel_for(s.outer * pieces, [&](index_t t) {
-      const index_t begin = t % pieces * piece;
-      partial[t] = fold_range(t / pieces, begin, begin + piece < s.reduced ? begin + piece : s.reduced);
+      const index_t begin = t % pieces * row_piece;
+      partial[t] = fold_range(t / pieces, begin, begin + row_piece < s.reduced ? begin + row_piece : s.reduced);
     });
     for (index_t row = 0; row < s.outer; ++row) {
       state total = R::identity();
@@ -14117,6 +14105,14 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
 
 inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
 
+/// How many pieces the rows are cut in where there are too few blocks of columns to share.
+inline index_t pieces_of_columns(const fold_shape& s, index_t blocks) {
+  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / row_piece;
+  if (pieces > 64) pieces = 64;
+  if (pieces > s.reduced) pieces = s.reduced;
+  return pieces < 1 ? 1 : pieces;
+}
+
 /// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
 template <class R, class Rows>
 void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
@@ -14146,11 +14142,7 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
   using state = typename R::state;
   constexpr index_t width = columns_at_once;
   const index_t blocks = (s.inner + width - 1) / width;
-  // Rows are cut in pieces where there are too few columns to share; their states merge in order.
-  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
-  if (pieces > 64) pieces = 64;
-  if (pieces > s.reduced) pieces = s.reduced;
-  if (pieces < 1) pieces = 1;
+  const index_t pieces = pieces_of_columns(s, blocks);  // whose states merge in order
   const index_t rows = (s.reduced + pieces - 1) / pieces;
   detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
   pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {
@@ -14292,7 +14284,7 @@ struct tile_shape {
   static constexpr int max_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 14 : 6;
   static constexpr int max_columns = max_packets * lanes;
   // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast it.
-  // All rows but two do so for their second packet: the loads still fit, and a third fewer instructions matter where
+  // All rows but two do so for their second packet: the loads still fit, and a fifth fewer instructions matter where
   // another thread shares the core.
 #ifdef EIGEN_VECTORIZE_AVX512
   static constexpr int rows_read_twice = max_rows - 2;
@@ -15421,12 +15413,9 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
 template <class R, class T, class Out>
 void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thread_pool& pool) {
   using state = typename R::state;
-  constexpr index_t width = 512, run = producer<T>::run;
+  constexpr index_t width = columns_at_once, run = producer<T>::run;
   const index_t blocks = (s.inner + width - 1) / width;
-  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / row_piece;
-  if (pieces > 64) pieces = 64;
-  if (pieces > s.reduced) pieces = s.reduced;
-  if (pieces < 1) pieces = 1;
+  const index_t pieces = pieces_of_columns(s, blocks);
   const index_t rows = (s.reduced + pieces - 1) / pieces;
   const index_t together = blocks == 1 ? run / s.inner : 1;  // narrow rows are produced several at a time
   const detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
@@ -15538,7 +15527,7 @@ sort_item<Key>* sort_items(sort_item<Key>* items, sort_item<Key>* spare, index_t
 /// Lines are shared among the threads, or where they are few and long, the parts of each.
 template <class T>
 void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices, thread_pool& pool) {
-  using item = sort_item<sinter::detail::sort_key_type<T>>;
+  using item = sort_item<sinter::detail::bits_of<T>>;
   const producer<T> p(l, is_leaf);
   const index_t n = s.reduced;
   constexpr index_t most_width = 16;
@@ -16269,8 +16258,7 @@ struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
 };
 
 /// Any element in a register of its own, so that leaves of different types share one array.
-template <class T>
-using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+using sinter::detail::bits_of;
 template <class T>
 SINTER_WORD std::uint64_t pack(T x) {
   return std::bit_cast<bits_of<T>>(x);

@@ -48,6 +48,16 @@ concept floating_element = narrow_element<T> || detail::is_one_of<T, float, doub
 template <class T>
 using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
+namespace detail {
+
+/// The unsigned integer of T's size.
+template <class T>
+using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                                   std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                                      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+
+}  // namespace detail
+
 /// Integer element types; bool is not one.
 template <class T>
 concept integer_element = element<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;

@@ -80,7 +80,6 @@ inline constexpr index_t row_piece = 65536;
 template <class R, class T, class Out, class Done>
 void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
   constexpr index_t run = producer<T>::run;
-  constexpr index_t piece = row_piece;
   using state = typename R::state;
   const auto fold_range = [&](index_t row, index_t begin, index_t end) {
     alignas(64) T buffer[run];
@@ -91,12 +90,12 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
     }
     return total;
   };
-  if (s.reduced > piece) {
-    const index_t pieces = (s.reduced + piece - 1) / piece;
+  if (s.reduced > row_piece) {
+    const index_t pieces = (s.reduced + row_piece - 1) / row_piece;
     detail::temporary_array<state> partial(s.outer * pieces);
     pool.parallel_for(s.outer * pieces, [&](index_t t) {
-      const index_t begin = t % pieces * piece;
-      partial[t] = fold_range(t / pieces, begin, begin + piece < s.reduced ? begin + piece : s.reduced);
+      const index_t begin = t % pieces * row_piece;
+      partial[t] = fold_range(t / pieces, begin, begin + row_piece < s.reduced ? begin + row_piece : s.reduced);
     });
     for (index_t row = 0; row < s.outer; ++row) {
       state total = R::identity();
@@ -128,6 +127,14 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
 
 inline constexpr index_t columns_at_once = 512, rows_in_a_row = 16;
 
+/// How many pieces the rows are cut in where there are too few blocks of columns to share.
+inline index_t pieces_of_columns(const fold_shape& s, index_t blocks) {
+  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / row_piece;
+  if (pieces > 64) pieces = 64;
+  if (pieces > s.reduced) pieces = s.reduced;
+  return pieces < 1 ? 1 : pieces;
+}
+
 /// Folds rows [begin, end), of which row_at(r) gives n values, onto the states of their columns; in vectors as `fold`.
 template <class R, class Rows>
 void fold_columns(typename R::state* total, index_t n, index_t begin, index_t end, const Rows& row_at) {
@@ -157,11 +164,7 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
   using state = typename R::state;
   constexpr index_t width = columns_at_once;
   const index_t blocks = (s.inner + width - 1) / width;
-  // Rows are cut in pieces where there are too few columns to share; their states merge in order.
-  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / 65536;
-  if (pieces > 64) pieces = 64;
-  if (pieces > s.reduced) pieces = s.reduced;
-  if (pieces < 1) pieces = 1;
+  const index_t pieces = pieces_of_columns(s, blocks);  // whose states merge in order
   const index_t rows = (s.reduced + pieces - 1) / pieces;
   detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
   pool.parallel_for(s.outer * blocks * pieces, [&](index_t t) {

@@ -96,12 +96,9 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
 template <class R, class T, class Out>
 void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thread_pool& pool) {
   using state = typename R::state;
-  constexpr index_t width = 512, run = producer<T>::run;
+  constexpr index_t width = columns_at_once, run = producer<T>::run;
   const index_t blocks = (s.inner + width - 1) / width;
-  index_t pieces = s.outer * blocks >= 8 ? 1 : s.reduced * s.inner * s.outer / row_piece;
-  if (pieces > 64) pieces = 64;
-  if (pieces > s.reduced) pieces = s.reduced;
-  if (pieces < 1) pieces = 1;
+  const index_t pieces = pieces_of_columns(s, blocks);
   const index_t rows = (s.reduced + pieces - 1) / pieces;
   const index_t together = blocks == 1 ? run / s.inner : 1;  // narrow rows are produced several at a time
   const detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);

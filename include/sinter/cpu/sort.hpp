@@ -67,7 +67,7 @@ sort_item<Key>* sort_items(sort_item<Key>* items, sort_item<Key>* spare, index_t
 /// Lines are shared among the threads, or where they are few and long, the parts of each.
 template <class T>
 void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices, thread_pool& pool) {
-  using item = sort_item<sinter::detail::sort_key_type<T>>;
+  using item = sort_item<sinter::detail::bits_of<T>>;
   const producer<T> p(l, is_leaf);
   const index_t n = s.reduced;
   constexpr index_t most_width = 16;

@@ -26,8 +26,7 @@ struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
 };
 
 /// Any element in a register of its own, so that leaves of different types share one array.
-template <class T>
-using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+using sinter::detail::bits_of;
 template <class T>
 SINTER_WORD std::uint64_t pack(T x) {
   return std::bit_cast<bits_of<T>>(x);

@@ -6,34 +6,13 @@
 
 namespace sinter::detail {
 
-template <std::size_t Bytes>
-struct unsigned_of_bytes;
-template <>
-struct unsigned_of_bytes<1> {
-  using type = std::uint8_t;
-};
-template <>
-struct unsigned_of_bytes<2> {
-  using type = std::uint16_t;
-};
-template <>
-struct unsigned_of_bytes<4> {
-  using type = std::uint32_t;
-};
-template <>
-struct unsigned_of_bytes<8> {
-  using type = std::uint64_t;
-};
-template <class T>
-using sort_key_type = typename unsigned_of_bytes<sizeof(T)>::type;
-
 /// NaNs are equal and larger than all else, -0 is equal to 0. The other way round for descending order.
 template <class T>
-SINTER_WORD sort_key_type<T> sort_key(T x, bool descending) {
-  using key = sort_key_type<T>;
+SINTER_WORD bits_of<T> sort_key(T x, bool descending) {
+  using key = bits_of<T>;
   constexpr key sign = static_cast<key>(key{1} << (8 * sizeof(T) - 1));
   key k = 0;
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (floating_element<T>) {
     k = math::bit_cast<key>(x == T(0) ? T(0) : x);
     k = x != x ? static_cast<key>(~key{0}) : static_cast<key>(k ^ ((k & sign) != 0 ? static_cast<key>(~key{0}) : sign));
   } else {

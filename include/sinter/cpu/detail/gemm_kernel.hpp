@@ -23,7 +23,7 @@ struct tile_shape {
   static constexpr int max_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 14 : 6;
   static constexpr int max_columns = max_packets * lanes;
   // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast it.
-  // All rows but two do so for their second packet: the loads still fit, and a third fewer instructions matter where
+  // All rows but two do so for their second packet: the loads still fit, and a fifth fewer instructions matter where
   // another thread shares the core.
 #ifdef EIGEN_VECTORIZE_AVX512
   static constexpr int rows_read_twice = max_rows - 2;
