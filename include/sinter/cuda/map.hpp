@@ -67,11 +67,11 @@ struct map_body {
 
     SINTER_WORD explicit machine(const Body& b) : body(b) {}
 
-    SINTER_WORD void run(const Pass& pass) {
+    SINTER_WORD void run(const Pass& formula) {
       SINTER_UNROLL
       for (int i = 0; i < lanes; ++i) {
         lane = i;
-        pass(*this);
+        formula(*this);
       }
     }
 
