@@ -880,6 +880,8 @@ struct conversion_between_orders;
 template <int, int>
 struct indices_for_rank;
 struct write_one_index_per_axis;
+struct number_given_to_a_handle_which_has_no_shape_of_its_own;
+struct write_x_dot_in_place_equals_number_or_full;
 struct copy_explicitly_with_dot_to;
 struct convert_explicitly_with_cast;
 struct use_reshape_squeeze_or_unsqueeze;
@@ -1642,6 +1644,8 @@ class tensor {
   assignment<tensor, constant_node<T>> operator=(L value) && {
     return {*this, constant_node<T>{static_cast<compute_type<T>>(value)}};
   }
+  template <literal L, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own, class Fix = write_x_dot_in_place_equals_number_or_full>
+  void operator=(L) & = delete;
 
   /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.
   tensor in_place() const { return *this; }
@@ -2098,6 +2102,13 @@ constexpr int larger(int a, int b, I... rest) {
   return larger(a > b ? a : b, rest...);
 }
 
+}  // namespace detail
+
+template <class Op, class... A>
+struct map_node;
+
+namespace detail {
+
 /// What all elementwise nodes share.
 template <class Op, class... A>
 struct map_base {
@@ -2116,6 +2127,11 @@ struct map_base {
   template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
   tensor<value_type, rank, To> to() const = delete;
 
+  /// The single element, computed and copied to the host, as of a tensor.
+  value_type item() const {
+    return eval(static_cast<const map_node<Op, A...>&>(*this)).item();
+  }
+
   [[no_unique_address]] Op op;
   extents<rank> shape_;
 };
@@ -2123,9 +2139,6 @@ struct map_base {
 }  // namespace detail
 
 /// op(a), op(a, b) or op(a, b, c), elementwise over broadcast operands. Owns its operands; runs when assigned.
-template <class Op, class... A>
-struct map_node;
-
 template <class Op, class A>
 struct map_node<Op, A> : detail::map_base<Op, A> {
   A a;
@@ -2980,6 +2993,9 @@ struct point_base {
   template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
   tensor<T, R, To> to() const = delete;
 
+  /// The single element, computed and copied to the host, as of a tensor.
+  T item() const { return result().item(); }
+
   /// The value; computed on first use.
   const result_type& result() const {
     static_assert(Order < 2 || differentiable_twice<Node>,
@@ -3202,6 +3218,14 @@ detail::evaluated<E> eval(E&& e) {
   using X = detail::bare<E>;
   if constexpr (detail::is_tensor<X> || detail::is_variable<X>) return X(std::forward<E>(e));
   else return detail::evaluation<X>::run(e, !std::is_lvalue_reference_v<E>);
+}
+
+/// Writes the value of an expression to a stream, as the tensor it evaluates to.
+template <class Stream, expression E>
+  requires(!detail::is_tensor<E> && !detail::is_variable<E> && requires(Stream& s, const std::string& text) { s << text; })
+Stream& operator<<(Stream& out, const E& e) {
+  out << eval(e);
+  return out;
 }
 
 namespace detail {
@@ -8317,17 +8341,11 @@ auto reduce_all(E&& e) {
   check_defined(Op::name, e);
   return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
 }
-template <class Op, int N, class E>
+template <class Op, int N, bool Keep, class E>
 auto reduce_axes(E&& e, const index_t (&axes)[N]) {
   check_defined(Op::name, e);
   const axis_set set = axes_of<rank_of<E>>(Op::name, axes, N);
-  return make_reduction<Op, rank_of<E> - N>(std::forward<E>(e), set, false);
-}
-template <class Op, int N, class E>
-auto reduce_axes_keep(E&& e, const index_t (&axes)[N]) {
-  check_defined(Op::name, e);
-  const axis_set set = axes_of<rank_of<E>>(Op::name, axes, N);
-  return make_reduction<Op, rank_of<E>>(std::forward<E>(e), set, true);
+  return make_reduction<Op, Keep ? rank_of<E> : rank_of<E> - N>(std::forward<E>(e), set, Keep);
 }
 
 /// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
@@ -8341,36 +8359,40 @@ struct seed_base {
 
 struct axis_that_is_not_an_integer;
 struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
+
+namespace detail {
+template <class K>
+concept keep_word = std::same_as<K, keepdim_t>;
+}
 }  // namespace sinter
 
-// Declares name(x), name(x, axis), name(x, {axes...}) and the same with keepdim.
+// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not fit.
 #define SINTER_REDUCTION(name, op)                                                                                     \
   template <::sinter::expression E>                                                                                    \
-  requires(op::template accepts<::sinter::element_of<E>>) auto name(E&& e) {                                           \
+    requires(op::template accepts<::sinter::element_of<E>>)                                                            \
+  auto name(E&& e) {                                                                                                   \
     return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                                       \
   }                                                                                                                    \
-  template <::sinter::expression E, std::integral Axis>                                                                \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name(E&& e, Axis axis) { \
-    return ::sinter::detail::reduce_axes<op, 1>(std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});           \
+  template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>                           \
+    requires(op::template accepts<::sinter::element_of<E>> && ::sinter::rank_of<E> >= 1 && sizeof...(Keep) <= 1)       \
+  auto name(E&& e, Axis axis, Keep...) {                                                                               \
+    return ::sinter::detail::reduce_axes<op, 1, sizeof...(Keep)>(std::forward<E>(e),                                   \
+                                                                 {static_cast<::sinter::index_t>(axis)});              \
   }                                                                                                                    \
-  template <::sinter::expression E, std::integral Axis>                                                                \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name(                    \
-      E&& e, Axis axis, ::sinter::keepdim_t) {                                                                         \
-    return ::sinter::detail::reduce_axes_keep<op, 1>(std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});      \
-  }                                                                                                                    \
-  template <int N, ::sinter::expression E>                                                                             \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name(                    \
-      E&& e, const ::sinter::index_t(&axes)[N]) {                                                                      \
-    return ::sinter::detail::reduce_axes<op, N>(std::forward<E>(e), axes);                                             \
-  }                                                                                                                    \
-  template <int N, ::sinter::expression E>                                                                             \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name(                    \
-      E&& e, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t) {                                                 \
-    return ::sinter::detail::reduce_axes_keep<op, N>(std::forward<E>(e), axes);                                        \
+  template <int N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                        \
+    requires(op::template accepts<::sinter::element_of<E>> && ::sinter::rank_of<E> >= N && sizeof...(Keep) <= 1)       \
+  auto name(E&& e, const ::sinter::index_t (&axes)[N], Keep...) {                                                      \
+    return ::sinter::detail::reduce_axes<op, N, sizeof...(Keep)>(std::forward<E>(e), axes);                            \
   }                                                                                                                    \
   template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
             class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
-  requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>) void name(E&&, const Axis&) = delete;
+    requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>)                                           \
+  void name(E&&, const Axis&) = delete;                                                                                \
+  template <::sinter::expression E, class... Rest,                                                                     \
+            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<E>>,                           \
+            class Fix = ::sinter::use_another_element_type_or_cast>                                                    \
+    requires(!op::template accepts<::sinter::element_of<E>>)                                                           \
+  void name(E&&, const Rest&...) = delete;
 
 namespace sinter {
 namespace ops {
@@ -8390,7 +8412,7 @@ struct all_op {
 /// Whether every element is true (not zero), over all, along one axis, or along a list of axes; with keepdim they stay
 /// with extent 1. Of nothing: true. No derivative.
 ///
-///     bool found = eval(all(x > 3)).item();
+///     bool found = all(x > 3).item();
 SINTER_REDUCTION(all, ops::all_op)
 
 }  // namespace sinter
@@ -8414,7 +8436,7 @@ struct any_op {
 /// Whether at least one element is true (not zero), over all, along one axis, or along a list of axes; with keepdim
 /// they stay with extent 1. Of nothing: false. No derivative.
 ///
-///     bool found = eval(any(x > 3)).item();
+///     bool found = any(x > 3).item();
 SINTER_REDUCTION(any, ops::any_op)
 
 }  // namespace sinter
@@ -20527,10 +20549,15 @@ requires(R >= 2) tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>
 
 namespace sinter::nn {
 
+/// As last argument of a linear layer: x W^T, without + b.
+struct no_bias_t {};
+inline constexpr no_bias_t no_bias{};
+
 /// x W^T + b: (N,in) => (N,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
 ///
 ///     nn::linear fc(784, 10, gen);                        // float on the cpu
 ///     nn::linear<double, numa<0>> fc(784, 10, gen);
+///     nn::linear projection(784, 10, gen, nn::no_bias);
 template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
 struct linear : module<linear<T, D, Kind, Bias>> {
   using device_type = D;
@@ -20546,6 +20573,9 @@ struct linear : module<linear<T, D, Kind, Bias>> {
     weight = init::fan_in_uniform<T, D>(gen, inputs, extents<2>{{outputs, inputs}});
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }
+  linear(index_t inputs, index_t outputs, generator& gen, no_bias_t)
+    requires(!Bias)
+      : linear(inputs, outputs, gen) {}
 
   template <class X>
   auto forward(X&& x) const {
@@ -20564,6 +20594,8 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   parameter<T, 2, D, Kind> weight;
   parameter<T, 1, D, Kind> bias;
 };
+
+linear(index_t, index_t, generator&, no_bias_t) -> linear<float, cpu, tracked, false>;
 
 }  // namespace sinter::nn
 // sinter/nn/loss.hpp: losses: mse_loss, nll_loss, bce_with_logits; cross_entropy is in ops/.
@@ -21034,8 +21066,9 @@ void visit_variables(const Source& source, const F& f) {
     static_assert(sinter::detail::always_false<Source>,
                   "sinter: a plain tensor has no gradient to step by; make it a variable, and give the optimizer that");
   } else if constexpr (is_variable<Source>) {
-    static_assert(Source::order == 1, "sinter: optimizers step variables of order 1; use order 2 only where a gradient is differentiated again");
-    if constexpr (Source::order == 1) f(std::string(), source);
+    constexpr bool first_order = Source::order == 1;
+    static_assert(first_order, "sinter: optimizers step variables of order 1; use order 2 only where a gradient is differentiated again");
+    if constexpr (first_order) f(std::string(), source);
   } else if constexpr (nn::is_module<Source>) {
     source.for_each_parameter([&f](const std::string& name, const auto& p) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);

@@ -2,7 +2,7 @@
 // FIRST-LINE-GCC: axis_that_is_not_an_integer.*maximum_minimum_or_clamp
 // EXPECT: axis_that_is_not_an_integer
 // LINES-GCC: 14
-// LINES-CLANG: 28
+// LINES-CLANG: 34
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -48,6 +48,13 @@ TEST_CASE("shapes and variables print to a stream", "[print]") {
   CHECK(text.str() == "(2,) [1, 2] float (2,) cpu");
 }
 
+TEST_CASE("expressions print the value they have", "[print]") {
+  std::ostringstream text;
+  const tensor<float, 1> a{1, 2};
+  text << a * 2 << ' ' << sum(a);
+  CHECK(text.str() == "[2, 4] float (2,) cpu 3 float () cpu");
+}
+
 TEST_CASE("not a number prints without a sign", "[print]") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   CHECK_THAT(to_string(tensor<float, 1>{nan, -nan, 1}), Catch::Contains("[nan, nan,   1]"));

@@ -37,6 +37,18 @@ TEST_CASE("an expression keeps the tensor that a name showed when it was built",
   CHECK(tensor(f)(0) == 103);
 }
 
+TEST_CASE("item() computes an expression of one element", "[slot]") {
+  const tensor<double, 2> a{{1, 2}, {3, 4}};
+  const auto total = sum(a);
+  CHECK(total.item() == 10);
+  CHECK(total.item() == 10);
+  CHECK(mean(a).item() == 2.5);
+  CHECK((total * 2 + 1).item() == 21);
+  CHECK(all(a > 0).item());
+  CHECK(sum(variable<double, 2>(a) * 2).item() == 20);
+  CHECK_THROWS_AS((a + 1).item(), shape_error);
+}
+
 TEST_CASE("a product used several times runs once", "[slot]") {
   const auto a = ones<float>({64, 64});
   const auto h = matmul(a, a);

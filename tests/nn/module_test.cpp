@@ -73,7 +73,7 @@ TEST_CASE("parameters have PyTorch's names, in order") {
   CHECK(first.element == std::string("float"));
   CHECK(first.device == "cpu");
   const nn::sequential outer(nn::sequential(nn::linear(2, 3, gen), nn::relu()),
-                             nn::linear<float, cpu, nn::tracked, false>(3, 1, gen));
+                             nn::linear(3, 1, gen, nn::no_bias));
   CHECK(names_of(outer) == std::vector<std::string>{"0.0.weight", "0.0.bias", "1.weight"});
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("linear computes x W^T + b and its gradients") {
   CHECK(fc.bias.grad()(0) == 2);
   fc.zero_grad();
   CHECK_FALSE(fc.bias.has_grad());
-  const nn::linear<double, cpu, nn::tracked, false> plain_product(2, 1, gen);
+  const nn::linear<double, cpu, nn::tracked, false> plain_product(2, 1, gen, nn::no_bias);
   CHECK(eval(plain_product(x)).shape() == extents<2>{{2, 1}});
 }
 

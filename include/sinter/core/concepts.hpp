@@ -64,6 +64,8 @@ struct conversion_between_orders;
 template <int, int>
 struct indices_for_rank;
 struct write_one_index_per_axis;
+struct number_given_to_a_handle_which_has_no_shape_of_its_own;
+struct write_x_dot_in_place_equals_number_or_full;
 struct copy_explicitly_with_dot_to;
 struct convert_explicitly_with_cast;
 struct use_reshape_squeeze_or_unsqueeze;

@@ -143,6 +143,8 @@ class tensor {
   assignment<tensor, constant_node<T>> operator=(L value) && {
     return {*this, constant_node<T>{static_cast<compute_type<T>>(value)}};
   }
+  template <literal L, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own, class Fix = write_x_dot_in_place_equals_number_or_full>
+  void operator=(L) & = delete;
 
   /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.
   tensor in_place() const { return *this; }

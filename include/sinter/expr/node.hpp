@@ -53,6 +53,13 @@ constexpr int larger(int a, int b, I... rest) {
   return larger(a > b ? a : b, rest...);
 }
 
+}  // namespace detail
+
+template <class Op, class... A>
+struct map_node;
+
+namespace detail {
+
 /// What all elementwise nodes share.
 template <class Op, class... A>
 struct map_base {
@@ -71,6 +78,11 @@ struct map_base {
   template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
   tensor<value_type, rank, To> to() const = delete;
 
+  /// The single element, computed and copied to the host, as of a tensor.
+  value_type item() const {
+    return eval(static_cast<const map_node<Op, A...>&>(*this)).item();
+  }
+
   [[no_unique_address]] Op op;
   extents<rank> shape_;
 };
@@ -78,9 +90,6 @@ struct map_base {
 }  // namespace detail
 
 /// op(a), op(a, b) or op(a, b, c), elementwise over broadcast operands. Owns its operands; runs when assigned.
-template <class Op, class... A>
-struct map_node;
-
 template <class Op, class A>
 struct map_node<Op, A> : detail::map_base<Op, A> {
   A a;

@@ -51,6 +51,9 @@ struct point_base {
   template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
   tensor<T, R, To> to() const = delete;
 
+  /// The single element, computed and copied to the host, as of a tensor.
+  T item() const { return result().item(); }
+
   /// The value; computed on first use.
   const result_type& result() const {
     static_assert(Order < 2 || differentiable_twice<Node>,

@@ -7,10 +7,15 @@
 
 namespace sinter::nn {
 
+/// As last argument of a linear layer: x W^T, without + b.
+struct no_bias_t {};
+inline constexpr no_bias_t no_bias{};
+
 /// x W^T + b: (N,in) => (N,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
 ///
 ///     nn::linear fc(784, 10, gen);                        // float on the cpu
 ///     nn::linear<double, numa<0>> fc(784, 10, gen);
+///     nn::linear projection(784, 10, gen, nn::no_bias);
 template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
 struct linear : module<linear<T, D, Kind, Bias>> {
   using device_type = D;
@@ -26,6 +31,9 @@ struct linear : module<linear<T, D, Kind, Bias>> {
     weight = init::fan_in_uniform<T, D>(gen, inputs, extents<2>{{outputs, inputs}});
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }
+  linear(index_t inputs, index_t outputs, generator& gen, no_bias_t)
+    requires(!Bias)
+      : linear(inputs, outputs, gen) {}
 
   template <class X>
   auto forward(X&& x) const {
@@ -44,5 +52,7 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   parameter<T, 2, D, Kind> weight;
   parameter<T, 1, D, Kind> bias;
 };
+
+linear(index_t, index_t, generator&, no_bias_t) -> linear<float, cpu, tracked, false>;
 
 }  // namespace sinter::nn

@@ -21,7 +21,7 @@ struct all_op {
 /// Whether every element is true (not zero), over all, along one axis, or along a list of axes; with keepdim they stay
 /// with extent 1. Of nothing: true. No derivative.
 ///
-///     bool found = eval(all(x > 3)).item();
+///     bool found = all(x > 3).item();
 SINTER_REDUCTION(all, ops::all_op)
 
 }  // namespace sinter

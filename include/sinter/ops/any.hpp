@@ -21,7 +21,7 @@ struct any_op {
 /// Whether at least one element is true (not zero), over all, along one axis, or along a list of axes; with keepdim
 /// they stay with extent 1. Of nothing: false. No derivative.
 ///
-///     bool found = eval(any(x > 3)).item();
+///     bool found = any(x > 3).item();
 SINTER_REDUCTION(any, ops::any_op)
 
 }  // namespace sinter

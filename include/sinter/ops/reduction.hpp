@@ -172,17 +172,11 @@ auto reduce_all(E&& e) {
   check_defined(Op::name, e);
   return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
 }
-template <class Op, int N, class E>
+template <class Op, int N, bool Keep, class E>
 auto reduce_axes(E&& e, const index_t (&axes)[N]) {
   check_defined(Op::name, e);
   const axis_set set = axes_of<rank_of<E>>(Op::name, axes, N);
-  return make_reduction<Op, rank_of<E> - N>(std::forward<E>(e), set, false);
-}
-template <class Op, int N, class E>
-auto reduce_axes_keep(E&& e, const index_t (&axes)[N]) {
-  check_defined(Op::name, e);
-  const axis_set set = axes_of<rank_of<E>>(Op::name, axes, N);
-  return make_reduction<Op, rank_of<E>>(std::forward<E>(e), set, true);
+  return make_reduction<Op, Keep ? rank_of<E> : rank_of<E> - N>(std::forward<E>(e), set, Keep);
 }
 
 /// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
@@ -196,33 +190,37 @@ struct seed_base {
 
 struct axis_that_is_not_an_integer;
 struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
+
+namespace detail {
+template <class K>
+concept keep_word = std::same_as<K, keepdim_t>;
+}
 }  // namespace sinter
 
-// Declares name(x), name(x, axis), name(x, {axes...}) and the same with keepdim.
+// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not fit.
 #define SINTER_REDUCTION(name, op)                                                                                     \
   template <::sinter::expression E>                                                                                    \
-  requires(op::template accepts<::sinter::element_of<E>>) auto name(E&& e) {                                           \
+    requires(op::template accepts<::sinter::element_of<E>>)                                                            \
+  auto name(E&& e) {                                                                                                   \
     return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                                       \
   }                                                                                                                    \
-  template <::sinter::expression E, std::integral Axis>                                                                \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name(E&& e, Axis axis) { \
-    return ::sinter::detail::reduce_axes<op, 1>(std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});           \
+  template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>                           \
+    requires(op::template accepts<::sinter::element_of<E>> && ::sinter::rank_of<E> >= 1 && sizeof...(Keep) <= 1)       \
+  auto name(E&& e, Axis axis, Keep...) {                                                                               \
+    return ::sinter::detail::reduce_axes<op, 1, sizeof...(Keep)>(std::forward<E>(e),                                   \
+                                                                 {static_cast<::sinter::index_t>(axis)});              \
   }                                                                                                                    \
-  template <::sinter::expression E, std::integral Axis>                                                                \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= 1)) auto name(                    \
-      E&& e, Axis axis, ::sinter::keepdim_t) {                                                                         \
-    return ::sinter::detail::reduce_axes_keep<op, 1>(std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});      \
-  }                                                                                                                    \
-  template <int N, ::sinter::expression E>                                                                             \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name(                    \
-      E&& e, const ::sinter::index_t(&axes)[N]) {                                                                      \
-    return ::sinter::detail::reduce_axes<op, N>(std::forward<E>(e), axes);                                             \
-  }                                                                                                                    \
-  template <int N, ::sinter::expression E>                                                                             \
-  requires(op::template accepts<::sinter::element_of<E>> && (::sinter::rank_of<E> >= N)) auto name(                    \
-      E&& e, const ::sinter::index_t(&axes)[N], ::sinter::keepdim_t) {                                                 \
-    return ::sinter::detail::reduce_axes_keep<op, N>(std::forward<E>(e), axes);                                        \
+  template <int N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                        \
+    requires(op::template accepts<::sinter::element_of<E>> && ::sinter::rank_of<E> >= N && sizeof...(Keep) <= 1)       \
+  auto name(E&& e, const ::sinter::index_t (&axes)[N], Keep...) {                                                      \
+    return ::sinter::detail::reduce_axes<op, N, sizeof...(Keep)>(std::forward<E>(e), axes);                            \
   }                                                                                                                    \
   template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
             class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
-  requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>) void name(E&&, const Axis&) = delete;
+    requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>)                                           \
+  void name(E&&, const Axis&) = delete;                                                                                \
+  template <::sinter::expression E, class... Rest,                                                                     \
+            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<E>>,                           \
+            class Fix = ::sinter::use_another_element_type_or_cast>                                                    \
+    requires(!op::template accepts<::sinter::element_of<E>>)                                                           \
+  void name(E&&, const Rest&...) = delete;

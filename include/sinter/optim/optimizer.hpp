@@ -24,8 +24,9 @@ void visit_variables(const Source& source, const F& f) {
     static_assert(sinter::detail::always_false<Source>,
                   "sinter: a plain tensor has no gradient to step by; make it a variable, and give the optimizer that");
   } else if constexpr (is_variable<Source>) {
-    static_assert(Source::order == 1, "sinter: optimizers step variables of order 1; use order 2 only where a gradient is differentiated again");
-    if constexpr (Source::order == 1) f(std::string(), source);
+    constexpr bool first_order = Source::order == 1;
+    static_assert(first_order, "sinter: optimizers step variables of order 1; use order 2 only where a gradient is differentiated again");
+    if constexpr (first_order) f(std::string(), source);
   } else if constexpr (nn::is_module<Source>) {
     source.for_each_parameter([&f](const std::string& name, const auto& p) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
