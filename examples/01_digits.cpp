@@ -19,7 +19,7 @@ const char* const help = R"(Trains a network on handwritten digits and shows wha
   --seed N       of the initial weights and the order of the samples (default: 1)
   --threads N    threads of device cpu (default: all processors)
   --data DIR     folder with digits.csv, or with the idx files of MNIST, plain or .gz (default: $SINTER_DATA, else examples/data)
-  --device D     cpu, numa:0, numa:1, or where this is built with nvcc, cuda (default: cpu)
+  --device D     cpu, or where this is built with nvcc, cuda (default: cpu)
   --out DIR      folder for learning_curve.svg and misclassified.svg (default: where this program is)
   --help         this text
 
@@ -217,7 +217,7 @@ settings parse(int argc, char** argv) {
     if (value.empty()) wrong_option(option + " needs a value");
   }
   if (s.device.starts_with("cuda") && !SINTER_WITH_CUDA)
-    wrong_option("--device " + s.device + ": this program was built without CUDA; use cpu, numa:0 or numa:1");
+    wrong_option("--device " + s.device + ": this program was built without CUDA; use cpu");
   return s;
 }
 
@@ -235,9 +235,9 @@ int main(int argc, char** argv) {
     if (s.threads > 0) set_num_threads(s.threads);
     const auto on_its_device = [&](auto d) { return train<decltype(d)>(data, s); };
 #if SINTER_WITH_CUDA
-    return report(with_device<cpu, numa<0>, numa<1>, cuda<0>>(s.device, on_its_device), data, s);
+    return report(with_device<cpu, cuda<0>>(s.device, on_its_device), data, s);
 #else
-    return report(with_device<cpu, numa<0>, numa<1>>(s.device, on_its_device), data, s);
+    return report(with_device<cpu>(s.device, on_its_device), data, s);
 #endif
   } catch (const device_error& e) {
     wrong_option(e.what());
