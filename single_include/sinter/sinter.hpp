@@ -1289,7 +1289,7 @@ class storage_ptr {
     return *this;
   }
   ~storage_ptr() {
-    if (s_ != nullptr && s_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s_->destroy(s_);
+    if (s_ != nullptr) release(s_);
   }
 
   storage* get() const noexcept { return s_; }
@@ -1298,6 +1298,11 @@ class storage_ptr {
   std::int64_t use_count() const noexcept { return s_ != nullptr ? s_->references.load(std::memory_order_acquire) : 0; }
 
  private:
+  // A call, not inlined: expressions own handles, and every statement would repeat this for each of them.
+  [[gnu::noinline]] static void release(storage* s) noexcept {
+    if (s->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s->destroy(s);
+  }
+
   storage* s_ = nullptr;
 };
 
@@ -2142,7 +2147,8 @@ struct map_base {
 template <class Op, class A>
 struct map_node<Op, A> : detail::map_base<Op, A> {
   A a;
-  map_node(Op o, A x) : detail::map_base<Op, A>{o, x.shape()}, a(std::move(x)) {}
+  template <class X>
+  map_node(Op o, X&& x) : detail::map_base<Op, A>{o, x.shape()}, a(std::forward<X>(x)) {}
 
   /// The same op over f(operand)s.
   template <class F>
@@ -2153,8 +2159,9 @@ template <class Op, class A, class B>
 struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
   A a;
   B b;
-  map_node(Op o, A x, B y)
-      : detail::map_base<Op, A, B>{o, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, a(std::move(x)), b(std::move(y)) {}
+  template <class X, class Y>
+  map_node(Op o, X&& x, Y&& y)
+      : detail::map_base<Op, A, B>{o, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, a(std::forward<X>(x)), b(std::forward<Y>(y)) {}
 
   template <class F>
   auto rebuild(const F& f) const;
@@ -2165,11 +2172,12 @@ struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   A a;
   B b;
   C c;
-  map_node(Op o, A x, B y, C z)
+  template <class X, class Y, class Z>
+  map_node(Op o, X&& x, Y&& y, Z&& z)
       : detail::map_base<Op, A, B, C>{o, detail::broadcast_shapes(Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()), z.shape())},
-        a(std::move(x)),
-        b(std::move(y)),
-        c(std::move(z)) {}
+        a(std::forward<X>(x)),
+        b(std::forward<Y>(y)),
+        c(std::forward<Z>(z)) {}
 
   template <class F>
   auto rebuild(const F& f) const;
@@ -2235,11 +2243,11 @@ T literal_value(A a) {
   return value;
 }
 
-/// Operand -> node: literals take the element type T, expressions stay what they are.
+/// Operand -> node: literals take the element type T, expressions are passed on.
 template <class T, class A>
-auto as_node(A&& a) {
+decltype(auto) as_node(A&& a) {
   if constexpr (literal<A>) return constant_node<T>{literal_value<compute_type<T>>(a)};
-  else return bare<A>(std::forward<A>(a));
+  else return std::forward<A>(a);
 }
 
 template <class Op, class... A>
@@ -2669,6 +2677,7 @@ struct reverse_pass {
   static constexpr int inputs = K::leaves + 1 + (reads_result<K> ? 1 : 0), outputs = K::sinks;
   static constexpr bool narrow = narrow_element<T>;
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
+  using sum_type = compute_type<T>;    ///< of few terms; more are added in double
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -2688,16 +2697,21 @@ struct reverse_pass {
 
 namespace detail {
 
-/// What a kernel has to know of a leaf at run time.
+class state_ptr;  // grad/tape.hpp
+
+/// A leaf of an expression, whatever its type: what a kernel has to know of it at run time.
 struct leaf_ref {
   void* data = nullptr;
   const index_t* shape = nullptr;
   const index_t* strides = nullptr;  ///< in elements
   int rank = 0;
   int element_size = 0;
+  // For who looks at an expression before it runs, or records it; kernels do not ask.
+  const storage_ptr* memory = nullptr;
+  const state_ptr* state = nullptr;  ///< of a leaf that gradients flow to
 };
 
-/// Lowering of one expression type: `plan` builds the kernel tree, `each_child` visits operands in slot order.
+/// Lowering of one expression type: `plan` builds the kernel tree, `list` writes the leaves of its operands in slot order.
 template <class E>
 struct lowering;
 
@@ -2738,27 +2752,56 @@ constexpr bool reverse_reads_leaf(int slot) {
   return leaves_read<lowered<true, E>>().leaf[slot];
 }
 
-/// Calls f(leaf, std::bool_constant<tracked>) for every leaf, in slot order.
-template <bool Track, class E, class F>
-void visit_leaves(const E& e, F& f) {
-  if constexpr (is_tensor<E>) f(e, std::false_type{});
-  else if constexpr (is_variable<E>) f(e, std::bool_constant<tracks<Track, E>>{});
-  else lowering<E>::template visit<tracks<Track, E>>(e, f);
+/// The lowest rank among the leaves of E that gradients flow to.
+template <class E>
+constexpr int find_lowest_tracked_rank() {
+  constexpr auto lowest_of = [](auto... child) {
+    int lowest = max_rank;
+    ((lowest = child < lowest ? child : lowest), ...);
+    return lowest;
+  };
+  if constexpr (!tracks<true, E>) return max_rank;
+  else if constexpr (is_variable<E>) return E::rank;
+  else if constexpr (requires(const E& e) { e.c; })
+    return lowest_of(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(), find_lowest_tracked_rank<decltype(E::c)>());
+  else if constexpr (requires(const E& e) { e.b; }) return lowest_of(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
+  else if constexpr (requires(const E& e) { e.a; }) return find_lowest_tracked_rank<decltype(E::a)>();
+  else if constexpr (requires(const E& e) { e.body; }) return lowest_of(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
+  else if constexpr (requires(const E& e) { e.x; }) return find_lowest_tracked_rank<decltype(E::x)>();
+  else return max_rank;
+}
+template <class E>
+inline constexpr int lowest_tracked_rank = find_lowest_tracked_rank<E>();
+
+template <class T, auto S, device D>
+leaf_ref leaf_of(const tensor<T, S, D>& t) {
+  return {access::data(t), t.shape().data(), t.strides().data(), t.rank, sizeof(T), &access::storage_of(t), nullptr};
 }
 
-/// Writes one leaf_ref per leaf, in slot order.
-template <class E>
-void bind_leaves(const E& e, leaf_ref* to) {
-  auto put = [&to](const auto& leaf, auto) {
-    using L = bare<decltype(leaf)>;
-    if constexpr (is_variable<L>) {
-      *to++ = {access::data(access::value_of(leaf)), leaf.shape().data(), access::value_of(leaf).strides().data(), L::rank, sizeof(element_of<L>)};
-    } else {
-      *to++ = {access::data(leaf), leaf.shape().data(), leaf.strides().data(), L::rank, sizeof(element_of<L>)};
-    }
-  };
-  visit_leaves<false>(e, put);
+/// Writes one leaf_ref per leaf to `to`, in slot order, and returns where the next would go. One walk for all purposes:
+/// every formula instantiates it.
+template <bool Track, class E>
+leaf_ref* list_leaves(const E& e, leaf_ref* to) {
+  if constexpr (is_tensor<E>) {
+    *to = leaf_of(e);
+    return to + 1;
+  } else if constexpr (is_variable<E>) {
+    *to = leaf_of(access::value_of(e));
+    if constexpr (tracks<Track, E>) to->state = &access::state_of(e);
+    return to + 1;
+  } else {
+    return lowering<E>::template list<tracks<Track, E>>(e, to);
+  }
 }
+
+/// The leaves of an expression, in slot order. They refer to it.
+template <class E>
+struct leaves_of {
+  static constexpr int count = lowered<false, E>::leaves;
+  explicit leaves_of(const E& e) { list_leaves<true>(e, at); }
+  operator const leaf_ref*() const { return at; }
+  leaf_ref at[count > 0 ? count : 1];
+};
 
 template <class T, auto S, device D>
 struct lowering<tensor<T, S, D>> {
@@ -2774,8 +2817,10 @@ struct lowering<constant_node<T>> {
   static kernel::constant<T> plan(const constant_node<T>& e) {
     return {e.value};
   }
-  template <bool, class F>
-  static void visit(const constant_node<T>&, F&) {}
+  template <bool>
+  static leaf_ref* list(const constant_node<T>&, leaf_ref* to) {
+    return to;
+  }
 };
 
 template <class Op, class A>
@@ -2784,9 +2829,9 @@ struct lowering<map_node<Op, A>> {
   static kernel::map<Op, lowered<Track, A>> plan(const map_node<Op, A>& e) {
     return {e.op, lower<Track>(e.a)};
   }
-  template <bool Track, class F>
-  static void visit(const map_node<Op, A>& e, F& f) {
-    visit_leaves<Track>(e.a, f);
+  template <bool Track>
+  static leaf_ref* list(const map_node<Op, A>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.a, to);
   }
 };
 
@@ -2796,10 +2841,9 @@ struct lowering<map_node<Op, A, B>> {
   static kernel::map<Op, lowered<Track, A>, lowered<Track, B>> plan(const map_node<Op, A, B>& e) {
     return {e.op, lower<Track>(e.a), lower<Track>(e.b)};
   }
-  template <bool Track, class F>
-  static void visit(const map_node<Op, A, B>& e, F& f) {
-    visit_leaves<Track>(e.a, f);
-    visit_leaves<Track>(e.b, f);
+  template <bool Track>
+  static leaf_ref* list(const map_node<Op, A, B>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.b, list_leaves<Track>(e.a, to));
   }
 };
 
@@ -2809,11 +2853,9 @@ struct lowering<map_node<Op, A, B, C>> {
   static kernel::map<Op, lowered<Track, A>, lowered<Track, B>, lowered<Track, C>> plan(const map_node<Op, A, B, C>& e) {
     return {e.op, lower<Track>(e.a), lower<Track>(e.b), lower<Track>(e.c)};
   }
-  template <bool Track, class F>
-  static void visit(const map_node<Op, A, B, C>& e, F& f) {
-    visit_leaves<Track>(e.a, f);
-    visit_leaves<Track>(e.b, f);
-    visit_leaves<Track>(e.c, f);
+  template <bool Track>
+  static leaf_ref* list(const map_node<Op, A, B, C>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.c, list_leaves<Track>(e.b, list_leaves<Track>(e.a, to)));
   }
 };
 
@@ -2891,7 +2933,7 @@ struct backend {
   static void update(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class T, class... A>
+  template <class T, bool Sums = false, class... A>
   static void reverse(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
@@ -3077,11 +3119,8 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
-  using K = lowered<false, E>;
   if (to.numel() == 0) return;
-  leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
-  bind_leaves(e, leaves);
-  backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves, sink_of(to));
+  backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves_of<E>(e), sink_of(to));
 }
 
 /// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
@@ -3090,24 +3129,20 @@ inline bool share_memory(const storage& a, const storage& b) {
   return p < q + b.bytes && q < p + a.bytes;
 }
 
-/// May a pass that writes `to` read e at the same time? Only where each leaf on the same storage is read at exactly the
-/// index that is written.
+/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is read
+/// at exactly the index that is written.
+inline bool clashes(const leaf_ref* leaves, int count, const leaf_ref& to) {
+  for (const leaf_ref* l = leaves; l != leaves + count; ++l) {
+    if (!share_memory(*l->memory->get(), *to.memory->get())) continue;
+    if (l->data != to.data || l->rank != to.rank || !std::equal(l->shape, l->shape + l->rank, to.shape) ||
+        !std::equal(l->strides, l->strides + l->rank, to.strides))
+      return true;
+  }
+  return false;
+}
 template <class E, class T, auto S, device D>
 bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
-  bool clash = false;
-  auto look = [&](const auto& leaf, auto) {
-    using L = bare<decltype(leaf)>;
-    const auto compare = [&](const auto& t) {
-      if (!share_memory(*access::storage_of(t).get(), *access::storage_of(to).get())) return;
-      bool same = static_cast<const void*>(access::data(t)) == static_cast<const void*>(access::data(to)) && L::rank == to.rank;
-      if constexpr (L::rank == tensor<T, S, D>::rank) same = same && t.shape() == to.shape() && t.strides() == to.strides();
-      clash = clash || !same;
-    };
-    if constexpr (is_variable<L>) compare(access::value_of(leaf));
-    else compare(leaf);
-  };
-  visit_leaves<false>(e, look);
-  return clash;
+  return clashes(leaves_of<E>(e), leaves_of<E>::count, leaf_of(to));
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
@@ -3164,8 +3199,7 @@ auto run_fused(const E& e) {
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;
-  leaf_ref leaves[K::leaves];
-  bind_leaves(ready, leaves);
+  const leaves_of<bare<decltype(ready)>> leaves(ready);
   const K plan = lower<false>(ready);
   typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
   point.compute_into(value, &epilogue);
@@ -6827,12 +6861,10 @@ using fuse_mistake = decltype(find_fuse_mistake<A...>());
 /// Handles to the storage of `to` among the leaves of e.
 template <class E, class Tensor>
 int count_handles(const E& e, const Tensor& to) {
-  int n = 0;
-  auto look = [&](const auto& leaf, auto) {
-    if constexpr (!is_variable<bare<decltype(leaf)>>) n += access::storage_of(leaf).get() == access::storage_of(to).get();
-  };
-  visit_leaves<false>(e, look);
-  return n;
+  const leaves_of<E> leaves(e);
+  return static_cast<int>(std::count_if(leaves.at, leaves.at + leaves.count, [&](const leaf_ref& l) {
+    return l.memory->get() == access::storage_of(to).get();
+  }));
 }
 
 /// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
@@ -6912,7 +6944,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
   }
   leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
   leaf_ref* next = leaves;
-  ((bind_leaves(ready, next), next += lowered<false, Ready>::leaves), ...);
+  ((next = list_leaves<false>(ready, next)), ...);
   [&](const auto&... to) {
     const sink_ref sinks[] = {sink_of(to)...};
     const index_t* shape = nullptr;
@@ -7167,8 +7199,10 @@ struct lowering<bound_node<Tag, T, R, D, Order>> {
   static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_node<Tag, T, R, D, Order>&) {
     return {};
   }
-  template <bool, class F>
-  static void visit(const bound_node<Tag, T, R, D, Order>&, F&) {}
+  template <bool>
+  static leaf_ref* list(const bound_node<Tag, T, R, D, Order>&, leaf_ref* to) {
+    return to;
+  }
 };
 
 template <class Tag, class X, class Body>
@@ -7177,10 +7211,9 @@ struct lowering<let_node<Tag, X, Body>> {
   static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_node<Tag, X, Body>& e) {
     return {lower<Track>(e.x), lower<Track>(e.body)};
   }
-  template <bool Track, class F>
-  static void visit(const let_node<Tag, X, Body>& e, F& f) {
-    visit_leaves<Track>(e.body, f);
-    visit_leaves<Track>(e.x, f);
+  template <bool Track>
+  static leaf_ref* list(const let_node<Tag, X, Body>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.x, list_leaves<Track>(e.body, to));
   }
 };
 
@@ -7488,7 +7521,7 @@ void add_rounded(void* sums, index_t n, sink_ref to) {
 }
 
 /// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
-template <class T, device D, class K>
+template <class T, device D, bool Sums, class K>
 void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
   constexpr narrow_sinks<K> narrow;
   sink_ref to[K::sinks];
@@ -7508,7 +7541,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
     to[s].element_size = sizeof(float);
     to[s].add = false;
   }
-  backend<D>::template reverse<T>(plan, shape, rank, inputs, to);
+  backend<D>::template reverse<T, Sums>(plan, shape, rank, inputs, to);
   for (int s = 0; s < K::sinks; ++s) {
     if (sums[s] == 0) continue;
     if (narrow.of[s] == kernel::narrow_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
@@ -7540,17 +7573,16 @@ struct saved_leaf {
 
   leaf_ref ref() const { return {data, shape.data(), strides.data(), rank, element_size}; }
 
-  template <class T, auto S, device D>
-  void keep(const tensor<T, S, D>& t, bool with_memory) {
-    rank = t.rank;
-    element_size = sizeof(T);
+  void keep(const leaf_ref& l, bool with_memory) {
+    rank = l.rank;
+    element_size = l.element_size;
     for (int d = 0; d < rank; ++d) {
-      shape[d] = t.shape()[d];
-      strides[d] = t.strides()[d];
+      shape[d] = l.shape[d];
+      strides[d] = l.strides[d];
     }
     if (!with_memory) return;
-    storage = access::storage_of(t);
-    data = access::data(t);
+    storage = *l.memory;
+    data = l.data;
     version = storage->version.load(std::memory_order_relaxed);
   }
 
@@ -7569,28 +7601,50 @@ inline leaf_ref nothing_to_read(int element_size) {
 
 /// What is the same for all elementwise statements; one copy serves every formula.
 struct elementwise_node : tape_node {
-  saved_leaf* leaf = nullptr;
-  saved_leaf* target = nullptr;  ///< shapes of the tracked leaves
-  state_ptr* state = nullptr;    ///< their gradients; null where a variable was made under no_grad
-  const bool* needed = nullptr;  ///< which leaves the derivative reads
-  int leaves = 0;
-  int sinks = 0;
-  bool with_result = false;  ///< the derivative reads the result
-  int result_size = 0;
+  const bool* const needed;  ///< which leaves the derivative reads
+  const int leaves;
+  const int sinks;
+  const bool with_result;  ///< the derivative reads the result
+  const int result_size;
+  storage_ptr (*const allocate)(std::size_t);
   saved_leaf result;  ///< its shape; its value where the derivative reads it
   saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
-  storage_ptr (*allocate)(std::size_t) = nullptr;
+  std::vector<saved_leaf> leaf;
+  std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
+  std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
+
+  // Calls, not inlined: there is a derived class for every formula.
+  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
+                                     storage_ptr (*memory)(std::size_t))
+      : needed(reads_leaf), leaves(n_leaves), sinks(n_sinks), with_result(reads_result), result_size(size), allocate(memory) {}
+  [[gnu::noinline]] ~elementwise_node() override {}
 
   virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
 
   const state_ptr* inputs(int& count) const final {
     count = sinks;
-    return state;
+    return state.data();
   }
 
   void release() final {
-    for (int i = 0; i < leaves; ++i) leaf[i] = {};
+    leaf.clear();
     result = {};
+  }
+
+  /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
+  bool keep_leaves(const leaf_ref* all) {
+    leaf.resize(static_cast<std::size_t>(leaves));
+    target.reserve(static_cast<std::size_t>(sinks));
+    state.reserve(static_cast<std::size_t>(sinks));
+    bool any = false;
+    for (int i = 0; i < leaves; ++i) {
+      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+      if (all[i].state == nullptr) continue;
+      target.emplace_back().keep(all[i], false);
+      state.push_back(*all[i].state);
+      any = any || state.back();
+    }
+    return any;
   }
 
   /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
@@ -7613,7 +7667,7 @@ struct elementwise_node : tape_node {
 
  private:
   void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
-    for (int i = 0; i < leaves; ++i) {
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
       leaf[i].check_version(name);
       in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
     }
@@ -7624,7 +7678,7 @@ struct elementwise_node : tape_node {
       in[leaves + 1] = result.ref();
     }
     const saved_leaf& swept = space.rank > 0 ? space : result;
-    for (int s = 0; s < sinks; ++s) {
+    for (std::size_t s = 0; s < target.size(); ++s) {
       const saved_leaf& l = target[s];
       out[s].element_size = l.element_size;
       if (state[s]) {
@@ -7648,32 +7702,20 @@ struct elementwise_node : tape_node {
   extents<max_rank> dense_;
 };
 
-/// An elementwise statement: plan K on elements T on device D.
-template <device D, class T, class K>
+/// An elementwise statement: plan K on elements T on device D. Sums: it has gradients that are surely sums, which a GPU makes
+/// in a kernel of another kind.
+template <device D, class T, class K, bool Sums>
 struct statement_node : elementwise_node {
-  static constexpr bool reads_result = kernel::reads_result<K>;
   static constexpr leaves_read<K> reads{};
 
   K plan;
-  saved_leaf leaf_[K::leaves];
-  saved_leaf target_[K::sinks];
-  state_ptr state_[K::sinks];
 
-  explicit statement_node(const K& k) : plan(k) {
-    leaf = leaf_;
-    target = target_;
-    state = state_;
-    needed = reads.leaf;
-    leaves = K::leaves;
-    sinks = K::sinks;
-    with_result = reads_result;
-    result_size = sizeof(T);
-    allocate = &device_runtime<D>::allocate;
-  }
+  explicit statement_node(const K& k)
+      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (narrow_sinks<K>().any) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
-    else backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (narrow_sinks<K>().any) reverse_narrow<T, D, Sums>(plan, swept.shape.data(), swept.rank, in, out);
+    else backend<D>::template reverse<T, Sums>(plan, swept.shape.data(), swept.rank, in, out);
   }
 };
 
@@ -7699,8 +7741,11 @@ template <class Ready>
 struct graph_node;
 
 template <class Ready>
+using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+template <class Ready>
 struct node_type {
-  using type = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>>;
+  using type = plain_node<Ready>;
 };
 template <class Ready>
   requires(Ready::order >= 2)
@@ -7710,46 +7755,16 @@ struct node_type<Ready> {
 template <class Ready>
 using node_for = typename node_type<Ready>::type;
 
-/// Fills in the leaves of a node, in slot order.
-struct leaf_keeper {
-  elementwise_node& node;
-  int slot = 0;
-  int sink = 0;
-  bool any = false;
-
-  template <class Leaf, bool Tracked>
-  void operator()(const Leaf& leaf, std::bool_constant<Tracked>) {
-    if constexpr (is_variable<Leaf>) {
-      put(access::value_of(leaf));
-      if constexpr (Tracked) {
-        node.target[sink].keep(access::value_of(leaf), false);
-        node.state[sink] = access::state_of(leaf);
-        any = any || node.state[sink];
-        ++sink;
-      }
-    } else {
-      put(leaf);
-    }
-  }
-  template <class Tensor>
-  void put(const Tensor& t) {
-    node.leaf[slot].keep(t, node.needed[slot]);
-    ++slot;
-  }
-};
-
 /// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
-/// (shape, and memory where a derivative reads it) is still to be filled in.
+/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
 template <class Ready>
 auto make_statement(const Ready& ready) {
   using Node = node_for<Ready>;
-  auto node = std::make_unique<Node>(lower<true>(ready));
-  if constexpr (Ready::order >= 2) node->keep_graph(ready);
+  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
+  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
   if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
   else node->name = "statement";
-  leaf_keeper keeper{*node};
-  visit_leaves<true>(ready, keeper);
-  if (!keeper.any) node.reset();
+  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
   return node;
 }
 
@@ -7758,7 +7773,7 @@ auto record(const Ready& ready, const Value& value) {
   if (!recording()) return unrecorded<Ready::order>(value);
   auto node = make_statement(ready);
   if (!node) return unrecorded<Ready::order>(value);
-  node->result.keep(value, node->with_result);
+  node->result.keep(leaf_of(value), node->with_result);
   return produced<Ready::order>(value, node.release());
 }
 
@@ -7815,33 +7830,27 @@ class versioned_expression {
  public:
   void keep(const E& e) {
     e_.emplace(e);
-    each([this](int i, std::uint64_t version) { version_[i] = version; });
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i) version_[i] = version_of(leaves.at[i]);
   }
   void drop() { e_.reset(); }
   /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
   const E& get(const char* doing, const char* name) const {
-    each([&](int i, std::uint64_t version) {
-      if (version != version_[i])
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i)
+      if (version_of(leaves.at[i]) != version_[i])
         throw autograd_error(std::string(doing) + " '" + name +
                              "': an operand was modified in place after the statement; use a copy, or write to it after the gradient is taken");
-    });
     return *e_;
   }
 
  private:
-  template <class F>
-  void each(const F& f) const {
-    int i = 0;
-    auto visit = [&](const auto& leaf, auto) {
-      const storage* const s = access::storage_of(plain(leaf)).get();
-      f(i++, s != nullptr ? s->version.load(std::memory_order_relaxed) : 0);
-    };
-    visit_leaves<false>(*e_, visit);
+  static std::uint64_t version_of(const leaf_ref& l) {
+    return *l.memory ? (*l.memory)->version.load(std::memory_order_relaxed) : 0;
   }
 
-  static constexpr int leaves = lowered<false, E>::leaves;
   std::optional<E> e_;
-  std::uint64_t version_[leaves > 0 ? leaves : 1] = {};
+  std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
 };
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.
@@ -7990,11 +7999,11 @@ variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const s
 
 /// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
 template <class Ready>
-struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>> {
+struct graph_node final : plain_node<Ready> {
   using T = element_of<Ready>;
   using D = device_of<Ready>;
   static constexpr int R = Ready::rank;
-  using base = statement_node<D, T, lowered<true, Ready>>;
+  using base = plain_node<Ready>;
   using base::base;
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&, const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
@@ -8260,11 +8269,8 @@ struct reduce_node
   void compute_into(const tensor<Out, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
     auto&& ready = detail::materialise(e);
     using Ready = detail::bare<decltype(ready)>;
-    using K = detail::lowered<false, Ready>;
-    detail::leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
-    detail::bind_leaves(ready, leaves);
     detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), ready.shape().data(), Ready::rank,
-                                                    leaves, axes.has, detail::access::data(to), epilogue);
+                                                    detail::leaves_of<Ready>(ready), axes.has, detail::access::data(to), epilogue);
   }
 
   /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
@@ -9568,7 +9574,7 @@ using update_mistake = op_check<Op, update_check<Y, E>>;
 
 /// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
 template <class Op, class Y, class E>
-using updating = assignment<bare<Y>, map_node<Op, bare<Y>, decltype(as_node<element_of<Y>>(std::declval<E>()))>>;
+using updating = assignment<bare<Y>, map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
 
 template <class Assignment, class Op, class Y, class E>
 Assignment update(Op op, Y& y, E&& e) {
@@ -15639,8 +15645,20 @@ inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
   sinter::detail::row_major_strides(l.shape, l.rank, out[0].strides);
 }
 
-inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in,
-                    const sink_ref* sinks, int outputs, operand* out, thread_pool& pool) {
+/// A pass as its callers know it, so that they are a few instructions each: there is one for every statement.
+struct map_call {
+  kernel_fn fn;
+  const void* plan;
+  const leaf_ref* leaves;
+  int inputs;
+  const sink_ref* sinks;
+  int outputs;
+};
+
+template <int Most>
+void run_map_of(const map_call& call, const index_t* shape, int rank, thread_pool& pool) {
+  operand in[Most], out[Most];
+  const auto [fn, plan, leaves, inputs, sinks, outputs] = call;
   loop l = make_loop(fn, plan, shape, rank, leaves, inputs, in);
   l.outputs = outputs;
   l.out = out;
@@ -15648,6 +15666,12 @@ inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int ra
   for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], rank);
   for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
   run_loop(l, pool, stream);
+}
+
+inline void run_map(const map_call& call, const index_t* shape, int rank, thread_pool& pool) {
+  constexpr int few = 8;
+  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, rank, pool);
+  else run_map_of<max_operands>(call, shape, rank, pool);
 }
 
 /// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
@@ -15795,8 +15819,7 @@ template <class E, class F>
 void with_producer(const E& e, const F& f) {
   using K = sinter::detail::lowered<false, E>;
   using T = compute_type<element_of<E>>;
-  leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
-  sinter::detail::bind_leaves(e, leaves);
+  const sinter::detail::leaves_of<E> leaves(e);
   operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
@@ -15823,17 +15846,15 @@ struct backend<D> {
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>
   static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
-    cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 2>];
-    cpu_impl::operand to[1];
-    cpu_impl::run_map(cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in, &out, 1, to, pool());
+    static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
+    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1}, shape, rank, pool());
   }
 
   /// Several results in one pass over `shape`; see kernel::roots.
   template <class Roots>
   static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
-    cpu_impl::operand in[cpu_impl::pass_of<Roots::leaves>];
-    cpu_impl::operand out[cpu_impl::pass_of<Roots::outputs>];
-    cpu_impl::run_map(cpu_impl::roots_kernel<Roots>, &plan, shape, rank, leaves, Roots::leaves, in, sinks, Roots::outputs, out, pool());
+    static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape, rank, pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
@@ -15960,12 +15981,11 @@ struct backend<D> {
 
   /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where
   /// kernel::reads_result<K>, the result.
-  template <class T, class K>
+  template <class T, bool = false, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
-    cpu_impl::operand in[cpu_impl::pass_of<n>];
-    cpu_impl::operand out[K::sinks];
-    cpu_impl::run_map(cpu_impl::reverse_kernel<K, T>, &plan, shape, rank, inputs, n, in, sinks, K::sinks, out, pool());
+    static_assert(cpu_impl::pass_of<n> > 0);
+    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks}, shape, rank, pool());
   }
 };
 
@@ -16024,13 +16044,21 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs. On a GPU that is device_grid (launch.hpp); the tests
-// call the same bodies on the host.
+// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.arrives_last(counter, n), true in the last of n
+// blocks to ask, which then reads with g.fresh(p) what the others have written, and leaves the counter at 0 as it was. On a GPU
+// that is device_grid (launch.hpp); the tests call the same bodies on the host.
 
 namespace sinter::cuda_impl {
 
 using sinter::detail::leaf_ref;
 using sinter::detail::sink_ref;
+
+// Before a loop that a GPU's compiler would unroll, although it seldom goes round.
+#if defined(__CUDA_ARCH__)
+#define SINTER_KEEP_LOOP _Pragma("unroll 1")
+#else
+#define SINTER_KEEP_LOOP
+#endif
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
@@ -16038,6 +16066,7 @@ using sinter::detail::sink_ref;
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
+///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
 ///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
@@ -16045,6 +16074,10 @@ struct gpu;
 
 /// Threads of a block, for every kernel.
 inline constexpr int block_threads = 256;
+
+/// How many blocks keep a GPU busy, where more would leave more to be added up at the end.
+inline constexpr index_t enough_blocks = 1024;
+inline constexpr index_t max_arrivals = enough_blocks + 1;
 
 /// Division of numbers below 2^31 by a constant, as a multiplication and a shift. Granlund, Montgomery, "Division by
 /// invariant integers using multiplication", 1994.
@@ -16065,11 +16098,13 @@ struct divider {
 /// Rows of `inner` elements, in row-major order of the outer axes.
 struct index_space {
   int outer_axes = 0;
-  bool narrow = true;  ///< row numbers fit the divider
+  bool narrow = true;  ///< row numbers fit the dividers
+  bool narrow_elements = true;  ///< so do element numbers
   index_t inner = 1;
   index_t rows = 1;
   index_t extent[max_rank] = {};
   divider by[max_rank];
+  divider by_inner;
 };
 
 /// One operand of each kind: its first element, its step along the inner axis and its strides along the outer ones.
@@ -16081,16 +16116,28 @@ struct operand_table {
   index_t stride[size][max_rank] = {};
 };
 
+/// n / d, by multiplication where n fits.
+SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits) {
+  return fits ? static_cast<index_t>(by(static_cast<std::uint32_t>(n))) : n / d;
+}
+
+/// Calls f(axis, coordinate) for the outer axes of row number `row`.
+template <class F>
+SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F& f) {
+  SINTER_KEEP_LOOP
+  for (int d = space.outer_axes - 1; d >= 0; --d) {
+    const index_t rest = quotient(row, space.extent[d], space.by[d], space.narrow);
+    f(d, row - rest * space.extent[d]);
+    row = rest;
+  }
+}
+
 /// Adds to at[s], in elements, where row number `row` of each operand begins.
 template <int N>
 SINTER_WORD void add_row(const index_space& space, const operand_table<N>& operands, index_t row, index_t* at) {
-  for (int d = space.outer_axes - 1; d >= 0; --d) {
-    const index_t quotient =
-        space.narrow ? static_cast<index_t>(space.by[d](static_cast<std::uint32_t>(row))) : row / space.extent[d];
-    const index_t coordinate = row - quotient * space.extent[d];
-    for (int s = 0; s < N; ++s) at[s] += coordinate * operands.stride[s][d];
-    row = quotient;
-  }
+  each_coordinate(space, row, [&](int d, index_t i) {
+    for (int s = 0; s < N; ++s) at[s] += i * operands.stride[s][d];
+  });
 }
 
 /// The axes of a pass while it is prepared, with the strides of all its operands.
@@ -16131,7 +16178,10 @@ struct pass_axes {
       s.extent[d] = shape[d];
       s.rows *= shape[d];
     }
-    s.narrow = s.rows < (index_t{1} << 31);
+    constexpr index_t fits = index_t{1} << 31;
+    s.narrow = s.rows < fits;
+    s.narrow_elements = s.inner < fits && s.rows * s.inner < fits;
+    if (s.narrow_elements && s.inner > 0) s.by_inner = divider(static_cast<std::uint32_t>(s.inner));
     for (int d = 0; d < s.outer_axes; ++d) s.by[d] = s.narrow && shape[d] > 0 ? divider(static_cast<std::uint32_t>(shape[d])) : divider();
     return s;
   }
@@ -16199,7 +16249,7 @@ struct element_source {
     machine m(*this, number);
     index_t row = 0, column = number;
     if (space.rows > 1) {
-      row = number / space.inner;
+      row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
       column = number - row * space.inner;
       add_row(space, in, row, m.at);
     }
@@ -16400,21 +16450,28 @@ struct map_body {
     for (index_t c = g.block() * g.threads() + g.thread(); c < chunks; c += stride) {
       index_t row = 0, column = c;
       if (space.rows > 1) {
-        row = narrow ? static_cast<index_t>(by_chunks(static_cast<std::uint32_t>(c))) : c / chunks_per_row;
+        row = quotient(c, chunks_per_row, by_chunks, narrow);
         column = c - row * chunks_per_row;
       }
-      column *= lanes;
       machine<map_body> m(*this);
-      if (space.rows > 1) {
-        add_row(space, in, row, m.in_at);
-        add_row(space, out, row, m.out_at);
-      }
-      for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
-      for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
-      m.index_of_chunk = row * space.inner + column;
-      m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
+      place(m, row, column * lanes);
       m.run(pass);
     }
+  }
+
+  /// Puts a machine where a chunk begins.
+  template <class Machine>
+  SINTER_WORD void place(Machine& m, index_t row, index_t column) const {
+    if (space.rows > 1) {
+      each_coordinate(space, row, [&](int d, index_t i) {
+        for (int s = 0; s < inputs; ++s) m.in_at[s] += i * in.stride[s][d];
+        for (int s = 0; s < outputs; ++s) m.out_at[s] += i * out.stride[s][d];
+      });
+    }
+    for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
+    for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
+    m.index_of_chunk = row * space.inner + column;
+    m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
   }
 };
 
@@ -16430,7 +16487,8 @@ access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
   return aligned ? access_mode::whole_chunks : access_mode::strided;
 }
 
-/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. No output repeats.
+/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. An output that repeats is
+/// not written by map_body.
 template <class Pass>
 map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
   constexpr int lanes = lanes_of<Pass>;
@@ -16663,6 +16721,235 @@ void report_fault() {
   if (found.op == nullptr) return;  // another thread was here first
   sinter::detail::throw_out_of_range(found.op, found.what, found.value, found.position, found.extent,
                                      "; " + device_name<D>() + " met it in a statement before this one");
+}
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/map_sums.hpp: the body of backward passes that add up the gradients of broadcast leaves on the way.
+//
+// A block goes down a slab of rows, each thread in columns of its own, and adds in registers; then its threads add up what
+// they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone.
+
+namespace sinter::cuda_impl {
+
+/// What the gradient of a leaf is made of.
+enum class sink_kind : unsigned char {
+  element,  ///< one element of the pass for each
+  column,   ///< a column: the leaf was repeated along all outer axes
+  row,      ///< a row: it was repeated along the inner axis
+  total     ///< everything
+};
+
+template <class Pass>
+struct map_sums_body {
+  using elements = map_body<Pass>;
+  static constexpr int outputs = Pass::outputs, lanes = elements::lanes;
+  using registers = typename Pass::sum_type[outputs][lanes];
+
+  elements at;
+  sink_kind kind[outputs] = {};
+  bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
+  int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
+  index_t strips = 1;                                  ///< blocks side by side
+  index_t slabs = 1, per_slab = 0;                     ///< blocks one above the other, and their rows
+  double* partial[outputs] = {};                       ///< sums of the blocks
+  unsigned* arrivals = nullptr;
+
+  /// A machine whose sums stay in registers.
+  struct machine : elements::template machine<elements> {
+    using base = typename elements::template machine<elements>;
+    const map_sums_body& body;
+    registers& sum;
+
+    SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
+    SINTER_WORD void run(const Pass& formula) {
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) {
+        this->lane = i;
+        formula(*this);
+      }
+    }
+    template <int O, class T>
+    SINTER_WORD void accumulate(compute_type<T> x) const {
+      if (body.kind[O] == sink_kind::element) base::template accumulate<O, T>(x);
+      else if (this->lane < this->valid) sum[O][this->lane] += static_cast<typename Pass::sum_type>(x);
+    }
+  };
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    double* const share = g.template shared<double>();
+    const int x = g.thread() % across, y = g.thread() / across;
+    const index_t strip = g.block() % strips, slab = g.block() / strips;
+    const index_t end = (slab + 1) * per_slab < at.space.rows ? (slab + 1) * per_slab : at.space.rows;
+    registers sum = {};
+    for (index_t top = slab * per_slab; top < end; top += down) {  // equally often for all threads: they may meet
+      const index_t row = top + y;
+      for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
+        machine m(*this, sum);
+        at.place(m, row, c * lanes);
+        m.run(at.pass);
+      }
+      if (rows) put_rows(g, share, sum, row, end);
+    }
+    const index_t column = (strip * across + x) * lanes;
+    SINTER_UNROLL
+    for (int o = 0; o < outputs; ++o) {
+      if (kind[o] == sink_kind::column) {
+        add_columns(g, share, sum[o]);
+        put_columns(share, g.thread(), o, column, slabs > 1 ? partial[o] + slab * at.space.inner : nullptr);
+      } else if (kind[o] == sink_kind::total) {
+        add_threads(g, share, in_all_lanes(sum, o), block_threads);
+        if (g.thread() == 0) put_total(o, share[0], g.blocks() > 1 ? partial[o] + g.block() : nullptr);
+      }
+    }
+    if (columns && slabs > 1 && g.arrives_last(arrivals + 1 + strip, static_cast<unsigned>(slabs))) merge_columns(g, share, column);
+    if (totals && g.blocks() > 1 && g.arrives_last(arrivals, static_cast<unsigned>(g.blocks()))) merge_totals(g, share);
+  }
+
+ private:
+  SINTER_WORD double in_all_lanes(const registers& sum, int o) const {
+    double all = 0;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) all += static_cast<double>(sum[o][i]);
+    return all;
+  }
+
+  /// The sums of the rows that the block has just been through, which then start anew.
+  template <class G>
+  SINTER_WORD void put_rows(const G& g, double* share, registers& sum, index_t row, index_t end) const {
+    SINTER_UNROLL
+    for (int o = 0; o < outputs; ++o) {
+      if (kind[o] != sink_kind::row) continue;
+      add_threads(g, share, in_all_lanes(sum, o), across);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) sum[o][i] = 0;
+      if (g.thread() % across == 0 && row < end) put(o, row, 0, share[g.thread()]);
+    }
+  }
+
+  /// Adds up what each `width` neighbouring threads have; the first of them finds the sum in its place of `share`.
+  template <class G>
+  SINTER_WORD void add_threads(const G& g, double* share, double mine, int width) const {
+    g.sync();
+    share[g.thread()] = mine;
+    for (int step = width / 2; step > 0; step /= 2) {
+      g.sync();
+      if (g.thread() % width < step) share[g.thread()] += share[g.thread() + step];
+    }
+  }
+  /// The same for threads that stand one above the other, which have `lanes` sums each.
+  template <class T, class G>
+  SINTER_WORD void add_columns(const G& g, double* share, const T (&mine)[lanes]) const {
+    g.sync();
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) share[g.thread() * lanes + i] = static_cast<double>(mine[i]);
+    for (int step = down / 2; step > 0; step /= 2) {
+      g.sync();
+      if (g.thread() < step * across) {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) share[g.thread() * lanes + i] += share[(g.thread() + step * across) * lanes + i];
+      }
+    }
+  }
+
+  template <class G>
+  SINTER_WORD void merge_columns(const G& g, double* share, index_t column) const {
+    SINTER_UNROLL
+    for (int o = 0; o < outputs; ++o) {
+      if (kind[o] != sink_kind::column) continue;
+      double mine[lanes] = {};
+      for (index_t s = g.thread() / across; s < slabs; s += down) {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i)
+          if (column + i < at.space.inner) mine[i] += g.fresh(partial[o] + s * at.space.inner + column + i);
+      }
+      add_columns(g, share, mine);
+      put_columns(share, g.thread(), o, column, nullptr);
+    }
+  }
+  template <class G>
+  SINTER_WORD void merge_totals(const G& g, double* share) const {
+    SINTER_UNROLL
+    for (int o = 0; o < outputs; ++o) {
+      if (kind[o] != sink_kind::total) continue;
+      double mine = 0;
+      for (index_t b = g.thread(); b < g.blocks(); b += g.threads()) mine += g.fresh(partial[o] + b);
+      add_threads(g, share, mine, block_threads);
+      if (g.thread() == 0) put_total(o, share[0], nullptr);
+    }
+  }
+
+  SINTER_WORD void put_columns(const double* share, int thread, int o, index_t column, double* apart) const {
+    if (thread >= across) return;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      if (column + i >= at.space.inner) return;
+      if (apart != nullptr) apart[column + i] = share[thread * lanes + i];
+      else put(o, 0, column + i, share[thread * lanes + i]);
+    }
+  }
+  SINTER_WORD void put_total(int o, double sum, double* apart) const {
+    if (apart != nullptr) *apart = sum;
+    else put(o, 0, 0, sum);
+  }
+  SINTER_WORD void put(int o, index_t row, index_t column, double sum) const {
+    index_t to = column * at.out.step[o];
+    each_coordinate(at.space, row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
+    if (at.wide[o]) put_at(reinterpret_cast<float*>(at.out.data[o]) + to, at.add[o], sum);
+    else put_at(reinterpret_cast<double*>(at.out.data[o]) + to, at.add[o], sum);
+  }
+  template <class T>
+  SINTER_WORD static void put_at(T* to, bool add, double sum) {
+    *to = static_cast<T>(add ? static_cast<double>(*to) + sum : sum);
+  }
+};
+
+/// Operand s of coalesced axes is a sink that repeats along some of them: the kind of its sums; `element` where it is none of
+/// them, and has to be added up another way.
+template <int N>
+sink_kind sums_of(const pass_axes<N>& axes, int s) {
+  const int last = axes.rank - 1;
+  const auto moves = [&](int d) { return axes.strides[s][d] != 0; };
+  int outer = 0;
+  for (int d = 0; d < last; ++d) outer += moves(d);
+  if (outer == 0) return moves(last) ? sink_kind::column : sink_kind::total;
+  return outer == last && !moves(last) ? sink_kind::row : sink_kind::element;
+}
+
+/// Lays out the threads and blocks of a body with its kinds set. False where it would keep too few of them busy.
+template <class Pass>
+bool lay_out(map_sums_body<Pass>& b) {
+  const index_t rows = b.at.space.rows, chunks = b.at.chunks_per_row;
+  const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
+  b.across = 1;
+  const int widest = rows == 1 && !b.columns ? block_threads : 32;
+  while (b.across < widest && b.across < chunks) b.across *= 2;
+  b.down = block_threads / b.across;
+  const index_t high = up(rows, b.down), wide = up(chunks, b.across);
+  if (b.rows) {
+    b.strips = 1;
+    b.slabs = std::min(high, b.totals ? enough_blocks : most_blocks);
+    if (high < 64 && wide > 16) return false;
+  } else {
+    b.strips = b.columns ? wide : std::min(wide, up(enough_blocks, high));
+    b.slabs = std::min(high, std::max<index_t>(1, enough_blocks / b.strips));
+  }
+  b.per_slab = up(high, b.slabs) * b.down;
+  b.slabs = up(rows, b.per_slab);
+  return b.strips * b.slabs <= most_blocks;
+}
+
+/// Scratch space of output o, in sums.
+template <class Pass>
+index_t partial_sums(const map_sums_body<Pass>& b, int o) {
+  if (b.kind[o] == sink_kind::column && b.slabs > 1) return b.slabs * b.at.space.inner;
+  if (b.kind[o] == sink_kind::total && b.slabs * b.strips > 1) return b.slabs * b.strips;
+  return 0;
+}
+
+template <class Pass>
+launch_shape launch_of(const map_sums_body<Pass>& b) {
+  return {b.strips * b.slabs, sizeof(double) * block_threads * b.lanes};
 }
 
 }  // namespace sinter::cuda_impl
@@ -17769,9 +18056,44 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   gpu<D>::launch("adding a gradient", body, launch_of(body));
 }
 
-/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is made
-/// element by element and folded.
+/// Runs a pass whose sinks are sums, gradients of broadcast leaves, in one kernel. False, with apart[s] set, where the sums of
+/// sink s have to be made another way.
 template <device D, class Pass>
+bool run_sums(const char* what, const Pass& pass, const pass_axes<Pass::inputs + Pass::outputs>& axes, const int* in_size, const int* out_size,
+              const sink_ref* sinks, const bool* folds, bool* apart) {
+  constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
+  bool add[outputs];
+  for (int s = 0; s < outputs; ++s) add[s] = sinks[s].add && !apart[s];
+  map_sums_body<Pass> body{prepare_map(pass, axes, in_size, out_size, add)};
+  pass_axes<inputs + outputs> coalesced = axes;
+  coalesced.coalesce();
+  bool fits = true;
+  for (int s = 0; s < outputs; ++s) {
+    if (!folds[s] || apart[s]) continue;
+    body.kind[s] = sums_of(coalesced, inputs + s);
+    apart[s] = body.kind[s] == sink_kind::element || (body.kind[s] == sink_kind::row && body.columns) ||
+               (body.kind[s] == sink_kind::column && body.rows);
+    fits = fits && !apart[s];
+    body.rows = body.rows || body.kind[s] == sink_kind::row;
+    body.columns = body.columns || body.kind[s] == sink_kind::column;
+    body.totals = body.totals || body.kind[s] == sink_kind::total;
+  }
+  if (!fits) return false;
+  if (!lay_out(body)) {
+    for (int s = 0; s < outputs; ++s) apart[s] = folds[s];
+    return false;
+  }
+  std::vector<temporary<D>> memory;
+  for (int s = 0; s < outputs; ++s)
+    if (const index_t n = partial_sums(body, s)) body.partial[s] = static_cast<double*>(memory.emplace_back(sizeof(double) * static_cast<std::size_t>(n)).data());
+  body.arrivals = gpu<D>::arrivals();
+  gpu<D>::launch(what, body, launch_of(body));
+  return true;
+}
+
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum: with
+/// Sums it is made on the way where that can be, otherwise element by element, to be folded.
+template <device D, bool Sums = false, class Pass>
 void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   pass_axes<inputs + outputs> axes;
@@ -17784,19 +18106,33 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
     axes.bind(s, leaves[s]);
     in_size[s] = leaves[s].element_size;
   }
-  std::vector<temporary<D>> apart;
   for (int s = 0; s < outputs; ++s) {
     for (int d = 0; d < rank; ++d) folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
     out_size[s] = sinks[s].element_size;
-    add[s] = sinks[s].add && !folds[s];
-    if (folds[s]) axes.bind_dense(inputs + s, apart.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
-    else axes.bind(inputs + s, sinks[s]);
   }
-  const auto body = prepare_map(pass, axes, in_size, out_size, add);
-  gpu<D>::launch(what, body, launch_of(body));
+  bool apart[outputs] = {};
+  std::vector<temporary<D>> memory;
+  const auto bind_sinks = [&] {
+    for (int s = 0; s < outputs; ++s) {
+      if (apart[s]) axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
+      else axes.bind(inputs + s, sinks[s]);
+    }
+  };
+  if constexpr (Sums) {
+    do bind_sinks();
+    while (!run_sums<D>(what, pass, axes, in_size, out_size, sinks, folds, apart));
+  } else {
+    for (int s = 0; s < outputs; ++s) {
+      apart[s] = folds[s];
+      add[s] = sinks[s].add && !folds[s];
+    }
+    bind_sinks();
+    const auto body = prepare_map(pass, axes, in_size, out_size, add);
+    gpu<D>::launch(what, body, launch_of(body));
+  }
   if constexpr (requires { Pass::folds; }) {
     for (int s = 0; s < outputs; ++s) {
-      if (!folds[s]) continue;
+      if (!apart[s]) continue;
       if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
       else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
     }
@@ -17856,9 +18192,9 @@ struct backend<D> {
     alone.add({plan}, n, in, out);
     alone.run();
   }
-  template <class T, class K>
+  template <class T, bool Sums = false, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
-    cuda_impl::run_pass<D>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
+    cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
   }
 
   template <class R, class T, class K>
@@ -17967,8 +18303,7 @@ struct backend<D> {
   template <class E>
   static auto source_of(const E& e) {
     using K = lowered<false, E>;
-    leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
-    bind_leaves(e, leaves);
+    const leaves_of<E> leaves(e);
     return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
   }
 
@@ -18260,6 +18595,11 @@ class context {
     fault_ = new (words) index_fault;
     check(cudaHostGetDevicePointer(&words, fault_, 0), name() + ": mapping memory that the host and the GPU share");
     fault_address_ = static_cast<index_fault*>(words);
+    constexpr std::size_t bytes = sizeof(unsigned) * static_cast<std::size_t>(max_arrivals);
+    check(cudaMalloc(&words, bytes), name() + ": allocating counters");
+    arrivals_ = static_cast<unsigned*>(words);
+    check(cudaMemset(arrivals_, 0, bytes), name() + ": clearing counters");
+    check(cudaDeviceSynchronize(), name() + ": clearing counters");
   }
   context(const context&) = delete;
   context& operator=(const context&) = delete;
@@ -18275,6 +18615,7 @@ class context {
   /// As the host sees it, and as kernels do.
   index_fault* fault() { return fault_; }
   index_fault* fault_address() { return fault_address_; }
+  unsigned* arrivals() { return arrivals_; }
 
   void synchronize() const {
     capture_.wait("synchronize");
@@ -18322,6 +18663,7 @@ class context {
   staging uploads_, downloads_;
   index_fault* fault_ = nullptr;
   index_fault* fault_address_ = nullptr;
+  unsigned* arrivals_ = nullptr;
   std::mutex opening_;
   std::vector<int> open_;  // GPUs with a path to this one, or known to have none
   std::atomic<std::size_t> launches_{0};
@@ -18582,6 +18924,31 @@ struct device_grid {
   template <class T>
   __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
 #undef SINTER_ON_GPU
+  /// As in "CUDA C++ Programming Guide", Memory Fence Functions.
+  __host__ __device__ bool arrives_last([[maybe_unused]] unsigned* counter, [[maybe_unused]] unsigned blocks) const {
+#if defined(__CUDA_ARCH__)
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      last = atomicAdd(counter, 1u) + 1 == blocks;
+      if (last) *counter = 0;
+      __threadfence();
+    }
+    __syncthreads();
+    return last;
+#else
+    return false;
+#endif
+  }
+  template <class T>
+  __host__ __device__ T fresh(const T* p) const {
+#if defined(__CUDA_ARCH__)
+    return __ldcg(p);
+#else
+    return *p;
+#endif
+  }
   template <class T>
   __host__ __device__ T* shared() const {
 #if defined(__CUDA_ARCH__)
@@ -18593,8 +18960,9 @@ struct device_grid {
   }
 };
 
+// Room for two blocks at a time: left to itself, ptxas aims at more on sm_80, and spills registers for it.
 template <class Body>
-__global__ void __launch_bounds__(block_threads) run_body(const __grid_constant__ Body body) {
+__global__ void __launch_bounds__(block_threads, 2) run_body(const __grid_constant__ Body body) {
   body(device_grid{});
 }
 
@@ -18628,6 +18996,7 @@ struct gpu {
   static std::size_t launches() { return here().launches(); }
   static index_fault* fault() { return here().fault(); }
   static index_fault* fault_address() { return here().fault_address(); }
+  static unsigned* arrivals() { return here().arrivals(); }
 
   template <class Body>
   static void launch(const char* what, const Body& body, const launch_shape& shape) {
@@ -19112,8 +19481,10 @@ struct lowering<random_node<Numbers, R, D>> {
   static kernel::random<Numbers> plan(const node& e) {
     return {e.numbers, e.key};
   }
-  template <bool, class F>
-  static void visit(const node&, F&) {}
+  template <bool>
+  static leaf_ref* list(const node&, leaf_ref* to) {
+    return to;
+  }
 };
 
 /// The key of a draw on a device. Errors: device_error while a step is captured.
@@ -19332,9 +19703,9 @@ struct lowering<masked_node<X>> {
   static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
     return {e.keep, e.key, lower<Track>(e.x)};
   }
-  template <bool Track, class F>
-  static void visit(const masked_node<X>& e, F& f) {
-    visit_leaves<Track>(e.x, f);
+  template <bool Track>
+  static leaf_ref* list(const masked_node<X>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.x, to);
   }
 };
 

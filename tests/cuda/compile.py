@@ -54,7 +54,7 @@ def resources(text):
 def accesses(ptx):
     """Each kernel must have 128-bit global loads and stores."""
     kernels = ptx.read_text().split(".visible .entry ")[1:]
-    hot = [kernel for kernel in kernels if "map_body" in kernel.split("(")[0]]
+    hot = [kernel for kernel in kernels if re.search(r"map_(?:sums_)?body", kernel.split("(")[0])]
     if not hot:
         return "there is no elementwise kernel in the PTX"
     for kernel in hot:

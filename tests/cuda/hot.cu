@@ -14,6 +14,11 @@ void gated_backward(const leaf& a, const leaf& b, const leaf& c, const leaf& d, 
   const variable y = sigmoid(a * b + c) * tanh(d);
   y.backward(seed);
 }
+// With the sums of a broadcast leaf.
+void biased_backward(const variable<float, 2, cuda<0>>& x, const leaf& bias, const tensor<float, 2, cuda<0>>& seed) {
+  const variable y = relu(x + bias);
+  y.backward(seed);
+}
 tensor<double, 1, cuda<0>> in_double(const tensor<double, 1, cuda<0>>& a) { return abs(a) * 2; }
 void two_results(vector& a, vector& b) { fuse(a.in_place() += b, b.in_place() -= a); }
 void step_of_many(optim::adamw& optimizer, const std::vector<leaf>& parameters) {

@@ -44,6 +44,19 @@ class simulated_block {
     void add(T* to, T n) const {
       *to += n;
     }
+    bool arrives_last(unsigned* counter, unsigned blocks) const {
+      sync();
+      if (number == 0) {
+        at->last_ = ++*counter == blocks;
+        if (at->last_) *counter = 0;
+      }
+      sync();
+      return at->last_;
+    }
+    template <class T>
+    T fresh(const T* p) const {
+      return *p;
+    }
     template <class T>
     T* shared() const {
       return reinterpret_cast<T*>(at->shared_.data());
@@ -141,6 +154,7 @@ class simulated_block {
   const void* work_ = nullptr;
   int current_ = 0;
   bool meets_ = false;
+  bool last_ = false;
 };
 
 template <device D>
@@ -155,6 +169,10 @@ struct gpu {
     return &one;
   }
   static index_fault* fault_address() { return fault(); }
+  static unsigned* arrivals() {
+    static unsigned counters[max_arrivals] = {};
+    return counters;
+  }
   static void synchronize() { capture().wait("synchronize"); }
 
   /// Work that was put on the device while a step was captured.

@@ -30,8 +30,7 @@ TEST_CASE("sort and topk of rows and columns of any length", "[cuda]") {
 TEST_CASE("lines that do not fit in one sort follow one another", "[cuda]") {
   const auto x = quarters({6, 7, 5}, 5);
   const auto there = x.to<g0>();
-  detail::leaf_ref leaf[1];
-  detail::bind_leaves(there, leaf);
+  const detail::leaves_of leaf(there);
   cuda_impl::pass_axes<1> axes;
   axes.set_shape(there.shape().data(), 3);
   axes.bind(0, leaf[0]);

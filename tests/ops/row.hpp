@@ -185,10 +185,10 @@ struct scalar_machine {
 template <class F, int N, class T>
 values by_scalar(const operands& in) {
   const auto e = apply_to<F, N>([&](std::size_t i) { return to_tensor<T, sinter::cpu>(in[i]); });
-  using K = sinter::detail::lowered<false, std::remove_const_t<decltype(e)>>;
+  using E = std::remove_const_t<decltype(e)>;
+  using K = sinter::detail::lowered<false, E>;
   const K k = sinter::detail::lower<false>(e);
-  sinter::detail::leaf_ref leaves[K::leaves];
-  sinter::detail::bind_leaves(e, leaves);
+  const sinter::detail::leaves_of<E> leaves(e);
   scalar_machine m{leaves, nullptr};
   values result;
   for (; m.i < in[0].numel(); ++m.i)
@@ -205,15 +205,12 @@ std::vector<values> gradients_by_scalar(const operands& in, const values& seed) 
   using E = std::remove_const_t<decltype(e)>;
   using K = sinter::detail::lowered<true, E>;
   const K k = sinter::detail::lower<true>(e);
-  sinter::detail::leaf_ref leaves[K::leaves];
-  sinter::detail::bind_leaves(e, leaves);
+  const sinter::detail::leaves_of<E> leaves(e);
   std::vector<std::size_t> owner;  // of each sink
-  auto look = [&](const auto& leaf, auto tracked) {
-    if constexpr (decltype(tracked)::value)
+  for (const sinter::detail::leaf_ref& leaf : leaves.at)
+    if (leaf.state != nullptr)
       for (std::size_t i = 0; i < vars.size(); ++i)
-        if (leaf.value().data() == vars[i].value().data()) owner.push_back(i);
-  };
-  sinter::detail::visit_leaves<true>(e, look);
+        if (leaf.data == vars[i].value().data()) owner.push_back(i);
   std::vector<values> result(N, values(seed.size()));
   double sums[K::sinks > 0 ? K::sinks : 1] = {};
   scalar_machine m{leaves, sums};

@@ -36,7 +36,7 @@ class storage_ptr {
     return *this;
   }
   ~storage_ptr() {
-    if (s_ != nullptr && s_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s_->destroy(s_);
+    if (s_ != nullptr) release(s_);
   }
 
   storage* get() const noexcept { return s_; }
@@ -45,6 +45,11 @@ class storage_ptr {
   std::int64_t use_count() const noexcept { return s_ != nullptr ? s_->references.load(std::memory_order_acquire) : 0; }
 
  private:
+  // A call, not inlined: expressions own handles, and every statement would repeat this for each of them.
+  [[gnu::noinline]] static void release(storage* s) noexcept {
+    if (s->references.fetch_sub(1, std::memory_order_acq_rel) == 1) s->destroy(s);
+  }
+
   storage* s_ = nullptr;
 };
 

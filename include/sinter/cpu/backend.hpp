@@ -54,8 +54,20 @@ inline void set_dense_output(loop& l, const sink_ref& sink, operand* out) {
   sinter::detail::row_major_strides(l.shape, l.rank, out[0].strides);
 }
 
-inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in,
-                    const sink_ref* sinks, int outputs, operand* out, thread_pool& pool) {
+/// A pass as its callers know it, so that they are a few instructions each: there is one for every statement.
+struct map_call {
+  kernel_fn fn;
+  const void* plan;
+  const leaf_ref* leaves;
+  int inputs;
+  const sink_ref* sinks;
+  int outputs;
+};
+
+template <int Most>
+void run_map_of(const map_call& call, const index_t* shape, int rank, thread_pool& pool) {
+  operand in[Most], out[Most];
+  const auto [fn, plan, leaves, inputs, sinks, outputs] = call;
   loop l = make_loop(fn, plan, shape, rank, leaves, inputs, in);
   l.outputs = outputs;
   l.out = out;
@@ -63,6 +75,12 @@ inline void run_map(kernel_fn fn, const void* plan, const index_t* shape, int ra
   for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], rank);
   for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
   run_loop(l, pool, stream);
+}
+
+inline void run_map(const map_call& call, const index_t* shape, int rank, thread_pool& pool) {
+  constexpr int few = 8;
+  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, rank, pool);
+  else run_map_of<max_operands>(call, shape, rank, pool);
 }
 
 /// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
@@ -210,8 +228,7 @@ template <class E, class F>
 void with_producer(const E& e, const F& f) {
   using K = sinter::detail::lowered<false, E>;
   using T = compute_type<element_of<E>>;
-  leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
-  sinter::detail::bind_leaves(e, leaves);
+  const sinter::detail::leaves_of<E> leaves(e);
   operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
@@ -238,17 +255,15 @@ struct backend<D> {
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>
   static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
-    cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 2>];
-    cpu_impl::operand to[1];
-    cpu_impl::run_map(cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in, &out, 1, to, pool());
+    static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
+    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1}, shape, rank, pool());
   }
 
   /// Several results in one pass over `shape`; see kernel::roots.
   template <class Roots>
   static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
-    cpu_impl::operand in[cpu_impl::pass_of<Roots::leaves>];
-    cpu_impl::operand out[cpu_impl::pass_of<Roots::outputs>];
-    cpu_impl::run_map(cpu_impl::roots_kernel<Roots>, &plan, shape, rank, leaves, Roots::leaves, in, sinks, Roots::outputs, out, pool());
+    static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape, rank, pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
@@ -375,12 +390,11 @@ struct backend<D> {
 
   /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where
   /// kernel::reads_result<K>, the result.
-  template <class T, class K>
+  template <class T, bool = false, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
-    cpu_impl::operand in[cpu_impl::pass_of<n>];
-    cpu_impl::operand out[K::sinks];
-    cpu_impl::run_map(cpu_impl::reverse_kernel<K, T>, &plan, shape, rank, inputs, n, in, sinks, K::sinks, out, pool());
+    static_assert(cpu_impl::pass_of<n> > 0);
+    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks}, shape, rank, pool());
   }
 };
 

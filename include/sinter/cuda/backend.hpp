@@ -6,7 +6,7 @@
 #include "sinter/cuda/count.hpp"
 #include "sinter/cuda/group.hpp"
 #include "sinter/cuda/index.hpp"
-#include "sinter/cuda/map.hpp"
+#include "sinter/cuda/map_sums.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/reduce.hpp"
 #include "sinter/cuda/rows.hpp"
@@ -86,9 +86,44 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   gpu<D>::launch("adding a gradient", body, launch_of(body));
 }
 
-/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is made
-/// element by element and folded.
+/// Runs a pass whose sinks are sums, gradients of broadcast leaves, in one kernel. False, with apart[s] set, where the sums of
+/// sink s have to be made another way.
 template <device D, class Pass>
+bool run_sums(const char* what, const Pass& pass, const pass_axes<Pass::inputs + Pass::outputs>& axes, const int* in_size, const int* out_size,
+              const sink_ref* sinks, const bool* folds, bool* apart) {
+  constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
+  bool add[outputs];
+  for (int s = 0; s < outputs; ++s) add[s] = sinks[s].add && !apart[s];
+  map_sums_body<Pass> body{prepare_map(pass, axes, in_size, out_size, add)};
+  pass_axes<inputs + outputs> coalesced = axes;
+  coalesced.coalesce();
+  bool fits = true;
+  for (int s = 0; s < outputs; ++s) {
+    if (!folds[s] || apart[s]) continue;
+    body.kind[s] = sums_of(coalesced, inputs + s);
+    apart[s] = body.kind[s] == sink_kind::element || (body.kind[s] == sink_kind::row && body.columns) ||
+               (body.kind[s] == sink_kind::column && body.rows);
+    fits = fits && !apart[s];
+    body.rows = body.rows || body.kind[s] == sink_kind::row;
+    body.columns = body.columns || body.kind[s] == sink_kind::column;
+    body.totals = body.totals || body.kind[s] == sink_kind::total;
+  }
+  if (!fits) return false;
+  if (!lay_out(body)) {
+    for (int s = 0; s < outputs; ++s) apart[s] = folds[s];
+    return false;
+  }
+  std::vector<temporary<D>> memory;
+  for (int s = 0; s < outputs; ++s)
+    if (const index_t n = partial_sums(body, s)) body.partial[s] = static_cast<double*>(memory.emplace_back(sizeof(double) * static_cast<std::size_t>(n)).data());
+  body.arrivals = gpu<D>::arrivals();
+  gpu<D>::launch(what, body, launch_of(body));
+  return true;
+}
+
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum: with
+/// Sums it is made on the way where that can be, otherwise element by element, to be folded.
+template <device D, bool Sums = false, class Pass>
 void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   pass_axes<inputs + outputs> axes;
@@ -101,19 +136,33 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
     axes.bind(s, leaves[s]);
     in_size[s] = leaves[s].element_size;
   }
-  std::vector<temporary<D>> apart;
   for (int s = 0; s < outputs; ++s) {
     for (int d = 0; d < rank; ++d) folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
     out_size[s] = sinks[s].element_size;
-    add[s] = sinks[s].add && !folds[s];
-    if (folds[s]) axes.bind_dense(inputs + s, apart.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
-    else axes.bind(inputs + s, sinks[s]);
   }
-  const auto body = prepare_map(pass, axes, in_size, out_size, add);
-  gpu<D>::launch(what, body, launch_of(body));
+  bool apart[outputs] = {};
+  std::vector<temporary<D>> memory;
+  const auto bind_sinks = [&] {
+    for (int s = 0; s < outputs; ++s) {
+      if (apart[s]) axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
+      else axes.bind(inputs + s, sinks[s]);
+    }
+  };
+  if constexpr (Sums) {
+    do bind_sinks();
+    while (!run_sums<D>(what, pass, axes, in_size, out_size, sinks, folds, apart));
+  } else {
+    for (int s = 0; s < outputs; ++s) {
+      apart[s] = folds[s];
+      add[s] = sinks[s].add && !folds[s];
+    }
+    bind_sinks();
+    const auto body = prepare_map(pass, axes, in_size, out_size, add);
+    gpu<D>::launch(what, body, launch_of(body));
+  }
   if constexpr (requires { Pass::folds; }) {
     for (int s = 0; s < outputs; ++s) {
-      if (!folds[s]) continue;
+      if (!apart[s]) continue;
       if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
       else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
     }
@@ -173,9 +222,9 @@ struct backend<D> {
     alone.add({plan}, n, in, out);
     alone.run();
   }
-  template <class T, class K>
+  template <class T, bool Sums = false, class K>
   static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
-    cuda_impl::run_pass<D>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
+    cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
   }
 
   template <class R, class T, class K>
@@ -284,8 +333,7 @@ struct backend<D> {
   template <class E>
   static auto source_of(const E& e) {
     using K = lowered<false, E>;
-    leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
-    bind_leaves(e, leaves);
+    const leaves_of<E> leaves(e);
     return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
   }
 

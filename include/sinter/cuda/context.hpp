@@ -108,6 +108,11 @@ class context {
     fault_ = new (words) index_fault;
     check(cudaHostGetDevicePointer(&words, fault_, 0), name() + ": mapping memory that the host and the GPU share");
     fault_address_ = static_cast<index_fault*>(words);
+    constexpr std::size_t bytes = sizeof(unsigned) * static_cast<std::size_t>(max_arrivals);
+    check(cudaMalloc(&words, bytes), name() + ": allocating counters");
+    arrivals_ = static_cast<unsigned*>(words);
+    check(cudaMemset(arrivals_, 0, bytes), name() + ": clearing counters");
+    check(cudaDeviceSynchronize(), name() + ": clearing counters");
   }
   context(const context&) = delete;
   context& operator=(const context&) = delete;
@@ -123,6 +128,7 @@ class context {
   /// As the host sees it, and as kernels do.
   index_fault* fault() { return fault_; }
   index_fault* fault_address() { return fault_address_; }
+  unsigned* arrivals() { return arrivals_; }
 
   void synchronize() const {
     capture_.wait("synchronize");
@@ -170,6 +176,7 @@ class context {
   staging uploads_, downloads_;
   index_fault* fault_ = nullptr;
   index_fault* fault_address_ = nullptr;
+  unsigned* arrivals_ = nullptr;
   std::mutex opening_;
   std::vector<int> open_;  // GPUs with a path to this one, or known to have none
   std::atomic<std::size_t> launches_{0};

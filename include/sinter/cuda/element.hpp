@@ -36,7 +36,7 @@ struct element_source {
     machine m(*this, number);
     index_t row = 0, column = number;
     if (space.rows > 1) {
-      row = number / space.inner;
+      row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
       column = number - row * space.inner;
       add_row(space, in, row, m.at);
     }

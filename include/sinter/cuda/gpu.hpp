@@ -16,6 +16,7 @@ struct gpu {
   static std::size_t launches() { return here().launches(); }
   static index_fault* fault() { return here().fault(); }
   static index_fault* fault_address() { return here().fault_address(); }
+  static unsigned* arrivals() { return here().arrivals(); }
 
   template <class Body>
   static void launch(const char* what, const Body& body, const launch_shape& shape) {

@@ -21,6 +21,31 @@ struct device_grid {
   template <class T>
   __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
 #undef SINTER_ON_GPU
+  /// As in "CUDA C++ Programming Guide", Memory Fence Functions.
+  __host__ __device__ bool arrives_last([[maybe_unused]] unsigned* counter, [[maybe_unused]] unsigned blocks) const {
+#if defined(__CUDA_ARCH__)
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      last = atomicAdd(counter, 1u) + 1 == blocks;
+      if (last) *counter = 0;
+      __threadfence();
+    }
+    __syncthreads();
+    return last;
+#else
+    return false;
+#endif
+  }
+  template <class T>
+  __host__ __device__ T fresh(const T* p) const {
+#if defined(__CUDA_ARCH__)
+    return __ldcg(p);
+#else
+    return *p;
+#endif
+  }
   template <class T>
   __host__ __device__ T* shared() const {
 #if defined(__CUDA_ARCH__)
@@ -32,8 +57,9 @@ struct device_grid {
   }
 };
 
+// Room for two blocks at a time: left to itself, ptxas aims at more on sm_80, and spills registers for it.
 template <class Body>
-__global__ void __launch_bounds__(block_threads) run_body(const __grid_constant__ Body body) {
+__global__ void __launch_bounds__(block_threads, 2) run_body(const __grid_constant__ Body body) {
   body(device_grid{});
 }
 

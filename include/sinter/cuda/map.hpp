@@ -146,21 +146,28 @@ struct map_body {
     for (index_t c = g.block() * g.threads() + g.thread(); c < chunks; c += stride) {
       index_t row = 0, column = c;
       if (space.rows > 1) {
-        row = narrow ? static_cast<index_t>(by_chunks(static_cast<std::uint32_t>(c))) : c / chunks_per_row;
+        row = quotient(c, chunks_per_row, by_chunks, narrow);
         column = c - row * chunks_per_row;
       }
-      column *= lanes;
       machine<map_body> m(*this);
-      if (space.rows > 1) {
-        add_row(space, in, row, m.in_at);
-        add_row(space, out, row, m.out_at);
-      }
-      for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
-      for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
-      m.index_of_chunk = row * space.inner + column;
-      m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
+      place(m, row, column * lanes);
       m.run(pass);
     }
+  }
+
+  /// Puts a machine where a chunk begins.
+  template <class Machine>
+  SINTER_WORD void place(Machine& m, index_t row, index_t column) const {
+    if (space.rows > 1) {
+      each_coordinate(space, row, [&](int d, index_t i) {
+        for (int s = 0; s < inputs; ++s) m.in_at[s] += i * in.stride[s][d];
+        for (int s = 0; s < outputs; ++s) m.out_at[s] += i * out.stride[s][d];
+      });
+    }
+    for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
+    for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
+    m.index_of_chunk = row * space.inner + column;
+    m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
   }
 };
 
@@ -176,7 +183,8 @@ access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
   return aligned ? access_mode::whole_chunks : access_mode::strided;
 }
 
-/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. No output repeats.
+/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. An output that repeats is
+/// not written by map_body.
 template <class Pass>
 map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
   constexpr int lanes = lanes_of<Pass>;

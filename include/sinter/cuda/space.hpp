@@ -1,8 +1,9 @@
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs. On a GPU that is device_grid (launch.hpp); the tests
-// call the same bodies on the host.
+// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.arrives_last(counter, n), true in the last of n
+// blocks to ask, which then reads with g.fresh(p) what the others have written, and leaves the counter at 0 as it was. On a GPU
+// that is device_grid (launch.hpp); the tests call the same bodies on the host.
 #pragma once
 
 #include "sinter/core/shape.hpp"
@@ -14,12 +15,20 @@ namespace sinter::cuda_impl {
 using sinter::detail::leaf_ref;
 using sinter::detail::sink_ref;
 
+// Before a loop that a GPU's compiler would unroll, although it seldom goes round.
+#if defined(__CUDA_ARCH__)
+#define SINTER_KEEP_LOOP _Pragma("unroll 1")
+#else
+#define SINTER_KEEP_LOOP
+#endif
+
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
 ///   launch(what, body, shape)      runs a body on a grid, after all that was started before
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
+///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
 ///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
@@ -27,6 +36,10 @@ struct gpu;
 
 /// Threads of a block, for every kernel.
 inline constexpr int block_threads = 256;
+
+/// How many blocks keep a GPU busy, where more would leave more to be added up at the end.
+inline constexpr index_t enough_blocks = 1024;
+inline constexpr index_t max_arrivals = enough_blocks + 1;
 
 /// Division of numbers below 2^31 by a constant, as a multiplication and a shift. Granlund, Montgomery, "Division by
 /// invariant integers using multiplication", 1994.
@@ -47,11 +60,13 @@ struct divider {
 /// Rows of `inner` elements, in row-major order of the outer axes.
 struct index_space {
   int outer_axes = 0;
-  bool narrow = true;  ///< row numbers fit the divider
+  bool narrow = true;  ///< row numbers fit the dividers
+  bool narrow_elements = true;  ///< so do element numbers
   index_t inner = 1;
   index_t rows = 1;
   index_t extent[max_rank] = {};
   divider by[max_rank];
+  divider by_inner;
 };
 
 /// One operand of each kind: its first element, its step along the inner axis and its strides along the outer ones.
@@ -63,16 +78,28 @@ struct operand_table {
   index_t stride[size][max_rank] = {};
 };
 
+/// n / d, by multiplication where n fits.
+SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits) {
+  return fits ? static_cast<index_t>(by(static_cast<std::uint32_t>(n))) : n / d;
+}
+
+/// Calls f(axis, coordinate) for the outer axes of row number `row`.
+template <class F>
+SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F& f) {
+  SINTER_KEEP_LOOP
+  for (int d = space.outer_axes - 1; d >= 0; --d) {
+    const index_t rest = quotient(row, space.extent[d], space.by[d], space.narrow);
+    f(d, row - rest * space.extent[d]);
+    row = rest;
+  }
+}
+
 /// Adds to at[s], in elements, where row number `row` of each operand begins.
 template <int N>
 SINTER_WORD void add_row(const index_space& space, const operand_table<N>& operands, index_t row, index_t* at) {
-  for (int d = space.outer_axes - 1; d >= 0; --d) {
-    const index_t quotient =
-        space.narrow ? static_cast<index_t>(space.by[d](static_cast<std::uint32_t>(row))) : row / space.extent[d];
-    const index_t coordinate = row - quotient * space.extent[d];
-    for (int s = 0; s < N; ++s) at[s] += coordinate * operands.stride[s][d];
-    row = quotient;
-  }
+  each_coordinate(space, row, [&](int d, index_t i) {
+    for (int s = 0; s < N; ++s) at[s] += i * operands.stride[s][d];
+  });
 }
 
 /// The axes of a pass while it is prepared, with the strides of all its operands.
@@ -113,7 +140,10 @@ struct pass_axes {
       s.extent[d] = shape[d];
       s.rows *= shape[d];
     }
-    s.narrow = s.rows < (index_t{1} << 31);
+    constexpr index_t fits = index_t{1} << 31;
+    s.narrow = s.rows < fits;
+    s.narrow_elements = s.inner < fits && s.rows * s.inner < fits;
+    if (s.narrow_elements && s.inner > 0) s.by_inner = divider(static_cast<std::uint32_t>(s.inner));
     for (int d = 0; d < s.outer_axes; ++d) s.by[d] = s.narrow && shape[d] > 0 ? divider(static_cast<std::uint32_t>(shape[d])) : divider();
     return s;
   }

@@ -74,7 +74,7 @@ struct backend {
   static void update(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
-  template <class T, class... A>
+  template <class T, bool Sums = false, class... A>
   static void reverse(const A&...) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }

@@ -1,6 +1,7 @@
 // sinter/expr/evaluate.hpp: running a statement: `tensor y = e`, `y = e`, `y += e`, eval(e).
 #pragma once
 
+#include <algorithm>
 #include <exception>
 
 #include "sinter/expr/point.hpp"
@@ -27,11 +28,8 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
-  using K = lowered<false, E>;
   if (to.numel() == 0) return;
-  leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
-  bind_leaves(e, leaves);
-  backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves, sink_of(to));
+  backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves_of<E>(e), sink_of(to));
 }
 
 /// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
@@ -40,24 +38,20 @@ inline bool share_memory(const storage& a, const storage& b) {
   return p < q + b.bytes && q < p + a.bytes;
 }
 
-/// May a pass that writes `to` read e at the same time? Only where each leaf on the same storage is read at exactly the
-/// index that is written.
+/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is read
+/// at exactly the index that is written.
+inline bool clashes(const leaf_ref* leaves, int count, const leaf_ref& to) {
+  for (const leaf_ref* l = leaves; l != leaves + count; ++l) {
+    if (!share_memory(*l->memory->get(), *to.memory->get())) continue;
+    if (l->data != to.data || l->rank != to.rank || !std::equal(l->shape, l->shape + l->rank, to.shape) ||
+        !std::equal(l->strides, l->strides + l->rank, to.strides))
+      return true;
+  }
+  return false;
+}
 template <class E, class T, auto S, device D>
 bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
-  bool clash = false;
-  auto look = [&](const auto& leaf, auto) {
-    using L = bare<decltype(leaf)>;
-    const auto compare = [&](const auto& t) {
-      if (!share_memory(*access::storage_of(t).get(), *access::storage_of(to).get())) return;
-      bool same = static_cast<const void*>(access::data(t)) == static_cast<const void*>(access::data(to)) && L::rank == to.rank;
-      if constexpr (L::rank == tensor<T, S, D>::rank) same = same && t.shape() == to.shape() && t.strides() == to.strides();
-      clash = clash || !same;
-    };
-    if constexpr (is_variable<L>) compare(access::value_of(leaf));
-    else compare(leaf);
-  };
-  visit_leaves<false>(e, look);
-  return clash;
+  return clashes(leaves_of<E>(e), leaves_of<E>::count, leaf_of(to));
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
@@ -114,8 +108,7 @@ auto run_fused(const E& e) {
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;
-  leaf_ref leaves[K::leaves];
-  bind_leaves(ready, leaves);
+  const leaves_of<bare<decltype(ready)>> leaves(ready);
   const K plan = lower<false>(ready);
   typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
   point.compute_into(value, &epilogue);

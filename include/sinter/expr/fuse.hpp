@@ -80,12 +80,10 @@ using fuse_mistake = decltype(find_fuse_mistake<A...>());
 /// Handles to the storage of `to` among the leaves of e.
 template <class E, class Tensor>
 int count_handles(const E& e, const Tensor& to) {
-  int n = 0;
-  auto look = [&](const auto& leaf, auto) {
-    if constexpr (!is_variable<bare<decltype(leaf)>>) n += access::storage_of(leaf).get() == access::storage_of(to).get();
-  };
-  visit_leaves<false>(e, look);
-  return n;
+  const leaves_of<E> leaves(e);
+  return static_cast<int>(std::count_if(leaves.at, leaves.at + leaves.count, [&](const leaf_ref& l) {
+    return l.memory->get() == access::storage_of(to).get();
+  }));
 }
 
 /// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
@@ -165,7 +163,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
   }
   leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
   leaf_ref* next = leaves;
-  ((bind_leaves(ready, next), next += lowered<false, Ready>::leaves), ...);
+  ((next = list_leaves<false>(ready, next)), ...);
   [&](const auto&... to) {
     const sink_ref sinks[] = {sink_of(to)...};
     const index_t* shape = nullptr;

@@ -318,6 +318,7 @@ struct reverse_pass {
   static constexpr int inputs = K::leaves + 1 + (reads_result<K> ? 1 : 0), outputs = K::sinks;
   static constexpr bool narrow = narrow_element<T>;
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
+  using sum_type = compute_type<T>;    ///< of few terms; more are added in double
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -337,16 +338,21 @@ struct reverse_pass {
 
 namespace detail {
 
-/// What a kernel has to know of a leaf at run time.
+class state_ptr;  // grad/tape.hpp
+
+/// A leaf of an expression, whatever its type: what a kernel has to know of it at run time.
 struct leaf_ref {
   void* data = nullptr;
   const index_t* shape = nullptr;
   const index_t* strides = nullptr;  ///< in elements
   int rank = 0;
   int element_size = 0;
+  // For who looks at an expression before it runs, or records it; kernels do not ask.
+  const storage_ptr* memory = nullptr;
+  const state_ptr* state = nullptr;  ///< of a leaf that gradients flow to
 };
 
-/// Lowering of one expression type: `plan` builds the kernel tree, `each_child` visits operands in slot order.
+/// Lowering of one expression type: `plan` builds the kernel tree, `list` writes the leaves of its operands in slot order.
 template <class E>
 struct lowering;
 
@@ -387,27 +393,56 @@ constexpr bool reverse_reads_leaf(int slot) {
   return leaves_read<lowered<true, E>>().leaf[slot];
 }
 
-/// Calls f(leaf, std::bool_constant<tracked>) for every leaf, in slot order.
-template <bool Track, class E, class F>
-void visit_leaves(const E& e, F& f) {
-  if constexpr (is_tensor<E>) f(e, std::false_type{});
-  else if constexpr (is_variable<E>) f(e, std::bool_constant<tracks<Track, E>>{});
-  else lowering<E>::template visit<tracks<Track, E>>(e, f);
+/// The lowest rank among the leaves of E that gradients flow to.
+template <class E>
+constexpr int find_lowest_tracked_rank() {
+  constexpr auto lowest_of = [](auto... child) {
+    int lowest = max_rank;
+    ((lowest = child < lowest ? child : lowest), ...);
+    return lowest;
+  };
+  if constexpr (!tracks<true, E>) return max_rank;
+  else if constexpr (is_variable<E>) return E::rank;
+  else if constexpr (requires(const E& e) { e.c; })
+    return lowest_of(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(), find_lowest_tracked_rank<decltype(E::c)>());
+  else if constexpr (requires(const E& e) { e.b; }) return lowest_of(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
+  else if constexpr (requires(const E& e) { e.a; }) return find_lowest_tracked_rank<decltype(E::a)>();
+  else if constexpr (requires(const E& e) { e.body; }) return lowest_of(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
+  else if constexpr (requires(const E& e) { e.x; }) return find_lowest_tracked_rank<decltype(E::x)>();
+  else return max_rank;
+}
+template <class E>
+inline constexpr int lowest_tracked_rank = find_lowest_tracked_rank<E>();
+
+template <class T, auto S, device D>
+leaf_ref leaf_of(const tensor<T, S, D>& t) {
+  return {access::data(t), t.shape().data(), t.strides().data(), t.rank, sizeof(T), &access::storage_of(t), nullptr};
 }
 
-/// Writes one leaf_ref per leaf, in slot order.
-template <class E>
-void bind_leaves(const E& e, leaf_ref* to) {
-  auto put = [&to](const auto& leaf, auto) {
-    using L = bare<decltype(leaf)>;
-    if constexpr (is_variable<L>) {
-      *to++ = {access::data(access::value_of(leaf)), leaf.shape().data(), access::value_of(leaf).strides().data(), L::rank, sizeof(element_of<L>)};
-    } else {
-      *to++ = {access::data(leaf), leaf.shape().data(), leaf.strides().data(), L::rank, sizeof(element_of<L>)};
-    }
-  };
-  visit_leaves<false>(e, put);
+/// Writes one leaf_ref per leaf to `to`, in slot order, and returns where the next would go. One walk for all purposes:
+/// every formula instantiates it.
+template <bool Track, class E>
+leaf_ref* list_leaves(const E& e, leaf_ref* to) {
+  if constexpr (is_tensor<E>) {
+    *to = leaf_of(e);
+    return to + 1;
+  } else if constexpr (is_variable<E>) {
+    *to = leaf_of(access::value_of(e));
+    if constexpr (tracks<Track, E>) to->state = &access::state_of(e);
+    return to + 1;
+  } else {
+    return lowering<E>::template list<tracks<Track, E>>(e, to);
+  }
 }
+
+/// The leaves of an expression, in slot order. They refer to it.
+template <class E>
+struct leaves_of {
+  static constexpr int count = lowered<false, E>::leaves;
+  explicit leaves_of(const E& e) { list_leaves<true>(e, at); }
+  operator const leaf_ref*() const { return at; }
+  leaf_ref at[count > 0 ? count : 1];
+};
 
 template <class T, auto S, device D>
 struct lowering<tensor<T, S, D>> {
@@ -423,8 +458,10 @@ struct lowering<constant_node<T>> {
   static kernel::constant<T> plan(const constant_node<T>& e) {
     return {e.value};
   }
-  template <bool, class F>
-  static void visit(const constant_node<T>&, F&) {}
+  template <bool>
+  static leaf_ref* list(const constant_node<T>&, leaf_ref* to) {
+    return to;
+  }
 };
 
 template <class Op, class A>
@@ -433,9 +470,9 @@ struct lowering<map_node<Op, A>> {
   static kernel::map<Op, lowered<Track, A>> plan(const map_node<Op, A>& e) {
     return {e.op, lower<Track>(e.a)};
   }
-  template <bool Track, class F>
-  static void visit(const map_node<Op, A>& e, F& f) {
-    visit_leaves<Track>(e.a, f);
+  template <bool Track>
+  static leaf_ref* list(const map_node<Op, A>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.a, to);
   }
 };
 
@@ -445,10 +482,9 @@ struct lowering<map_node<Op, A, B>> {
   static kernel::map<Op, lowered<Track, A>, lowered<Track, B>> plan(const map_node<Op, A, B>& e) {
     return {e.op, lower<Track>(e.a), lower<Track>(e.b)};
   }
-  template <bool Track, class F>
-  static void visit(const map_node<Op, A, B>& e, F& f) {
-    visit_leaves<Track>(e.a, f);
-    visit_leaves<Track>(e.b, f);
+  template <bool Track>
+  static leaf_ref* list(const map_node<Op, A, B>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.b, list_leaves<Track>(e.a, to));
   }
 };
 
@@ -458,11 +494,9 @@ struct lowering<map_node<Op, A, B, C>> {
   static kernel::map<Op, lowered<Track, A>, lowered<Track, B>, lowered<Track, C>> plan(const map_node<Op, A, B, C>& e) {
     return {e.op, lower<Track>(e.a), lower<Track>(e.b), lower<Track>(e.c)};
   }
-  template <bool Track, class F>
-  static void visit(const map_node<Op, A, B, C>& e, F& f) {
-    visit_leaves<Track>(e.a, f);
-    visit_leaves<Track>(e.b, f);
-    visit_leaves<Track>(e.c, f);
+  template <bool Track>
+  static leaf_ref* list(const map_node<Op, A, B, C>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.c, list_leaves<Track>(e.b, list_leaves<Track>(e.a, to)));
   }
 };
 

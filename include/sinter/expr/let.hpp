@@ -166,8 +166,10 @@ struct lowering<bound_node<Tag, T, R, D, Order>> {
   static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_node<Tag, T, R, D, Order>&) {
     return {};
   }
-  template <bool, class F>
-  static void visit(const bound_node<Tag, T, R, D, Order>&, F&) {}
+  template <bool>
+  static leaf_ref* list(const bound_node<Tag, T, R, D, Order>&, leaf_ref* to) {
+    return to;
+  }
 };
 
 template <class Tag, class X, class Body>
@@ -176,10 +178,9 @@ struct lowering<let_node<Tag, X, Body>> {
   static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_node<Tag, X, Body>& e) {
     return {lower<Track>(e.x), lower<Track>(e.body)};
   }
-  template <bool Track, class F>
-  static void visit(const let_node<Tag, X, Body>& e, F& f) {
-    visit_leaves<Track>(e.body, f);
-    visit_leaves<Track>(e.x, f);
+  template <bool Track>
+  static leaf_ref* list(const let_node<Tag, X, Body>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.x, list_leaves<Track>(e.body, to));
   }
 };
 

@@ -93,7 +93,8 @@ struct map_base {
 template <class Op, class A>
 struct map_node<Op, A> : detail::map_base<Op, A> {
   A a;
-  map_node(Op o, A x) : detail::map_base<Op, A>{o, x.shape()}, a(std::move(x)) {}
+  template <class X>
+  map_node(Op o, X&& x) : detail::map_base<Op, A>{o, x.shape()}, a(std::forward<X>(x)) {}
 
   /// The same op over f(operand)s.
   template <class F>
@@ -104,8 +105,9 @@ template <class Op, class A, class B>
 struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
   A a;
   B b;
-  map_node(Op o, A x, B y)
-      : detail::map_base<Op, A, B>{o, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, a(std::move(x)), b(std::move(y)) {}
+  template <class X, class Y>
+  map_node(Op o, X&& x, Y&& y)
+      : detail::map_base<Op, A, B>{o, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, a(std::forward<X>(x)), b(std::forward<Y>(y)) {}
 
   template <class F>
   auto rebuild(const F& f) const;
@@ -116,11 +118,12 @@ struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   A a;
   B b;
   C c;
-  map_node(Op o, A x, B y, C z)
+  template <class X, class Y, class Z>
+  map_node(Op o, X&& x, Y&& y, Z&& z)
       : detail::map_base<Op, A, B, C>{o, detail::broadcast_shapes(Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()), z.shape())},
-        a(std::move(x)),
-        b(std::move(y)),
-        c(std::move(z)) {}
+        a(std::forward<X>(x)),
+        b(std::forward<Y>(y)),
+        c(std::forward<Z>(z)) {}
 
   template <class F>
   auto rebuild(const F& f) const;
@@ -186,11 +189,11 @@ T literal_value(A a) {
   return value;
 }
 
-/// Operand -> node: literals take the element type T, expressions stay what they are.
+/// Operand -> node: literals take the element type T, expressions are passed on.
 template <class T, class A>
-auto as_node(A&& a) {
+decltype(auto) as_node(A&& a) {
   if constexpr (literal<A>) return constant_node<T>{literal_value<compute_type<T>>(a)};
-  else return bare<A>(std::forward<A>(a));
+  else return std::forward<A>(a);
 }
 
 template <class Op, class... A>

@@ -89,11 +89,11 @@ variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const s
 
 /// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
 template <class Ready>
-struct graph_node final : statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>> {
+struct graph_node final : plain_node<Ready> {
   using T = element_of<Ready>;
   using D = device_of<Ready>;
   static constexpr int R = Ready::rank;
-  using base = statement_node<D, T, lowered<true, Ready>>;
+  using base = plain_node<Ready>;
   using base::base;
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&, const extents<max_rank>&) = &widened_gradient<T, R, R, D>;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "sinter/grad/narrow.hpp"
 #include "sinter/grad/variable.hpp"
@@ -21,17 +22,16 @@ struct saved_leaf {
 
   leaf_ref ref() const { return {data, shape.data(), strides.data(), rank, element_size}; }
 
-  template <class T, auto S, device D>
-  void keep(const tensor<T, S, D>& t, bool with_memory) {
-    rank = t.rank;
-    element_size = sizeof(T);
+  void keep(const leaf_ref& l, bool with_memory) {
+    rank = l.rank;
+    element_size = l.element_size;
     for (int d = 0; d < rank; ++d) {
-      shape[d] = t.shape()[d];
-      strides[d] = t.strides()[d];
+      shape[d] = l.shape[d];
+      strides[d] = l.strides[d];
     }
     if (!with_memory) return;
-    storage = access::storage_of(t);
-    data = access::data(t);
+    storage = *l.memory;
+    data = l.data;
     version = storage->version.load(std::memory_order_relaxed);
   }
 
@@ -50,28 +50,50 @@ inline leaf_ref nothing_to_read(int element_size) {
 
 /// What is the same for all elementwise statements; one copy serves every formula.
 struct elementwise_node : tape_node {
-  saved_leaf* leaf = nullptr;
-  saved_leaf* target = nullptr;  ///< shapes of the tracked leaves
-  state_ptr* state = nullptr;    ///< their gradients; null where a variable was made under no_grad
-  const bool* needed = nullptr;  ///< which leaves the derivative reads
-  int leaves = 0;
-  int sinks = 0;
-  bool with_result = false;  ///< the derivative reads the result
-  int result_size = 0;
+  const bool* const needed;  ///< which leaves the derivative reads
+  const int leaves;
+  const int sinks;
+  const bool with_result;  ///< the derivative reads the result
+  const int result_size;
+  storage_ptr (*const allocate)(std::size_t);
   saved_leaf result;  ///< its shape; its value where the derivative reads it
   saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
-  storage_ptr (*allocate)(std::size_t) = nullptr;
+  std::vector<saved_leaf> leaf;
+  std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
+  std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
+
+  // Calls, not inlined: there is a derived class for every formula.
+  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
+                                     storage_ptr (*memory)(std::size_t))
+      : needed(reads_leaf), leaves(n_leaves), sinks(n_sinks), with_result(reads_result), result_size(size), allocate(memory) {}
+  [[gnu::noinline]] ~elementwise_node() override {}
 
   virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
 
   const state_ptr* inputs(int& count) const final {
     count = sinks;
-    return state;
+    return state.data();
   }
 
   void release() final {
-    for (int i = 0; i < leaves; ++i) leaf[i] = {};
+    leaf.clear();
     result = {};
+  }
+
+  /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
+  bool keep_leaves(const leaf_ref* all) {
+    leaf.resize(static_cast<std::size_t>(leaves));
+    target.reserve(static_cast<std::size_t>(sinks));
+    state.reserve(static_cast<std::size_t>(sinks));
+    bool any = false;
+    for (int i = 0; i < leaves; ++i) {
+      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+      if (all[i].state == nullptr) continue;
+      target.emplace_back().keep(all[i], false);
+      state.push_back(*all[i].state);
+      any = any || state.back();
+    }
+    return any;
   }
 
   /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
@@ -94,7 +116,7 @@ struct elementwise_node : tape_node {
 
  private:
   void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
-    for (int i = 0; i < leaves; ++i) {
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
       leaf[i].check_version(name);
       in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
     }
@@ -105,7 +127,7 @@ struct elementwise_node : tape_node {
       in[leaves + 1] = result.ref();
     }
     const saved_leaf& swept = space.rank > 0 ? space : result;
-    for (int s = 0; s < sinks; ++s) {
+    for (std::size_t s = 0; s < target.size(); ++s) {
       const saved_leaf& l = target[s];
       out[s].element_size = l.element_size;
       if (state[s]) {
@@ -129,32 +151,20 @@ struct elementwise_node : tape_node {
   extents<max_rank> dense_;
 };
 
-/// An elementwise statement: plan K on elements T on device D.
-template <device D, class T, class K>
+/// An elementwise statement: plan K on elements T on device D. Sums: it has gradients that are surely sums, which a GPU makes
+/// in a kernel of another kind.
+template <device D, class T, class K, bool Sums>
 struct statement_node : elementwise_node {
-  static constexpr bool reads_result = kernel::reads_result<K>;
   static constexpr leaves_read<K> reads{};
 
   K plan;
-  saved_leaf leaf_[K::leaves];
-  saved_leaf target_[K::sinks];
-  state_ptr state_[K::sinks];
 
-  explicit statement_node(const K& k) : plan(k) {
-    leaf = leaf_;
-    target = target_;
-    state = state_;
-    needed = reads.leaf;
-    leaves = K::leaves;
-    sinks = K::sinks;
-    with_result = reads_result;
-    result_size = sizeof(T);
-    allocate = &device_runtime<D>::allocate;
-  }
+  explicit statement_node(const K& k)
+      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (narrow_sinks<K>().any) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
-    else backend<D>::template reverse<T>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (narrow_sinks<K>().any) reverse_narrow<T, D, Sums>(plan, swept.shape.data(), swept.rank, in, out);
+    else backend<D>::template reverse<T, Sums>(plan, swept.shape.data(), swept.rank, in, out);
   }
 };
 
@@ -180,8 +190,11 @@ template <class Ready>
 struct graph_node;
 
 template <class Ready>
+using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+template <class Ready>
 struct node_type {
-  using type = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>>;
+  using type = plain_node<Ready>;
 };
 template <class Ready>
   requires(Ready::order >= 2)
@@ -191,46 +204,16 @@ struct node_type<Ready> {
 template <class Ready>
 using node_for = typename node_type<Ready>::type;
 
-/// Fills in the leaves of a node, in slot order.
-struct leaf_keeper {
-  elementwise_node& node;
-  int slot = 0;
-  int sink = 0;
-  bool any = false;
-
-  template <class Leaf, bool Tracked>
-  void operator()(const Leaf& leaf, std::bool_constant<Tracked>) {
-    if constexpr (is_variable<Leaf>) {
-      put(access::value_of(leaf));
-      if constexpr (Tracked) {
-        node.target[sink].keep(access::value_of(leaf), false);
-        node.state[sink] = access::state_of(leaf);
-        any = any || node.state[sink];
-        ++sink;
-      }
-    } else {
-      put(leaf);
-    }
-  }
-  template <class Tensor>
-  void put(const Tensor& t) {
-    node.leaf[slot].keep(t, node.needed[slot]);
-    ++slot;
-  }
-};
-
 /// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
-/// (shape, and memory where a derivative reads it) is still to be filled in.
+/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
 template <class Ready>
 auto make_statement(const Ready& ready) {
   using Node = node_for<Ready>;
-  auto node = std::make_unique<Node>(lower<true>(ready));
-  if constexpr (Ready::order >= 2) node->keep_graph(ready);
+  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
+  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
   if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
   else node->name = "statement";
-  leaf_keeper keeper{*node};
-  visit_leaves<true>(ready, keeper);
-  if (!keeper.any) node.reset();
+  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
   return node;
 }
 
@@ -239,7 +222,7 @@ auto record(const Ready& ready, const Value& value) {
   if (!recording()) return unrecorded<Ready::order>(value);
   auto node = make_statement(ready);
   if (!node) return unrecorded<Ready::order>(value);
-  node->result.keep(value, node->with_result);
+  node->result.keep(leaf_of(value), node->with_result);
   return produced<Ready::order>(value, node.release());
 }
 
@@ -296,33 +279,27 @@ class versioned_expression {
  public:
   void keep(const E& e) {
     e_.emplace(e);
-    each([this](int i, std::uint64_t version) { version_[i] = version; });
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i) version_[i] = version_of(leaves.at[i]);
   }
   void drop() { e_.reset(); }
   /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
   const E& get(const char* doing, const char* name) const {
-    each([&](int i, std::uint64_t version) {
-      if (version != version_[i])
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i)
+      if (version_of(leaves.at[i]) != version_[i])
         throw autograd_error(std::string(doing) + " '" + name +
                              "': an operand was modified in place after the statement; use a copy, or write to it after the gradient is taken");
-    });
     return *e_;
   }
 
  private:
-  template <class F>
-  void each(const F& f) const {
-    int i = 0;
-    auto visit = [&](const auto& leaf, auto) {
-      const storage* const s = access::storage_of(plain(leaf)).get();
-      f(i++, s != nullptr ? s->version.load(std::memory_order_relaxed) : 0);
-    };
-    visit_leaves<false>(*e_, visit);
+  static std::uint64_t version_of(const leaf_ref& l) {
+    return *l.memory ? (*l.memory)->version.load(std::memory_order_relaxed) : 0;
   }
 
-  static constexpr int leaves = lowered<false, E>::leaves;
   std::optional<E> e_;
-  std::uint64_t version_[leaves > 0 ? leaves : 1] = {};
+  std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
 };
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.

@@ -49,7 +49,7 @@ using update_mistake = op_check<Op, update_check<Y, E>>;
 
 /// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
 template <class Op, class Y, class E>
-using updating = assignment<bare<Y>, map_node<Op, bare<Y>, decltype(as_node<element_of<Y>>(std::declval<E>()))>>;
+using updating = assignment<bare<Y>, map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
 
 template <class Assignment, class Op, class Y, class E>
 Assignment update(Op op, Y& y, E&& e) {

@@ -91,11 +91,8 @@ struct reduce_node
   void compute_into(const tensor<Out, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
     auto&& ready = detail::materialise(e);
     using Ready = detail::bare<decltype(ready)>;
-    using K = detail::lowered<false, Ready>;
-    detail::leaf_ref leaves[K::leaves > 0 ? K::leaves : 1];
-    detail::bind_leaves(ready, leaves);
     detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), ready.shape().data(), Ready::rank,
-                                                    leaves, axes.has, detail::access::data(to), epilogue);
+                                                    detail::leaves_of<Ready>(ready), axes.has, detail::access::data(to), epilogue);
   }
 
   /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.

@@ -169,8 +169,10 @@ struct lowering<random_node<Numbers, R, D>> {
   static kernel::random<Numbers> plan(const node& e) {
     return {e.numbers, e.key};
   }
-  template <bool, class F>
-  static void visit(const node&, F&) {}
+  template <bool>
+  static leaf_ref* list(const node&, leaf_ref* to) {
+    return to;
+  }
 };
 
 /// The key of a draw on a device. Errors: device_error while a step is captured.

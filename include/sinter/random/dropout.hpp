@@ -83,9 +83,9 @@ struct lowering<masked_node<X>> {
   static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
     return {e.keep, e.key, lower<Track>(e.x)};
   }
-  template <bool Track, class F>
-  static void visit(const masked_node<X>& e, F& f) {
-    visit_leaves<Track>(e.x, f);
+  template <bool Track>
+  static leaf_ref* list(const masked_node<X>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.x, to);
   }
 };
 
