@@ -12,7 +12,7 @@ namespace {
 std::atomic<std::size_t> heap_requests{0};
 }
 
-void* operator new(std::size_t size) {
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++heap_requests;
   if (void* p = std::malloc(size != 0 ? size : 1)) return p;
   throw std::bad_alloc();

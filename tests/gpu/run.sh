@@ -46,9 +46,17 @@ build() { # build <program> <source>...
 }
 echo "building in $out"
 jobs=()
-for test in map fold program scan sort blas graph; do
+tests=(map fold program half scan sort blas graph)
+for test in "${tests[@]}"; do
   build "${test}_test" "$here/tests/cuda/${test}_test.cpp" "$here/tests/main.cpp" &
   jobs+=($!)
+done
+parts=()
+for source in "$here"/tests/ops/table_[0-9]*_test.cpp "$here/tests/gpu/table_test.cu" "$here/tests/main.cpp"; do
+  part=table_$(basename "$source" | cut -d. -f1).o
+  build "$part" -c "$source" &
+  jobs+=($!)
+  parts+=("$out/$part")
 done
 for test in memory runtime; do
   build "${test}_test" "$here/tests/gpu/${test}_test.cu" "$here/tests/main.cpp" &
@@ -57,6 +65,7 @@ done
 build bench "$here/tests/gpu/bench.cu" & jobs+=($!)
 build digits "$here/examples/01_digits.cpp" & jobs+=($!)
 for job in "${jobs[@]}"; do wait "$job"; done
+nvcc "-arch=$arch" "${parts[@]}" -o "$out/table_test" -lcublasLt
 if [ $only_build = yes ]; then
   echo "built"
   exit
@@ -72,7 +81,7 @@ attempt() { # attempt <name> <command>...
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/device.txt"
 nvcc --version | tail -2 | tee -a "$out/device.txt"
 export SINTER_CUDA_MAP=0,0 # cuda<0> and cuda<1> on one GPU
-for test in map fold program scan sort blas graph memory runtime; do attempt "$test" "$out/${test}_test"; done
+for test in "${tests[@]}" table memory runtime; do attempt "$test" "$out/${test}_test"; done
 unset SINTER_CUDA_MAP
 attempt without_gpu env CUDA_VISIBLE_DEVICES= "$out/runtime_test" "[without_gpu]"
 attempt digits "$out/digits" --device cuda --epochs 20 --data "$here/examples/data" --out "$out"

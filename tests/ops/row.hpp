@@ -46,10 +46,11 @@ struct functions {
   type element = type::f32;
   bool gives_mask = false;
   values (*evaluate)(const operands&) = nullptr;  ///< dense, row-major, over the broadcast shape
-  values (*evaluate_on_numa)(const operands&) = nullptr;
+  values (*evaluate_elsewhere)(const operands&) = nullptr;
   values (*evaluate_empty)() = nullptr;
   values (*by_scalar)(const operands&) = nullptr;  ///< element by element with the scalar words; dense operands
   std::vector<values> (*gradients)(const operands&, const values& seed) = nullptr;  ///< dense, of each operand's shape
+  std::vector<values> (*gradients_elsewhere)(const operands&, const values& seed) = nullptr;  ///< where there is a GPU
   std::vector<values> (*gradients_by_scalar)(const operands&, const values& seed) = nullptr;
   /// The gradients of sum(seed * derivative to operand `which`).
   std::vector<values> (*second_order)(const operands&, const values& seed, int which) = nullptr;
@@ -91,19 +92,23 @@ struct options {
 
 // ---- from a formula to functions
 
+/// The device that the host's is compared with: in files for nvcc a GPU.
+using elsewhere = std::conditional_t<SINTER_WITH_CUDA, sinter::cuda<0>, sinter::numa<0>>;
+
 template <class T, class D>
 sinter::tensor<T, 3, D> to_tensor(const operand& o) {
-  auto memory = sinter::tensor<T, 1, D>::uninitialized({{static_cast<index_t>(o.memory.size())}});
-  for (std::size_t i = 0; i < o.memory.size(); ++i) memory.data()[i] = static_cast<T>(o.memory[i]);
+  auto host = sinter::tensor<T, 1>::uninitialized({{static_cast<index_t>(o.memory.size())}});
+  for (std::size_t i = 0; i < o.memory.size(); ++i) host.data()[i] = static_cast<T>(o.memory[i]);
+  const auto memory = host.template to<D>();
   const sinter::extents<3> shape{{o.shape[0], o.shape[1], o.shape[2]}};
   const sinter::extents<3> strides{{o.strides[0], o.strides[1], o.strides[2]}};
   using access = sinter::detail::access;
-  return access::make<T, 3, D>(access::storage_of(memory), memory.data() + o.offset, shape, strides);
+  return access::make<T, 3, D>(access::storage_of(memory), access::data(memory) + o.offset, shape, strides);
 }
 
 template <class T, class D>
 values to_values(const sinter::tensor<T, 3, D>& t) {
-  const auto dense = t.contiguous();
+  const auto dense = t.contiguous().template to<sinter::cpu>();
   return values(dense.begin(), dense.end());
 }
 
@@ -128,14 +133,14 @@ values evaluate_empty() {
   return to_values(sinter::eval(apply_to<F, N>([](std::size_t) { return sinter::tensor<T, 3>{}; })));
 }
 
-template <class F, int N, class T>
+template <class F, int N, class T, class D>
 std::vector<values> gradients(const operands& in, const values& seed) {
-  std::vector<sinter::variable<T, 3>> leaves;
-  for (int i = 0; i < N; ++i) leaves.emplace_back(to_tensor<T, sinter::cpu>(in[static_cast<std::size_t>(i)]));
+  std::vector<sinter::variable<T, 3, D>> leaves;
+  for (int i = 0; i < N; ++i) leaves.emplace_back(to_tensor<T, D>(in[static_cast<std::size_t>(i)]));
   const auto y = sinter::eval(apply_to<F, N>([&](std::size_t i) { return leaves[i]; }));
   auto g = sinter::tensor<T, 3>::uninitialized(y.shape());
   for (std::size_t i = 0; i < seed.size(); ++i) g.data()[i] = static_cast<T>(seed[i]);
-  y.backward(g);
+  y.backward(g.template to<D>());
   std::vector<values> result;
   for (const auto& leaf : leaves) result.push_back(leaf.has_grad() ? to_values(leaf.grad()) : values());
   return result;
@@ -308,19 +313,23 @@ void add_type(row& r) {
     functions f;
     f.element = type_of<T>;
     f.gives_mask = std::is_same_v<sinter::element_of<E>, bool>;
+    constexpr bool has_gradients = std::is_floating_point_v<T> && std::is_same_v<sinter::element_of<E>, T>;
     f.evaluate = &evaluate<F, N, T, cpu>;
-    f.evaluate_empty = &evaluate_empty<F, N, T>;
-    f.by_scalar = &by_scalar<F, N, T>;
-    if constexpr (std::is_same_v<T, float> || !takes<F, N, float, cpu, cpu, cpu>()) {
-      f.evaluate_on_numa = &evaluate<F, N, T, sinter::numa<0>>;
-      static_assert(
-          respects_devices<F, N, T, cpu, sinter::numa<0>, sinter::numa<1>, sinter::cuda<0>, sinter::cuda<1>>(),
-          "the op takes operands on different devices, or not those on one device");
-    }
-    if constexpr (std::is_floating_point_v<T> && std::is_same_v<sinter::element_of<E>, T>) {
-      f.gradients = &gradients<F, N, T>;
-      f.gradients_by_scalar = &gradients_by_scalar<F, N, T>;
-      if constexpr (std::is_same_v<T, double>) f.second_order = &second_order<F, N, T>;
+    if constexpr (has_gradients) f.gradients = &gradients<F, N, T, cpu>;
+    if constexpr (SINTER_WITH_CUDA) {
+      f.evaluate_elsewhere = &evaluate<F, N, T, elsewhere>;
+      if constexpr (has_gradients) f.gradients_elsewhere = &gradients<F, N, T, elsewhere>;
+    } else {
+      f.evaluate_empty = &evaluate_empty<F, N, T>;
+      f.by_scalar = &by_scalar<F, N, T>;
+      if constexpr (std::is_same_v<T, float> || !takes<F, N, float, cpu, cpu, cpu>()) {
+        f.evaluate_elsewhere = &evaluate<F, N, T, elsewhere>;
+        static_assert(
+            respects_devices<F, N, T, cpu, sinter::numa<0>, sinter::numa<1>, sinter::cuda<0>, sinter::cuda<1>>(),
+            "the op takes operands on different devices, or not those on one device");
+      }
+      if constexpr (has_gradients) f.gradients_by_scalar = &gradients_by_scalar<F, N, T>;
+      if constexpr (has_gradients && std::is_same_v<T, double>) f.second_order = &second_order<F, N, T>;
     }
     r.types.push_back(f);
   }
@@ -351,12 +360,14 @@ row make_row(const char* name, F, R, const options& o) {
   r.extremes = o.extremes;
   add_type<F, N, float>(r);
   add_type<F, N, double>(r);
-  add_type<F, N, std::int8_t>(r);
-  add_type<F, N, std::int16_t>(r);
   add_type<F, N, std::int32_t>(r);
-  add_type<F, N, std::int64_t>(r);
-  add_type<F, N, std::uint8_t>(r);
   add_type<F, N, bool>(r);
+  if constexpr (!SINTER_WITH_CUDA) {  // one kind of integers is enough for a GPU's compiler
+    add_type<F, N, std::int8_t>(r);
+    add_type<F, N, std::int16_t>(r);
+    add_type<F, N, std::int64_t>(r);
+    add_type<F, N, std::uint8_t>(r);
+  }
   return r;
 }
 
