@@ -889,6 +889,8 @@ template <class>
 struct expression_not_yet_evaluated_on;
 struct write_eval_of_it_before_dot_to;
 struct expression_is_tracked_for_gradients;
+struct updating_a_tracked_variable_in_place;
+struct write_through_dot_value_instead;
 struct declare_a_variable_or_use_detach;
 struct declare_all_variables_of_one_order;
 
@@ -1721,6 +1723,7 @@ class tensor {
 
   /// The single element, copied to the host.
   T item() const {
+    if (!defined()) throw shape_error("item: the tensor is empty (default constructed)");
     if (numel() != 1) throw shape_error("item: shape " + detail::shape_text(shape_) + " does not hold exactly one element");
     if constexpr (is_cpu_v<D>) {
       return *data_;
@@ -3604,6 +3607,15 @@ class variable {
   using shape_type = extents<rank>;
 
   variable() = default;
+  variable(const variable&) = default;
+  variable(variable&&) noexcept = default;
+  ~variable() = default;
+  /// The name shows other's value, with its place in the graph, from now on.
+  variable& operator=(const variable&) & = default;
+  variable& operator=(variable&&) & noexcept = default;
+  /// A view is not written through: the tape would not see it.
+  template <class E, class Problem = updating_a_tracked_variable_in_place, class Fix = write_through_dot_value_instead>
+  void operator=(const E&) && = delete;
 
   /// A leaf of the graph with this value.
   variable(tensor_type value)  // NOLINT: implicit on purpose
@@ -6844,7 +6856,9 @@ namespace detail {
 
 template <class... A>
 constexpr auto find_fuse_mistake() {
-  if constexpr (sizeof...(A) > 0 && ((is_tensor<bare<A>> || is_variable<bare<A>>) || ...)) {
+  if constexpr (sizeof...(A) > 0 && (is_variable<bare<A>> || ...)) {
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  } else if constexpr (sizeof...(A) > 0 && (is_tensor<bare<A>> || ...)) {
     return mistake<assignment_of_a_tensor_which_only_shares_its_handle, write_plus_0_or_clone_it_outside_of_fuse>{};
   } else if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
     return not_operands{};
@@ -6896,7 +6910,7 @@ const auto& fuse_space(A& a) {
 
 template <class A, class... Rest>
 void check_fuse_shapes(A& first, Rest&... rest) {
-  const auto compare = [&](const auto& shape) {
+  [[maybe_unused]] const auto compare = [&](const auto& shape) {
     if (!(shape == fuse_space(first)))
       throw shape_error("fuse: assignments of shapes " + shape_text(fuse_space(first)) + " and " + shape_text(shape) +
                         " cannot share a pass; all must have one shape");
@@ -6919,7 +6933,7 @@ void write_back(A& a, const Tensor& value) {
 /// Do two assignments write to the same memory? Then they take effect one after the other.
 template <class A, class... Rest>
 bool targets_meet(A& first, Rest&... rest) {
-  const auto meets = [&](auto& other) {
+  [[maybe_unused]] const auto meets = [&](auto& other) {
     const auto &s = access::storage_of(first.target()), &t = access::storage_of(other.target());
     return s && t && share_memory(*s.get(), *t.get());
   };
@@ -7074,6 +7088,10 @@ struct let_node {
   /// Expressions have no `to`: what is copied to another device is a value.
   template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
   tensor<value_type, rank, To> to() const = delete;
+
+  /// The single element, computed and copied to the host, as of a tensor.
+  value_type item() const { return eval(*this).item(); }
+
   template <class F>
   auto rebuild(const F& f) const {
     using NewX = detail::bare<decltype(f(x))>;
@@ -7586,9 +7604,9 @@ struct saved_leaf {
     version = storage->version.load(std::memory_order_relaxed);
   }
 
-  void check_version(const char* name) const {
+  void check_version(const char* name, const char* what) const {
     if (storage && storage->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its operand of shape " + shape_text(shape.data(), rank) +
+      throw autograd_error(std::string("backward of '") + name + "': its " + what + " of shape " + shape_text(shape.data(), rank) +
                            " was modified in place after the statement; use a copy, or write to it after backward()");
   }
 };
@@ -7668,13 +7686,13 @@ struct elementwise_node : tape_node {
  private:
   void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
     for (std::size_t i = 0; i < leaf.size(); ++i) {
-      leaf[i].check_version(name);
+      leaf[i].check_version(name, "operand");
       in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
     }
     bool has = false;
     in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank, result_size};
     if (with_result) {
-      result.check_version(name);
+      result.check_version(name, "result");
       in[leaves + 1] = result.ref();
     }
     const saved_leaf& swept = space.rank > 0 ? space : result;
@@ -9536,10 +9554,8 @@ namespace sinter {
 
 struct left_side_is_const;
 struct left_side_has_not_been_evaluated;
-struct updating_a_tracked_variable_in_place;
 struct write_through_dot_in_place;
 struct assign_it_to_a_tensor_first;
-struct write_through_dot_value_instead;
 
 namespace detail {
 
@@ -13858,11 +13874,17 @@ inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
   return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
 }
 
+/// Elements whose sums are added one by one: some hundred terms where there is a choice.
+inline index_t piece_size(const partial_sums& sums) {
+  const index_t few = std::clamp<index_t>(256 * sums.total, 2048, prepared_loop::sum_segment);
+  return std::max(few, 16 * sums.total);
+}
+
 /// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
 inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
   const loop& l = p.shape();
   const index_t total = p.numel();
-  index_t piece = 16 * sums.total < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * sums.total;
+  index_t piece = piece_size(sums);
   const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
   piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
   index_t offset[max_operands] = {};
@@ -13915,7 +13937,7 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   const partial_sums sums(p);
   const index_t grain = detail::task_size(p, sums);
   const index_t tasks = (total + grain - 1) / grain;
-  if (sums.total > 0 && tasks > 1) return detail::run_with_partials(p, sums, grain, tasks, pool);
+  if (sums.total > 0 && (tasks > 1 || total > detail::piece_size(sums))) return detail::run_with_partials(p, sums, grain, tasks, pool);
 
   char* base[max_operands];
   bool add[max_operands];

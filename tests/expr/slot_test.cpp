@@ -46,7 +46,9 @@ TEST_CASE("item() computes an expression of one element", "[slot]") {
   CHECK((total * 2 + 1).item() == 21);
   CHECK(all(a > 0).item());
   CHECK(sum(variable<double, 2>(a) * 2).item() == 20);
+  CHECK(let(total, [](auto t) { return t * t; }).item() == 100);
   CHECK_THROWS_AS((a + 1).item(), shape_error);
+  CHECK_THROWS_WITH((tensor<double, 0>().item()), Catch::Contains("empty"));
 }
 
 TEST_CASE("a product used several times runs once", "[slot]") {

@@ -52,7 +52,7 @@ TEST_CASE("changing what backward needs is an error that names the statement", "
   {
     const variable y = exp(w);
     y.value() *= 2;
-    CHECK_THROWS_AS(y.backward(ones<float>({3})), autograd_error);
+    CHECK_THROWS_WITH(y.backward(ones<float>({3})), Catch::Contains("exp") && Catch::Contains("its result of shape (3,)"));
   }
   {
     const variable y = w + v;  // its derivative reads nothing

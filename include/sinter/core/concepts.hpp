@@ -73,6 +73,8 @@ template <class>
 struct expression_not_yet_evaluated_on;
 struct write_eval_of_it_before_dot_to;
 struct expression_is_tracked_for_gradients;
+struct updating_a_tracked_variable_in_place;
+struct write_through_dot_value_instead;
 struct declare_a_variable_or_use_detach;
 struct declare_all_variables_of_one_order;
 

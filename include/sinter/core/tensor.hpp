@@ -215,6 +215,7 @@ class tensor {
 
   /// The single element, copied to the host.
   T item() const {
+    if (!defined()) throw shape_error("item: the tensor is empty (default constructed)");
     if (numel() != 1) throw shape_error("item: shape " + detail::shape_text(shape_) + " does not hold exactly one element");
     if constexpr (is_cpu_v<D>) {
       return *data_;

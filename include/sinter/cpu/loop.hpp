@@ -524,11 +524,17 @@ inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
   return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
 }
 
+/// Elements whose sums are added one by one: some hundred terms where there is a choice.
+inline index_t piece_size(const partial_sums& sums) {
+  const index_t few = std::clamp<index_t>(256 * sums.total, 2048, prepared_loop::sum_segment);
+  return std::max(few, 16 * sums.total);
+}
+
 /// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
 inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
   const loop& l = p.shape();
   const index_t total = p.numel();
-  index_t piece = 16 * sums.total < prepared_loop::sum_segment ? prepared_loop::sum_segment : 16 * sums.total;
+  index_t piece = piece_size(sums);
   const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
   piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
   index_t offset[max_operands] = {};
@@ -581,7 +587,7 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   const partial_sums sums(p);
   const index_t grain = detail::task_size(p, sums);
   const index_t tasks = (total + grain - 1) / grain;
-  if (sums.total > 0 && tasks > 1) return detail::run_with_partials(p, sums, grain, tasks, pool);
+  if (sums.total > 0 && (tasks > 1 || total > detail::piece_size(sums))) return detail::run_with_partials(p, sums, grain, tasks, pool);
 
   char* base[max_operands];
   bool add[max_operands];

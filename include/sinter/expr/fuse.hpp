@@ -63,7 +63,9 @@ namespace detail {
 
 template <class... A>
 constexpr auto find_fuse_mistake() {
-  if constexpr (sizeof...(A) > 0 && ((is_tensor<bare<A>> || is_variable<bare<A>>) || ...)) {
+  if constexpr (sizeof...(A) > 0 && (is_variable<bare<A>> || ...)) {
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  } else if constexpr (sizeof...(A) > 0 && (is_tensor<bare<A>> || ...)) {
     return mistake<assignment_of_a_tensor_which_only_shares_its_handle, write_plus_0_or_clone_it_outside_of_fuse>{};
   } else if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
     return not_operands{};
@@ -115,7 +117,7 @@ const auto& fuse_space(A& a) {
 
 template <class A, class... Rest>
 void check_fuse_shapes(A& first, Rest&... rest) {
-  const auto compare = [&](const auto& shape) {
+  [[maybe_unused]] const auto compare = [&](const auto& shape) {
     if (!(shape == fuse_space(first)))
       throw shape_error("fuse: assignments of shapes " + shape_text(fuse_space(first)) + " and " + shape_text(shape) +
                         " cannot share a pass; all must have one shape");
@@ -138,7 +140,7 @@ void write_back(A& a, const Tensor& value) {
 /// Do two assignments write to the same memory? Then they take effect one after the other.
 template <class A, class... Rest>
 bool targets_meet(A& first, Rest&... rest) {
-  const auto meets = [&](auto& other) {
+  [[maybe_unused]] const auto meets = [&](auto& other) {
     const auto &s = access::storage_of(first.target()), &t = access::storage_of(other.target());
     return s && t && share_memory(*s.get(), *t.get());
   };

@@ -41,6 +41,10 @@ struct let_node {
   /// Expressions have no `to`: what is copied to another device is a value.
   template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
   tensor<value_type, rank, To> to() const = delete;
+
+  /// The single element, computed and copied to the host, as of a tensor.
+  value_type item() const { return eval(*this).item(); }
+
   template <class F>
   auto rebuild(const F& f) const {
     using NewX = detail::bare<decltype(f(x))>;

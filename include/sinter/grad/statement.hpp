@@ -35,9 +35,9 @@ struct saved_leaf {
     version = storage->version.load(std::memory_order_relaxed);
   }
 
-  void check_version(const char* name) const {
+  void check_version(const char* name, const char* what) const {
     if (storage && storage->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its operand of shape " + shape_text(shape.data(), rank) +
+      throw autograd_error(std::string("backward of '") + name + "': its " + what + " of shape " + shape_text(shape.data(), rank) +
                            " was modified in place after the statement; use a copy, or write to it after backward()");
   }
 };
@@ -117,13 +117,13 @@ struct elementwise_node : tape_node {
  private:
   void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
     for (std::size_t i = 0; i < leaf.size(); ++i) {
-      leaf[i].check_version(name);
+      leaf[i].check_version(name, "operand");
       in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
     }
     bool has = false;
     in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank, result_size};
     if (with_result) {
-      result.check_version(name);
+      result.check_version(name, "result");
       in[leaves + 1] = result.ref();
     }
     const saved_leaf& swept = space.rank > 0 ? space : result;

@@ -76,6 +76,15 @@ class variable {
   using shape_type = extents<rank>;
 
   variable() = default;
+  variable(const variable&) = default;
+  variable(variable&&) noexcept = default;
+  ~variable() = default;
+  /// The name shows other's value, with its place in the graph, from now on.
+  variable& operator=(const variable&) & = default;
+  variable& operator=(variable&&) & noexcept = default;
+  /// A view is not written through: the tape would not see it.
+  template <class E, class Problem = updating_a_tracked_variable_in_place, class Fix = write_through_dot_value_instead>
+  void operator=(const E&) && = delete;
 
   /// A leaf of the graph with this value.
   variable(tensor_type value)  // NOLINT: implicit on purpose

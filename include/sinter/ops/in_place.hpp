@@ -11,10 +11,8 @@ namespace sinter {
 
 struct left_side_is_const;
 struct left_side_has_not_been_evaluated;
-struct updating_a_tracked_variable_in_place;
 struct write_through_dot_in_place;
 struct assign_it_to_a_tensor_first;
-struct write_through_dot_value_instead;
 
 namespace detail {
 
