@@ -2758,18 +2758,13 @@ constexpr bool reverse_reads_leaf(int slot) {
 /// The lowest rank among the leaves of E that gradients flow to.
 template <class E>
 constexpr int find_lowest_tracked_rank() {
-  constexpr auto lowest_of = [](auto... child) {
-    int lowest = max_rank;
-    ((lowest = child < lowest ? child : lowest), ...);
-    return lowest;
-  };
   if constexpr (!tracks<true, E>) return max_rank;
   else if constexpr (is_variable<E>) return E::rank;
   else if constexpr (requires(const E& e) { e.c; })
-    return lowest_of(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(), find_lowest_tracked_rank<decltype(E::c)>());
-  else if constexpr (requires(const E& e) { e.b; }) return lowest_of(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
+    return std::min({find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(), find_lowest_tracked_rank<decltype(E::c)>()});
+  else if constexpr (requires(const E& e) { e.b; }) return std::min(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
   else if constexpr (requires(const E& e) { e.a; }) return find_lowest_tracked_rank<decltype(E::a)>();
-  else if constexpr (requires(const E& e) { e.body; }) return lowest_of(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
+  else if constexpr (requires(const E& e) { e.body; }) return std::min(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
   else if constexpr (requires(const E& e) { e.x; }) return find_lowest_tracked_rank<decltype(E::x)>();
   else return max_rank;
 }
@@ -6958,7 +6953,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
   }
   leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
   leaf_ref* next = leaves;
-  ((next = list_leaves<false>(ready, next)), ...);
+  ((next = list_leaves<true>(ready, next)), ...);
   [&](const auto&... to) {
     const sink_ref sinks[] = {sink_of(to)...};
     const index_t* shape = nullptr;
@@ -16346,6 +16341,16 @@ inline constexpr int lanes_of = [] {
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, repeated, whole_chunks };
 
+/// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+template <int Lanes, class Machine, class Pass>
+SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
+  SINTER_UNROLL
+  for (int i = 0; i < Lanes; ++i) {
+    m.lane = i;
+    formula(m);
+  }
+}
+
 template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
@@ -16378,8 +16383,8 @@ struct map_body {
   divider by_chunks;
   bool narrow = true;
 
-  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it; the loop over
-  /// lanes is unrolled, so `lane` is a constant and the arrays are registers. Body says where the operands lie.
+  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it. Body says where
+  /// the operands lie.
   template <class Body>
   struct machine {
     const Body& body;
@@ -16392,14 +16397,6 @@ struct map_body {
     mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
 
     SINTER_WORD explicit machine(const Body& b) : body(b) {}
-
-    SINTER_WORD void run(const Pass& formula) {
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) {
-        lane = i;
-        formula(*this);
-      }
-    }
 
     template <int S, class T>
     SINTER_WORD compute_type<T> load() const {
@@ -16477,7 +16474,7 @@ struct map_body {
       }
       machine<map_body> m(*this);
       place(m, row, column * lanes);
-      m.run(pass);
+      run_lanes<lanes>(m, pass);
     }
   }
 
@@ -16587,7 +16584,7 @@ struct group_body {
       for (index_t& to : m.out_at) to = c;
       m.index_of_chunk = c;
       m.valid = at.n - c < lanes ? static_cast<int>(at.n - c) : lanes;
-      m.run(at.pass);
+      run_lanes<lanes>(m, at.pass);
     }
   }
 };
@@ -16751,6 +16748,173 @@ void report_fault() {
 // A block goes down a slab of rows, each thread in columns of its own, and adds in registers; then its threads add up what
 // they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone.
 
+// sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
+
+namespace sinter::cuda_impl {
+
+/// Folds the states of a group of `width` threads, a power of two, into that of its first.
+template <class R, class G>
+SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, int place) {
+  for (int step = width / 2; step > 0; step /= 2) {
+    g.sync();
+    if (place < step) {
+      typename R::state& mine = states[g.thread()];
+      mine = R::merge(mine, states[g.thread() + step]);
+    }
+  }
+}
+
+/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
+/// of its pieces; pieces leave their states in `partial`.
+template <class R, class K>
+struct reduce_rows_body {
+  using state = typename R::state;
+  element_source<K> source;
+  index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
+  int group = 1;
+  typename R::result* out = nullptr;
+  state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int place = g.thread() % group;
+    const int groups = g.threads() / group;
+    // All threads of a block go round equally often: they meet at sync().
+    for (index_t first = g.block() * groups; first < results * pieces; first += g.blocks() * groups) {
+      const index_t task = first + g.thread() / group;
+      state s = R::identity();
+      if (task < results * pieces) {
+        const index_t row = task / pieces, begin = task % pieces * per_piece;
+        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
+        for (index_t i = begin + place; i < end; i += group) R::push(s, source(row * reduced + i), i);
+      }
+      states[g.thread()] = s;
+      fold_group<R>(g, states, group, place);
+      if (place == 0 && task < results * pieces) {
+        if (pieces == 1) out[task] = R::finish(states[g.thread()]);
+        else partial[task] = states[g.thread()];
+      }
+      g.sync();
+    }
+  }
+};
+
+/// Strips of columns that the threads of a block work on together.
+inline constexpr int strip_width = 32;
+constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
+
+/// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
+template <class R, class K>
+struct reduce_columns_body {
+  using state = typename R::state;
+  static constexpr int width = strip_width;
+  element_source<K> source;
+  index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
+  typename R::result* out = nullptr;
+  state* partial = nullptr;
+
+  SINTER_WORD index_t strips() const { return strips_of(inner); }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int across = g.thread() % width, down = g.thread() / width, height = g.threads() / width;
+    const index_t tasks = outer * strips() * pieces;
+    for (index_t task = g.block(); task < tasks; task += g.blocks()) {
+      const index_t piece = task % pieces, strip = task / pieces % strips(), o = task / pieces / strips();
+      const index_t column = strip * width + across;
+      state s = R::identity();
+      if (column < inner) {
+        const index_t begin = piece * per_piece;
+        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
+        for (index_t i = begin + down; i < end; i += height) R::push(s, source((o * reduced + i) * inner + column), i);
+      }
+      states[g.thread()] = s;
+      for (int step = height / 2; step > 0; step /= 2) {
+        g.sync();
+        if (down < step) states[g.thread()] = R::merge(states[g.thread()], states[g.thread() + step * width]);
+      }
+      if (down == 0 && column < inner) {
+        const index_t result = o * inner + column;
+        if (pieces == 1) out[result] = R::finish(states[g.thread()]);
+        else partial[result * pieces + piece] = states[g.thread()];
+      }
+      g.sync();
+    }
+  }
+};
+
+/// The pieces of each result, folded in order by the threads of one block.
+template <class R>
+struct merge_pieces_body {
+  using state = typename R::state;
+  const state* partial = nullptr;
+  typename R::result* out = nullptr;
+  index_t results = 0, pieces = 0;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    for (index_t r = g.block(); r < results; r += g.blocks()) {
+      state s = R::identity();
+      for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
+      states[g.thread()] = s;
+      fold_group<R>(g, states, g.threads(), g.thread());
+      if (g.thread() == 0) out[r] = R::finish(states[0]);
+      g.sync();
+    }
+  }
+};
+
+struct fold_pieces {
+  index_t count = 1, length = 0;
+};
+
+/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few tasks.
+inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
+  index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
+  if (pieces > reduced / shortest) pieces = reduced / shortest;
+  if (pieces < 1) pieces = 1;
+  const index_t length = (reduced + pieces - 1) / pieces;
+  return {length > 0 ? (reduced + length - 1) / length : 1, length};
+}
+
+/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
+template <class R, class K, class Run>
+void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
+               typename R::state* partial, const Run& run) {
+  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
+  while (body.group < block_threads && body.group < p.length) body.group *= 2;
+  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
+}
+template <class R, class K, class Run>
+void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
+                  typename R::state* partial, const Run& run) {
+  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
+  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
+}
+
+/// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
+template <class R, class K, class Run, class Memory>
+void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
+  using state = typename R::state;
+  const sinter::detail::fold_shape s =
+      sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
+  if (s.outer * s.inner == 0) return;
+  const auto source = make_source(plan, axes);
+  const index_t results = s.outer * s.inner;
+  const bool columns = s.inner > 1 && s.reduced > 0;
+  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
+  if (columns) fold_columns<R>(source, s, p, out, partial, run);
+  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
+  if (p.count > 1)
+    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
+}
+
+}  // namespace sinter::cuda_impl
+
 namespace sinter::cuda_impl {
 
 /// What the gradient of a leaf is made of.
@@ -16783,13 +16947,6 @@ struct map_sums_body {
     registers& sum;
 
     SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
-    SINTER_WORD void run(const Pass& formula) {
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) {
-        this->lane = i;
-        formula(*this);
-      }
-    }
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
       if (body.kind[O] == sink_kind::element) base::template accumulate<O, T>(x);
@@ -16809,7 +16966,7 @@ struct map_sums_body {
       for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
         machine m(*this, sum);
         at.place(m, row, c * lanes);
-        m.run(at.pass);
+        run_lanes<lanes>(m, at.pass);
       }
       if (rows) put_rows(g, share, sum, row, end);
     }
@@ -16854,10 +17011,7 @@ struct map_sums_body {
   SINTER_WORD void add_threads(const G& g, double* share, double mine, int width) const {
     g.sync();
     share[g.thread()] = mine;
-    for (int step = width / 2; step > 0; step /= 2) {
-      g.sync();
-      if (g.thread() % width < step) share[g.thread()] += share[g.thread() + step];
-    }
+    fold_group<sinter::detail::sum_reducer<double>>(g, share, width, g.thread() % width);
   }
   /// The same for threads that stand one above the other, which have `lanes` sums each.
   template <class T, class G>
@@ -17114,175 +17268,6 @@ bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, boo
   }
   gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
   return false;
-}
-
-}  // namespace sinter::cuda_impl
-// sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
-
-namespace sinter::cuda_impl {
-
-/// Folds the states of a group of `width` threads, a power of two, into that of its first.
-template <class R, class G>
-SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, int place) {
-  for (int step = width / 2; step > 0; step /= 2) {
-    g.sync();
-    if (place < step) {
-      typename R::state& mine = states[g.thread()];
-      mine = R::merge(mine, states[g.thread() + step]);
-    }
-  }
-}
-
-/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
-/// of its pieces; pieces leave their states in `partial`.
-template <class R, class K>
-struct reduce_rows_body {
-  using state = typename R::state;
-  element_source<K> source;
-  index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
-  int group = 1;
-  typename R::result* out = nullptr;
-  state* partial = nullptr;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
-    const int place = g.thread() % group;
-    const int groups = g.threads() / group;
-    // All threads of a block go round equally often: they meet at sync().
-    for (index_t first = g.block() * groups; first < results * pieces; first += g.blocks() * groups) {
-      const index_t task = first + g.thread() / group;
-      state s = R::identity();
-      if (task < results * pieces) {
-        const index_t row = task / pieces, begin = task % pieces * per_piece;
-        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
-        for (index_t i = begin + place; i < end; i += group) R::push(s, source(row * reduced + i), i);
-      }
-      states[g.thread()] = s;
-      fold_group<R>(g, states, group, place);
-      if (place == 0 && task < results * pieces) {
-        if (pieces == 1) out[task] = R::finish(states[g.thread()]);
-        else partial[task] = states[g.thread()];
-      }
-      g.sync();
-    }
-  }
-};
-
-/// Strips of columns that the threads of a block work on together.
-inline constexpr int strip_width = 32;
-constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
-
-/// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
-template <class R, class K>
-struct reduce_columns_body {
-  using state = typename R::state;
-  static constexpr int width = strip_width;
-  element_source<K> source;
-  index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
-  typename R::result* out = nullptr;
-  state* partial = nullptr;
-
-  SINTER_WORD index_t strips() const { return strips_of(inner); }
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
-    const int across = g.thread() % width, down = g.thread() / width, height = g.threads() / width;
-    const index_t tasks = outer * strips() * pieces;
-    for (index_t task = g.block(); task < tasks; task += g.blocks()) {
-      const index_t piece = task % pieces, strip = task / pieces % strips(), o = task / pieces / strips();
-      const index_t column = strip * width + across;
-      state s = R::identity();
-      if (column < inner) {
-        const index_t begin = piece * per_piece;
-        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
-        for (index_t i = begin + down; i < end; i += height) R::push(s, source((o * reduced + i) * inner + column), i);
-      }
-      states[g.thread()] = s;
-      for (int step = height / 2; step > 0; step /= 2) {
-        g.sync();
-        if (down < step) states[g.thread()] = R::merge(states[g.thread()], states[g.thread() + step * width]);
-      }
-      if (down == 0 && column < inner) {
-        const index_t result = o * inner + column;
-        if (pieces == 1) out[result] = R::finish(states[g.thread()]);
-        else partial[result * pieces + piece] = states[g.thread()];
-      }
-      g.sync();
-    }
-  }
-};
-
-/// The pieces of each result, folded in order by the threads of one block.
-template <class R>
-struct merge_pieces_body {
-  using state = typename R::state;
-  const state* partial = nullptr;
-  typename R::result* out = nullptr;
-  index_t results = 0, pieces = 0;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
-    for (index_t r = g.block(); r < results; r += g.blocks()) {
-      state s = R::identity();
-      for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
-      states[g.thread()] = s;
-      fold_group<R>(g, states, g.threads(), g.thread());
-      if (g.thread() == 0) out[r] = R::finish(states[0]);
-      g.sync();
-    }
-  }
-};
-
-/// How many tasks keep a GPU busy; beyond this rows are not cut further.
-inline constexpr index_t enough_tasks = 1024;
-
-struct fold_pieces {
-  index_t count = 1, length = 0;
-};
-
-/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few tasks.
-inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
-  index_t pieces = tasks > 0 && tasks < enough_tasks ? enough_tasks / tasks : 1;
-  if (pieces > reduced / shortest) pieces = reduced / shortest;
-  if (pieces < 1) pieces = 1;
-  const index_t length = (reduced + pieces - 1) / pieces;
-  return {length > 0 ? (reduced + length - 1) / length : 1, length};
-}
-
-/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
-template <class R, class K, class Run>
-void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
-               typename R::state* partial, const Run& run) {
-  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
-  while (body.group < block_threads && body.group < p.length) body.group *= 2;
-  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
-}
-template <class R, class K, class Run>
-void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
-                  typename R::state* partial, const Run& run) {
-  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
-  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
-}
-
-/// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
-template <class R, class K, class Run, class Memory>
-void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
-  using state = typename R::state;
-  const sinter::detail::fold_shape s =
-      sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
-  if (s.outer * s.inner == 0) return;
-  const auto source = make_source(plan, axes);
-  const index_t results = s.outer * s.inner;
-  const bool columns = s.inner > 1 && s.reduced > 0;
-  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
-  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
-  if (columns) fold_columns<R>(source, s, p, out, partial, run);
-  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
-  if (p.count > 1)
-    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl

@@ -53,7 +53,7 @@ struct group_body {
       for (index_t& to : m.out_at) to = c;
       m.index_of_chunk = c;
       m.valid = at.n - c < lanes ? static_cast<int>(at.n - c) : lanes;
-      m.run(at.pass);
+      run_lanes<lanes>(m, at.pass);
     }
   }
 };

@@ -20,6 +20,16 @@ inline constexpr int lanes_of = [] {
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, repeated, whole_chunks };
 
+/// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+template <int Lanes, class Machine, class Pass>
+SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
+  SINTER_UNROLL
+  for (int i = 0; i < Lanes; ++i) {
+    m.lane = i;
+    formula(m);
+  }
+}
+
 template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
@@ -52,8 +62,8 @@ struct map_body {
   divider by_chunks;
   bool narrow = true;
 
-  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it; the loop over
-  /// lanes is unrolled, so `lane` is a constant and the arrays are registers. Body says where the operands lie.
+  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it. Body says where
+  /// the operands lie.
   template <class Body>
   struct machine {
     const Body& body;
@@ -66,14 +76,6 @@ struct map_body {
     mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
 
     SINTER_WORD explicit machine(const Body& b) : body(b) {}
-
-    SINTER_WORD void run(const Pass& formula) {
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) {
-        lane = i;
-        formula(*this);
-      }
-    }
 
     template <int S, class T>
     SINTER_WORD compute_type<T> load() const {
@@ -151,7 +153,7 @@ struct map_body {
       }
       machine<map_body> m(*this);
       place(m, row, column * lanes);
-      m.run(pass);
+      run_lanes<lanes>(m, pass);
     }
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "sinter/cuda/map.hpp"
+#include "sinter/cuda/reduce.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -40,13 +41,6 @@ struct map_sums_body {
     registers& sum;
 
     SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
-    SINTER_WORD void run(const Pass& formula) {
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) {
-        this->lane = i;
-        formula(*this);
-      }
-    }
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
       if (body.kind[O] == sink_kind::element) base::template accumulate<O, T>(x);
@@ -66,7 +60,7 @@ struct map_sums_body {
       for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
         machine m(*this, sum);
         at.place(m, row, c * lanes);
-        m.run(at.pass);
+        run_lanes<lanes>(m, at.pass);
       }
       if (rows) put_rows(g, share, sum, row, end);
     }
@@ -111,10 +105,7 @@ struct map_sums_body {
   SINTER_WORD void add_threads(const G& g, double* share, double mine, int width) const {
     g.sync();
     share[g.thread()] = mine;
-    for (int step = width / 2; step > 0; step /= 2) {
-      g.sync();
-      if (g.thread() % width < step) share[g.thread()] += share[g.thread() + step];
-    }
+    fold_group<sinter::detail::sum_reducer<double>>(g, share, width, g.thread() % width);
   }
   /// The same for threads that stand one above the other, which have `lanes` sums each.
   template <class T, class G>

@@ -121,16 +121,13 @@ struct merge_pieces_body {
   }
 };
 
-/// How many tasks keep a GPU busy; beyond this rows are not cut further.
-inline constexpr index_t enough_tasks = 1024;
-
 struct fold_pieces {
   index_t count = 1, length = 0;
 };
 
 /// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few tasks.
 inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
-  index_t pieces = tasks > 0 && tasks < enough_tasks ? enough_tasks / tasks : 1;
+  index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
   if (pieces > reduced / shortest) pieces = reduced / shortest;
   if (pieces < 1) pieces = 1;
   const index_t length = (reduced + pieces - 1) / pieces;

@@ -165,7 +165,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
   }
   leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
   leaf_ref* next = leaves;
-  ((next = list_leaves<false>(ready, next)), ...);
+  ((next = list_leaves<true>(ready, next)), ...);
   [&](const auto&... to) {
     const sink_ref sinks[] = {sink_of(to)...};
     const index_t* shape = nullptr;

@@ -11,6 +11,8 @@
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 #pragma once
 
+#include <algorithm>
+
 #include "sinter/expr/node.hpp"
 #include "sinter/math/inline.hpp"
 
@@ -396,18 +398,13 @@ constexpr bool reverse_reads_leaf(int slot) {
 /// The lowest rank among the leaves of E that gradients flow to.
 template <class E>
 constexpr int find_lowest_tracked_rank() {
-  constexpr auto lowest_of = [](auto... child) {
-    int lowest = max_rank;
-    ((lowest = child < lowest ? child : lowest), ...);
-    return lowest;
-  };
   if constexpr (!tracks<true, E>) return max_rank;
   else if constexpr (is_variable<E>) return E::rank;
   else if constexpr (requires(const E& e) { e.c; })
-    return lowest_of(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(), find_lowest_tracked_rank<decltype(E::c)>());
-  else if constexpr (requires(const E& e) { e.b; }) return lowest_of(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
+    return std::min({find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(), find_lowest_tracked_rank<decltype(E::c)>()});
+  else if constexpr (requires(const E& e) { e.b; }) return std::min(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
   else if constexpr (requires(const E& e) { e.a; }) return find_lowest_tracked_rank<decltype(E::a)>();
-  else if constexpr (requires(const E& e) { e.body; }) return lowest_of(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
+  else if constexpr (requires(const E& e) { e.body; }) return std::min(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
   else if constexpr (requires(const E& e) { e.x; }) return find_lowest_tracked_rank<decltype(E::x)>();
   else return max_rank;
 }
