@@ -1396,6 +1396,10 @@ bool available() {
 
 namespace sinter::detail {
 
+[[noreturn]] inline void refuse_undefined(const char* op) {
+  throw shape_error(std::string(op) + ": the tensor is empty (default constructed); assign a value to it first");
+}
+
 /// Restricts one axis to begin, begin+step, ... before end; returns the offset in elements. Negative begin and end
 /// count from the end of the axis.
 inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t axis, index_t begin, index_t end, index_t step) {
@@ -1680,7 +1684,7 @@ class tensor {
   T& operator()(I... i) const {
     const index_t index[rank + 1] = {static_cast<index_t>(i)...};
     index_t offset = 0;
-    if (!defined()) throw index_error("element access: the tensor is empty (default constructed)");
+    require_value("element access");
     for (int a = 0; a < rank; ++a) {
       if (index[a] < -shape_[a] || index[a] >= shape_[a])
         throw index_error("element access: index " + std::to_string(index[a]) + " is out of range for axis " + std::to_string(a) +
@@ -1723,7 +1727,7 @@ class tensor {
 
   /// The single element, copied to the host.
   T item() const {
-    if (!defined()) throw shape_error("item: the tensor is empty (default constructed)");
+    require_value("item");
     if (numel() != 1) throw shape_error("item: shape " + detail::shape_text(shape_) + " does not hold exactly one element");
     if constexpr (is_cpu_v<D>) {
       return *data_;
@@ -1739,6 +1743,7 @@ class tensor {
 
   /// Elements begin, begin+step, ... before end of one axis.
   tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+    require_value("slice");
     tensor v = *this;
     v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
     return v;
@@ -1748,6 +1753,7 @@ class tensor {
   auto select(index_t axis, index_t i) const
     requires(rank >= 1)
   {
+    require_value("select");
     const int a = detail::checked_axis("select", axis, rank);
     T* const p = data_ + detail::select_offset(shape_.data(), strides_.data(), rank, a, i);
     return drop_axis(a, p);
@@ -1767,6 +1773,7 @@ class tensor {
   }
   template <int N>
   tensor<T, N, D> reshape(extents<N> to) const {
+    require_value("reshape");
     detail::resolve_reshape(numel(), to.values, N, detail::shape_text(shape_));
     extents<N> strides;
     if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return contiguous().reshape(to);
@@ -1780,6 +1787,7 @@ class tensor {
   tensor transpose(index_t a = -2, index_t b = -1) const
     requires(rank >= 2)
   {
+    require_value("transpose");
     tensor v = *this;
     const int i = detail::checked_axis("transpose", a, rank);
     const int j = detail::checked_axis("transpose", b, rank);
@@ -1790,6 +1798,7 @@ class tensor {
 
   /// Axis i of the result is axis axis_order[i] of this tensor.
   tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+    require_value("permute");
     extents<rank> axes;
     for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
     detail::checked_permutation(axes.values, rank);
@@ -1805,6 +1814,7 @@ class tensor {
   auto squeeze(index_t axis) const
     requires(rank >= 1)
   {
+    require_value("squeeze");
     const int a = detail::checked_axis("squeeze", axis, rank);
     if (shape_[a] != 1)
       throw shape_error("squeeze: axis " + std::to_string(a) + " of shape " + detail::shape_text(shape_) + " is not 1");
@@ -1815,6 +1825,7 @@ class tensor {
   tensor<T, rank + 1, D> unsqueeze(index_t axis) const
     requires(rank < max_rank)
   {
+    require_value("unsqueeze");
     const int a = detail::checked_axis("unsqueeze", axis, rank + 1);
     extents<rank + 1> shape, strides;
     shape[a] = strides[a] = 1;
@@ -1830,6 +1841,7 @@ class tensor {
   tensor flip(index_t axis) const
     requires(rank >= 1)
   {
+    require_value("flip");
     const int a = detail::checked_axis("flip", axis, rank);
     tensor v = *this;
     if (shape_[a] > 0) v.data_ += (shape_[a] - 1) * strides_[a];
@@ -1845,6 +1857,7 @@ class tensor {
   template <int N>
     requires(N >= rank)
   tensor<T, N, D> broadcast_to(const extents<N>& to) const {
+    require_value("broadcast_to");
     extents<N> merged = to;
     detail::checked_numel("broadcast_to", to.data(), N, sizeof(T));
     if (!detail::broadcast_into(merged.values, N, shape_.data(), rank) || !(merged == to))
@@ -1874,6 +1887,10 @@ class tensor {
   template <class U, auto S, device E>
   friend class tensor;
   friend struct detail::access;
+
+  void require_value(const char* op) const {
+    if (!defined()) detail::refuse_undefined(op);
+  }
 
   template <int N>
   tensor<T, N, D> view(T* p, const extents<N>& shape, const extents<N>& strides) const {
@@ -3589,7 +3606,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// see grad().
 template <class T, auto Shape, device D, int Order>
 class variable {
-  static_assert(floating_element<T>, "sinter: only variables of floating-point elements have gradients");
+  static_assert(floating_element<T>, "sinter: only floating-point elements have gradients; keep others in a tensor");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
  public:
@@ -3673,6 +3690,7 @@ class variable {
 
   /// Adds d(this)/d(leaf) to the gradient of every leaf; this variable must hold one element.
   void backward(backward_options options = {}) const {
+    if (!defined()) detail::refuse_undefined("backward");
     if (numel() != 1)
       throw shape_error("backward: shape " + detail::shape_text(shape()) + " is not a scalar; pass a seed of that shape");
     auto seed = tensor_type::uninitialized(shape());
@@ -3684,7 +3702,8 @@ class variable {
     if (!state_)
       throw autograd_error("backward: this variable of shape " + detail::shape_text(shape()) +
                            " was computed under no_grad or is empty; there is no graph");
-    if (!(seed.shape() == shape()) || !seed.defined())
+    if (!seed.defined()) detail::refuse_undefined("backward, seed");
+    if (!(seed.shape() == shape()))
       throw shape_error("backward: seed of shape " + detail::shape_text(seed.shape()) + " for a variable of shape " +
                         detail::shape_text(shape()));
     if (is_leaf() || state_->retain || state_->has_grad || !seed.is_contiguous()) {
@@ -4809,7 +4828,22 @@ void copy_state(const From& from, const To& to) {
 
 namespace sinter {
 
+struct no_element_type;
+struct write_empty_less_float_greater;
+struct write_full_less_float_greater;
+struct write_zeros_less_float_greater;
+struct write_ones_less_float_greater;
+
 namespace detail {
+
+/// The shape of a model for new tensors.
+template <expression E>
+auto shape_like(const char* op, const E& e) {
+  if constexpr (requires { e.defined(); }) {
+    if (!e.defined()) refuse_undefined(op);
+  }
+  return e.shape();
+}
 
 /// Host memory -> a new tensor on D.
 template <element T, device D, int R>
@@ -4832,7 +4866,7 @@ tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
 
 }  // namespace detail
 
-/// Elements that are not initialised.
+/// Elements that are not initialised. The element type is always named, here as below.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> empty(const extents<R>& shape) {
   return tensor<T, R, D>::uninitialized(shape);
@@ -4841,6 +4875,9 @@ template <element T, device D = cpu, int R>
 tensor<T, R, D> empty(const index_t (&shape)[R]) {
   return empty<T, D>(detail::to_extents(shape));
 }
+
+template <int R, class Problem = no_element_type, class Fix = write_empty_less_float_greater>
+tensor<float, R, cpu> empty(const index_t (&)[R]) = delete;
 
 /// All elements `value`. Shape is a list or extents; without one, a scalar (rank 0).
 ///
@@ -4860,6 +4897,9 @@ tensor<T, 0, D> full(std::type_identity_t<T> value) {
   return full<T, D>(extents<0>{}, value);
 }
 
+template <int R, class Value, class Problem = no_element_type, class Fix = write_full_less_float_greater>
+tensor<float, R, cpu> full(const index_t (&)[R], Value) = delete;
+
 /// All elements 0.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> zeros(const extents<R>& shape) {
@@ -4874,6 +4914,9 @@ tensor<T, 0, D> zeros() {
   return full<T, D>(extents<0>{}, T(0));
 }
 
+template <int R, class Problem = no_element_type, class Fix = write_zeros_less_float_greater>
+tensor<float, R, cpu> zeros(const index_t (&)[R]) = delete;
+
 /// All elements 1.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> ones(const extents<R>& shape) {
@@ -4887,6 +4930,9 @@ template <element T, device D = cpu>
 tensor<T, 0, D> ones() {
   return full<T, D>(extents<0>{}, T(1));
 }
+
+template <int R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
+tensor<float, R, cpu> ones(const index_t (&)[R]) = delete;
 
 /// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step).
 template <element T, device D = cpu>
@@ -4955,19 +5001,19 @@ tensor<T, R, D> wrap(T* data, const index_t (&shape)[R]) {
 // New tensors with the shape, element type and device of another.
 template <expression E>
 auto empty_like(const E& e) {
-  return empty<element_of<E>, device_of<E>>(e.shape());
+  return empty<element_of<E>, device_of<E>>(detail::shape_like("empty_like", e));
 }
 template <expression E>
 auto zeros_like(const E& e) {
-  return zeros<element_of<E>, device_of<E>>(e.shape());
+  return zeros<element_of<E>, device_of<E>>(detail::shape_like("zeros_like", e));
 }
 template <expression E>
 auto ones_like(const E& e) {
-  return ones<element_of<E>, device_of<E>>(e.shape());
+  return ones<element_of<E>, device_of<E>>(detail::shape_like("ones_like", e));
 }
 template <expression E>
 auto full_like(const E& e, element_of<E> value) {
-  return full<element_of<E>, device_of<E>>(e.shape(), value);
+  return full<element_of<E>, device_of<E>>(detail::shape_like("full_like", e), value);
 }
 
 namespace detail {
@@ -4989,7 +5035,7 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
   if constexpr (std::is_same_v<To, D>) {
     return *this;
   } else {
-    if (!defined()) throw shape_error("to: the tensor is empty (default constructed)");
+    require_value("to");
     if constexpr (is_cuda_v<D> || is_cuda_v<To>)
       detail::refuse_capture("to<" + device_name<To>() + ">()", "a graph holds the work of one device; copy inputs before replay() and results after it");
     const tensor dense = contiguous();
@@ -5002,7 +5048,9 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
 /// Copies src into the storage of dst; same shape and element type, any devices.
 template <class T, auto Shape, device To, device From>
 void copy(const tensor<T, Shape, From>& src, const tensor<T, Shape, To>& dst) {
-  if (!(src.shape() == dst.shape()) || !src.defined() || !dst.defined())
+  if (!src.defined()) detail::refuse_undefined("copy, source");
+  if (!dst.defined()) detail::refuse_undefined("copy, destination");
+  if (!(src.shape() == dst.shape()))
     throw shape_error("copy: source of shape " + detail::shape_text(src.shape()) + " into destination of shape " +
                       detail::shape_text(dst.shape()));
   auto target = dst;
@@ -7271,14 +7319,19 @@ template <expression X, class F>
 auto let(X&& x, const F& f) {
   detail::check_defined("let", x);
   auto body = f(detail::let_name<0, detail::bare<X>>{x.shape()});
-  using reads_in_point = detail::point_reads_name<decltype(body)>;
-  static_assert(!reads_in_point::value,
-                "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
-                "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
-  constexpr int depth = detail::lets_inside<decltype(body)>;
-  if constexpr (reads_in_point::value) return detail::bare<X>(std::forward<X>(x));  // one message is enough
-  else if constexpr (depth == 0) return detail::make_let<0>(std::forward<X>(x), std::move(body));
-  else return detail::make_let<depth>(std::forward<X>(x), f(detail::let_name<depth, detail::bare<X>>{x.shape()}));
+  static_assert(expression<decltype(body)>, "sinter: the function given to let() must return an expression, such as t * t");
+  if constexpr (!expression<decltype(body)>) {  // one message is enough, here as below
+    return detail::bare<X>(std::forward<X>(x));
+  } else {
+    using reads_in_point = detail::point_reads_name<decltype(body)>;
+    static_assert(!reads_in_point::value,
+                  "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
+                  "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
+    constexpr int depth = detail::lets_inside<decltype(body)>;
+    if constexpr (reads_in_point::value) return detail::bare<X>(std::forward<X>(x));
+    else if constexpr (depth == 0) return detail::make_let<0>(std::forward<X>(x), std::move(body));
+    else return detail::make_let<depth>(std::forward<X>(x), f(detail::let_name<depth, detail::bare<X>>{x.shape()}));
+  }
 }
 
 }  // namespace sinter
@@ -8362,9 +8415,11 @@ auto reduce_all(E&& e) {
 }
 template <class Op, int N, bool Keep, class E>
 auto reduce_axes(E&& e, const index_t (&axes)[N]) {
+  constexpr int rank = rank_of<E>;
+  static_assert(N <= rank, "sinter: this reduction names more axes than its operand has");
   check_defined(Op::name, e);
-  const axis_set set = axes_of<rank_of<E>>(Op::name, axes, N);
-  return make_reduction<Op, Keep ? rank_of<E> : rank_of<E> - N>(std::forward<E>(e), set, Keep);
+  const axis_set set = axes_of<rank>(Op::name, axes, N);
+  return make_reduction<Op, Keep ? rank : larger(rank - N, 0)>(std::forward<E>(e), set, Keep);
 }
 
 /// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
@@ -8393,13 +8448,13 @@ concept keep_word = std::same_as<K, keepdim_t>;
     return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                                       \
   }                                                                                                                    \
   template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>                           \
-    requires(op::template accepts<::sinter::element_of<E>> && ::sinter::rank_of<E> >= 1 && sizeof...(Keep) <= 1)       \
+    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
   auto name(E&& e, Axis axis, Keep...) {                                                                               \
     return ::sinter::detail::reduce_axes<op, 1, sizeof...(Keep)>(std::forward<E>(e),                                   \
                                                                  {static_cast<::sinter::index_t>(axis)});              \
   }                                                                                                                    \
   template <int N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                        \
-    requires(op::template accepts<::sinter::element_of<E>> && ::sinter::rank_of<E> >= N && sizeof...(Keep) <= 1)       \
+    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
   auto name(E&& e, const ::sinter::index_t (&axes)[N], Keep...) {                                                      \
     return ::sinter::detail::reduce_axes<op, N, sizeof...(Keep)>(std::forward<E>(e), axes);                            \
   }                                                                                                                    \
@@ -19622,11 +19677,11 @@ tensor<T, 1, D> randperm(generator& gen, index_t n) {
 /// Like rand and randn, with the shape, element type and device of another tensor.
 template <expression E>
 auto rand_like(generator& gen, const E& e) {
-  return rand<element_of<E>, device_of<E>>(gen, e.shape());
+  return rand<element_of<E>, device_of<E>>(gen, detail::shape_like("rand_like", e));
 }
 template <expression E>
 auto randn_like(generator& gen, const E& e) {
-  return randn<element_of<E>, device_of<E>>(gen, e.shape());
+  return randn<element_of<E>, device_of<E>>(gen, detail::shape_like("randn_like", e));
 }
 
 }  // namespace sinter
@@ -20927,6 +20982,11 @@ requires(R >= 2) tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>
 
 namespace sinter::nn {
 
+struct weights_without_a_generator;
+struct pass_a_generator_as_third_argument;
+struct the_type_of_this_layer_has_a_bias;
+struct name_all_template_arguments_as_in_linear_double_cpu_tracked_false;
+
 /// As last argument of a linear layer: x W^T, without + b.
 struct no_bias_t {};
 inline constexpr no_bias_t no_bias{};
@@ -20954,6 +21014,11 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear(index_t inputs, index_t outputs, generator& gen, no_bias_t)
     requires(!Bias)
       : linear(inputs, outputs, gen) {}
+  template <class Problem = the_type_of_this_layer_has_a_bias, class Fix = name_all_template_arguments_as_in_linear_double_cpu_tracked_false>
+    requires(Bias)
+  linear(index_t, index_t, generator&, no_bias_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
+  linear(index_t, index_t) = delete;
 
   template <class X>
   auto forward(X&& x) const {

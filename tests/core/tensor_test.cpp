@@ -131,8 +131,8 @@ TEST_CASE("a default-constructed tensor is an error wherever a value is needed",
   CHECK_THROWS_AS(none += 1, shape_error);
   CHECK_THROWS_AS(ones<float>({1}) += none, shape_error);
   CHECK_THROWS_AS(none.in_place() = ones<float>({1}), shape_error);
-  CHECK_THROWS_AS(none(0), index_error);
-  CHECK_THROWS_AS(scalar(), index_error);
+  CHECK_THROWS_AS(none(0), shape_error);
+  CHECK_THROWS_AS(scalar(), shape_error);
   CHECK_THROWS_AS(scalar.item(), shape_error);
   CHECK_THROWS_AS(sum(none), shape_error);
   CHECK_THROWS_AS(none.clone(), shape_error);
@@ -141,6 +141,34 @@ TEST_CASE("a default-constructed tensor is an error wherever a value is needed",
   CHECK_THROWS_AS(copy(none, none), shape_error);
   none = ones<float>({2});
   CHECK(none(1) == 1);
+}
+
+TEST_CASE("views, copies and relatives of a default-constructed tensor say what it is and what to do", "[tensor]") {
+  const tensor<float, 2> none;
+  const auto some = zeros<float>({2, 3});
+  generator gen(1);
+  const auto says = [](const std::string& op) { return op + ": the tensor is empty (default constructed); assign a value to it first"; };
+  CHECK_THROWS_WITH(none.slice(0, 0, 0), says("slice"));
+  CHECK_THROWS_WITH(none.select(0, 0), says("select"));
+  CHECK_THROWS_WITH(none[0], says("select"));
+  CHECK_THROWS_WITH(none.reshape({1}), says("reshape"));
+  CHECK_THROWS_WITH(none.flatten(), says("reshape"));
+  CHECK_THROWS_WITH(none.transpose(), says("transpose"));
+  CHECK_THROWS_WITH(none.permute({1, 0}), says("permute"));
+  CHECK_THROWS_WITH(none.squeeze(0), says("squeeze"));
+  CHECK_THROWS_WITH(none.unsqueeze(0), says("unsqueeze"));
+  CHECK_THROWS_WITH(none.flip(0), says("flip"));
+  CHECK_THROWS_WITH(none.broadcast_to({2, 2}), says("broadcast_to"));
+  CHECK_THROWS_WITH(copy(none, some), says("copy, source"));
+  CHECK_THROWS_WITH(copy(some, none), says("copy, destination"));
+  CHECK_THROWS_WITH(zeros_like(none), says("zeros_like"));
+  CHECK_THROWS_WITH(full_like(none, 1.f), says("full_like"));
+  CHECK_THROWS_WITH(randn_like(gen, none), says("randn_like"));
+  const variable<float, 2> empty_variable;
+  const variable y = 2.f * variable(some);
+  CHECK_THROWS_WITH(empty_variable.backward(), says("backward"));
+  CHECK_THROWS_WITH(empty_variable.flip(0), says("flip"));
+  CHECK_THROWS_WITH(y.backward(none), says("backward, seed"));
 }
 
 TEST_CASE("item reads the only element of any rank and refuses more or fewer", "[tensor]") {

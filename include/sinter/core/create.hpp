@@ -7,7 +7,22 @@
 
 namespace sinter {
 
+struct no_element_type;
+struct write_empty_less_float_greater;
+struct write_full_less_float_greater;
+struct write_zeros_less_float_greater;
+struct write_ones_less_float_greater;
+
 namespace detail {
+
+/// The shape of a model for new tensors.
+template <expression E>
+auto shape_like(const char* op, const E& e) {
+  if constexpr (requires { e.defined(); }) {
+    if (!e.defined()) refuse_undefined(op);
+  }
+  return e.shape();
+}
 
 /// Host memory -> a new tensor on D.
 template <element T, device D, int R>
@@ -30,7 +45,7 @@ tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
 
 }  // namespace detail
 
-/// Elements that are not initialised.
+/// Elements that are not initialised. The element type is always named, here as below.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> empty(const extents<R>& shape) {
   return tensor<T, R, D>::uninitialized(shape);
@@ -39,6 +54,9 @@ template <element T, device D = cpu, int R>
 tensor<T, R, D> empty(const index_t (&shape)[R]) {
   return empty<T, D>(detail::to_extents(shape));
 }
+
+template <int R, class Problem = no_element_type, class Fix = write_empty_less_float_greater>
+tensor<float, R, cpu> empty(const index_t (&)[R]) = delete;
 
 /// All elements `value`. Shape is a list or extents; without one, a scalar (rank 0).
 ///
@@ -58,6 +76,9 @@ tensor<T, 0, D> full(std::type_identity_t<T> value) {
   return full<T, D>(extents<0>{}, value);
 }
 
+template <int R, class Value, class Problem = no_element_type, class Fix = write_full_less_float_greater>
+tensor<float, R, cpu> full(const index_t (&)[R], Value) = delete;
+
 /// All elements 0.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> zeros(const extents<R>& shape) {
@@ -72,6 +93,9 @@ tensor<T, 0, D> zeros() {
   return full<T, D>(extents<0>{}, T(0));
 }
 
+template <int R, class Problem = no_element_type, class Fix = write_zeros_less_float_greater>
+tensor<float, R, cpu> zeros(const index_t (&)[R]) = delete;
+
 /// All elements 1.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> ones(const extents<R>& shape) {
@@ -85,6 +109,9 @@ template <element T, device D = cpu>
 tensor<T, 0, D> ones() {
   return full<T, D>(extents<0>{}, T(1));
 }
+
+template <int R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
+tensor<float, R, cpu> ones(const index_t (&)[R]) = delete;
 
 /// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step).
 template <element T, device D = cpu>
@@ -153,19 +180,19 @@ tensor<T, R, D> wrap(T* data, const index_t (&shape)[R]) {
 // New tensors with the shape, element type and device of another.
 template <expression E>
 auto empty_like(const E& e) {
-  return empty<element_of<E>, device_of<E>>(e.shape());
+  return empty<element_of<E>, device_of<E>>(detail::shape_like("empty_like", e));
 }
 template <expression E>
 auto zeros_like(const E& e) {
-  return zeros<element_of<E>, device_of<E>>(e.shape());
+  return zeros<element_of<E>, device_of<E>>(detail::shape_like("zeros_like", e));
 }
 template <expression E>
 auto ones_like(const E& e) {
-  return ones<element_of<E>, device_of<E>>(e.shape());
+  return ones<element_of<E>, device_of<E>>(detail::shape_like("ones_like", e));
 }
 template <expression E>
 auto full_like(const E& e, element_of<E> value) {
-  return full<element_of<E>, device_of<E>>(e.shape(), value);
+  return full<element_of<E>, device_of<E>>(detail::shape_like("full_like", e), value);
 }
 
 namespace detail {
@@ -187,7 +214,7 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
   if constexpr (std::is_same_v<To, D>) {
     return *this;
   } else {
-    if (!defined()) throw shape_error("to: the tensor is empty (default constructed)");
+    require_value("to");
     if constexpr (is_cuda_v<D> || is_cuda_v<To>)
       detail::refuse_capture("to<" + device_name<To>() + ">()", "a graph holds the work of one device; copy inputs before replay() and results after it");
     const tensor dense = contiguous();
@@ -200,7 +227,9 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
 /// Copies src into the storage of dst; same shape and element type, any devices.
 template <class T, auto Shape, device To, device From>
 void copy(const tensor<T, Shape, From>& src, const tensor<T, Shape, To>& dst) {
-  if (!(src.shape() == dst.shape()) || !src.defined() || !dst.defined())
+  if (!src.defined()) detail::refuse_undefined("copy, source");
+  if (!dst.defined()) detail::refuse_undefined("copy, destination");
+  if (!(src.shape() == dst.shape()))
     throw shape_error("copy: source of shape " + detail::shape_text(src.shape()) + " into destination of shape " +
                       detail::shape_text(dst.shape()));
   auto target = dst;

@@ -172,7 +172,7 @@ class tensor {
   T& operator()(I... i) const {
     const index_t index[rank + 1] = {static_cast<index_t>(i)...};
     index_t offset = 0;
-    if (!defined()) throw index_error("element access: the tensor is empty (default constructed)");
+    require_value("element access");
     for (int a = 0; a < rank; ++a) {
       if (index[a] < -shape_[a] || index[a] >= shape_[a])
         throw index_error("element access: index " + std::to_string(index[a]) + " is out of range for axis " + std::to_string(a) +
@@ -215,7 +215,7 @@ class tensor {
 
   /// The single element, copied to the host.
   T item() const {
-    if (!defined()) throw shape_error("item: the tensor is empty (default constructed)");
+    require_value("item");
     if (numel() != 1) throw shape_error("item: shape " + detail::shape_text(shape_) + " does not hold exactly one element");
     if constexpr (is_cpu_v<D>) {
       return *data_;
@@ -231,6 +231,7 @@ class tensor {
 
   /// Elements begin, begin+step, ... before end of one axis.
   tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+    require_value("slice");
     tensor v = *this;
     v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
     return v;
@@ -240,6 +241,7 @@ class tensor {
   auto select(index_t axis, index_t i) const
     requires(rank >= 1)
   {
+    require_value("select");
     const int a = detail::checked_axis("select", axis, rank);
     T* const p = data_ + detail::select_offset(shape_.data(), strides_.data(), rank, a, i);
     return drop_axis(a, p);
@@ -259,6 +261,7 @@ class tensor {
   }
   template <int N>
   tensor<T, N, D> reshape(extents<N> to) const {
+    require_value("reshape");
     detail::resolve_reshape(numel(), to.values, N, detail::shape_text(shape_));
     extents<N> strides;
     if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return contiguous().reshape(to);
@@ -272,6 +275,7 @@ class tensor {
   tensor transpose(index_t a = -2, index_t b = -1) const
     requires(rank >= 2)
   {
+    require_value("transpose");
     tensor v = *this;
     const int i = detail::checked_axis("transpose", a, rank);
     const int j = detail::checked_axis("transpose", b, rank);
@@ -282,6 +286,7 @@ class tensor {
 
   /// Axis i of the result is axis axis_order[i] of this tensor.
   tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+    require_value("permute");
     extents<rank> axes;
     for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
     detail::checked_permutation(axes.values, rank);
@@ -297,6 +302,7 @@ class tensor {
   auto squeeze(index_t axis) const
     requires(rank >= 1)
   {
+    require_value("squeeze");
     const int a = detail::checked_axis("squeeze", axis, rank);
     if (shape_[a] != 1)
       throw shape_error("squeeze: axis " + std::to_string(a) + " of shape " + detail::shape_text(shape_) + " is not 1");
@@ -307,6 +313,7 @@ class tensor {
   tensor<T, rank + 1, D> unsqueeze(index_t axis) const
     requires(rank < max_rank)
   {
+    require_value("unsqueeze");
     const int a = detail::checked_axis("unsqueeze", axis, rank + 1);
     extents<rank + 1> shape, strides;
     shape[a] = strides[a] = 1;
@@ -322,6 +329,7 @@ class tensor {
   tensor flip(index_t axis) const
     requires(rank >= 1)
   {
+    require_value("flip");
     const int a = detail::checked_axis("flip", axis, rank);
     tensor v = *this;
     if (shape_[a] > 0) v.data_ += (shape_[a] - 1) * strides_[a];
@@ -337,6 +345,7 @@ class tensor {
   template <int N>
     requires(N >= rank)
   tensor<T, N, D> broadcast_to(const extents<N>& to) const {
+    require_value("broadcast_to");
     extents<N> merged = to;
     detail::checked_numel("broadcast_to", to.data(), N, sizeof(T));
     if (!detail::broadcast_into(merged.values, N, shape_.data(), rank) || !(merged == to))
@@ -366,6 +375,10 @@ class tensor {
   template <class U, auto S, device E>
   friend class tensor;
   friend struct detail::access;
+
+  void require_value(const char* op) const {
+    if (!defined()) detail::refuse_undefined(op);
+  }
 
   template <int N>
   tensor<T, N, D> view(T* p, const extents<N>& shape, const extents<N>& strides) const {

@@ -7,6 +7,10 @@
 
 namespace sinter::detail {
 
+[[noreturn]] inline void refuse_undefined(const char* op) {
+  throw shape_error(std::string(op) + ": the tensor is empty (default constructed); assign a value to it first");
+}
+
 /// Restricts one axis to begin, begin+step, ... before end; returns the offset in elements. Negative begin and end
 /// count from the end of the axis.
 inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t axis, index_t begin, index_t end, index_t step) {

@@ -229,14 +229,19 @@ template <expression X, class F>
 auto let(X&& x, const F& f) {
   detail::check_defined("let", x);
   auto body = f(detail::let_name<0, detail::bare<X>>{x.shape()});
-  using reads_in_point = detail::point_reads_name<decltype(body)>;
-  static_assert(!reads_in_point::value,
-                "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
-                "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
-  constexpr int depth = detail::lets_inside<decltype(body)>;
-  if constexpr (reads_in_point::value) return detail::bare<X>(std::forward<X>(x));  // one message is enough
-  else if constexpr (depth == 0) return detail::make_let<0>(std::forward<X>(x), std::move(body));
-  else return detail::make_let<depth>(std::forward<X>(x), f(detail::let_name<depth, detail::bare<X>>{x.shape()}));
+  static_assert(expression<decltype(body)>, "sinter: the function given to let() must return an expression, such as t * t");
+  if constexpr (!expression<decltype(body)>) {  // one message is enough, here as below
+    return detail::bare<X>(std::forward<X>(x));
+  } else {
+    using reads_in_point = detail::point_reads_name<decltype(body)>;
+    static_assert(!reads_in_point::value,
+                  "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
+                  "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
+    constexpr int depth = detail::lets_inside<decltype(body)>;
+    if constexpr (reads_in_point::value) return detail::bare<X>(std::forward<X>(x));
+    else if constexpr (depth == 0) return detail::make_let<0>(std::forward<X>(x), std::move(body));
+    else return detail::make_let<depth>(std::forward<X>(x), f(detail::let_name<depth, detail::bare<X>>{x.shape()}));
+  }
 }
 
 }  // namespace sinter

@@ -63,7 +63,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// see grad().
 template <class T, auto Shape, device D, int Order>
 class variable {
-  static_assert(floating_element<T>, "sinter: only variables of floating-point elements have gradients");
+  static_assert(floating_element<T>, "sinter: only floating-point elements have gradients; keep others in a tensor");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
  public:
@@ -147,6 +147,7 @@ class variable {
 
   /// Adds d(this)/d(leaf) to the gradient of every leaf; this variable must hold one element.
   void backward(backward_options options = {}) const {
+    if (!defined()) detail::refuse_undefined("backward");
     if (numel() != 1)
       throw shape_error("backward: shape " + detail::shape_text(shape()) + " is not a scalar; pass a seed of that shape");
     auto seed = tensor_type::uninitialized(shape());
@@ -158,7 +159,8 @@ class variable {
     if (!state_)
       throw autograd_error("backward: this variable of shape " + detail::shape_text(shape()) +
                            " was computed under no_grad or is empty; there is no graph");
-    if (!(seed.shape() == shape()) || !seed.defined())
+    if (!seed.defined()) detail::refuse_undefined("backward, seed");
+    if (!(seed.shape() == shape()))
       throw shape_error("backward: seed of shape " + detail::shape_text(seed.shape()) + " for a variable of shape " +
                         detail::shape_text(shape()));
     if (is_leaf() || state_->retain || state_->has_grad || !seed.is_contiguous()) {

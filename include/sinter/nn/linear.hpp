@@ -7,6 +7,11 @@
 
 namespace sinter::nn {
 
+struct weights_without_a_generator;
+struct pass_a_generator_as_third_argument;
+struct the_type_of_this_layer_has_a_bias;
+struct name_all_template_arguments_as_in_linear_double_cpu_tracked_false;
+
 /// As last argument of a linear layer: x W^T, without + b.
 struct no_bias_t {};
 inline constexpr no_bias_t no_bias{};
@@ -34,6 +39,11 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear(index_t inputs, index_t outputs, generator& gen, no_bias_t)
     requires(!Bias)
       : linear(inputs, outputs, gen) {}
+  template <class Problem = the_type_of_this_layer_has_a_bias, class Fix = name_all_template_arguments_as_in_linear_double_cpu_tracked_false>
+    requires(Bias)
+  linear(index_t, index_t, generator&, no_bias_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
+  linear(index_t, index_t) = delete;
 
   template <class X>
   auto forward(X&& x) const {

@@ -171,9 +171,11 @@ auto reduce_all(E&& e) {
 }
 template <class Op, int N, bool Keep, class E>
 auto reduce_axes(E&& e, const index_t (&axes)[N]) {
+  constexpr int rank = rank_of<E>;
+  static_assert(N <= rank, "sinter: this reduction names more axes than its operand has");
   check_defined(Op::name, e);
-  const axis_set set = axes_of<rank_of<E>>(Op::name, axes, N);
-  return make_reduction<Op, Keep ? rank_of<E> : rank_of<E> - N>(std::forward<E>(e), set, Keep);
+  const axis_set set = axes_of<rank>(Op::name, axes, N);
+  return make_reduction<Op, Keep ? rank : larger(rank - N, 0)>(std::forward<E>(e), set, Keep);
 }
 
 /// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
@@ -202,13 +204,13 @@ concept keep_word = std::same_as<K, keepdim_t>;
     return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                                       \
   }                                                                                                                    \
   template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>                           \
-    requires(op::template accepts<::sinter::element_of<E>> && ::sinter::rank_of<E> >= 1 && sizeof...(Keep) <= 1)       \
+    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
   auto name(E&& e, Axis axis, Keep...) {                                                                               \
     return ::sinter::detail::reduce_axes<op, 1, sizeof...(Keep)>(std::forward<E>(e),                                   \
                                                                  {static_cast<::sinter::index_t>(axis)});              \
   }                                                                                                                    \
   template <int N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                        \
-    requires(op::template accepts<::sinter::element_of<E>> && ::sinter::rank_of<E> >= N && sizeof...(Keep) <= 1)       \
+    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
   auto name(E&& e, const ::sinter::index_t (&axes)[N], Keep...) {                                                      \
     return ::sinter::detail::reduce_axes<op, N, sizeof...(Keep)>(std::forward<E>(e), axes);                            \
   }                                                                                                                    \

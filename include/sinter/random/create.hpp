@@ -118,11 +118,11 @@ tensor<T, 1, D> randperm(generator& gen, index_t n) {
 /// Like rand and randn, with the shape, element type and device of another tensor.
 template <expression E>
 auto rand_like(generator& gen, const E& e) {
-  return rand<element_of<E>, device_of<E>>(gen, e.shape());
+  return rand<element_of<E>, device_of<E>>(gen, detail::shape_like("rand_like", e));
 }
 template <expression E>
 auto randn_like(generator& gen, const E& e) {
-  return randn<element_of<E>, device_of<E>>(gen, e.shape());
+  return randn<element_of<E>, device_of<E>>(gen, detail::shape_like("randn_like", e));
 }
 
 }  // namespace sinter
