@@ -15170,6 +15170,18 @@ T row_max(const T* x, index_t n) {
       n, lowest, [](vector<T> a, vector<T> b) { return math::max(a, b); }, [&](index_t i) { return load_row(x, i, n, lowest); }));
 }
 
+/// y = f(0), f(lanes), ...
+template <class T, class F>
+SINTER_INLINE void put_row(T* y, index_t n, bool stream, const F& f) {
+  if (stream) {
+    for (index_t i = 0; i < n; i += lanes) math::write_past_caches(y + i, f(i));
+    return;
+  }
+  index_t i = 0;
+  for (; i + lanes <= n; i += lanes) math::write(y + i, f(i));
+  if (i < n) store_row(y, i, n, f(i));
+}
+
 /// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
 template <class T>
 T row_shift(T max) {
@@ -15189,9 +15201,9 @@ struct row {
   bool stream;        ///< y goes past the cache
 
   SINTER_INLINE vector<T> load(index_t i, value fill) const { return load_row(x, i, n, fill); }
-  SINTER_INLINE void put(index_t i, vector<T> v) const {
-    if (stream) math::write_past_caches(y + i, v);
-    else store_row(y, i, n, v);
+  template <class F>
+  SINTER_INLINE void put(const F& f) const {
+    put_row(y, n, stream, f);
   }
   SINTER_INLINE void fetch_next(index_t i) const { __builtin_prefetch(next + i); }
 };
@@ -15209,16 +15221,16 @@ struct reverse_row {
 
   SINTER_INLINE vector<T> result(index_t i) const { return load_row<T>(y, i, n, 0); }
   SINTER_INLINE vector<T> gradient(index_t i) const { return load_row<T>(g, i, n, 0); }
-  SINTER_INLINE void put(index_t i, vector<T> v) const {
-    if (stream) return math::write_past_caches(dx + i, v);
-    if (add) v = v + load_row<T>(dx, i, n, 0);
-    store_row(dx, i, n, v);
+  template <class F>
+  SINTER_INLINE void put(const F& f) const {
+    if (add) put_row(dx, n, false, [&](index_t i) { return f(i) + load_row<T>(dx, i, n, 0); });
+    else put_row(dx, n, stream, f);
   }
 };
 
 struct softmax_row {
   template <class T>
-  void run(const row<T>& r) const {
+  SINTER_INLINE void run(const row<T> r) const {
     using C = compute_type<T>;
     const vector<T> shift(row_shift(row_max(r.x, r.n)));
     const vector<T> scale(C(1) / row_sum<T>(r.n, [&](index_t i) {
@@ -15227,13 +15239,13 @@ struct softmax_row {
       store_row(r.held, i, r.n, e);
       return e;
     }));
-    for (index_t i = 0; i < r.n; i += lanes) r.put(i, load_row(r.held, i, r.n, 0) * scale);
+    r.put([&](index_t i) { return load_row(r.held, i, r.n, 0) * scale; });
   }
   /// dx = y (g - sum(g y))
   template <class T>
-  void reverse(const reverse_row<T>& r) const {
+  SINTER_INLINE void reverse(const reverse_row<T> r) const {
     const vector<T> dot(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }));
-    for (index_t i = 0; i < r.n; i += lanes) r.put(i, r.result(i) * (r.gradient(i) - dot));
+    r.put([&](index_t i) { return r.result(i) * (r.gradient(i) - dot); });
   }
 };
 
@@ -15254,15 +15266,16 @@ split_logsumexp<compute_type<T>> row_logsumexp(const row<T>& r) {
 
 struct log_softmax_row {
   template <class T>
-  void run(const row<T>& r) const {
-    const auto [shift, rest] = row_logsumexp(r);
-    for (index_t i = 0; i < r.n; i += lanes) r.put(i, (r.load(i, 0) - vector<T>(shift)) - vector<T>(rest));
+  SINTER_INLINE void run(const row<T> r) const {
+    const auto lse = row_logsumexp(r);
+    const vector<T> shift(lse.shift), rest(lse.rest);
+    r.put([&](index_t i) { return (r.load(i, 0) - shift) - rest; });
   }
   /// dx = g - exp(y) sum(g)
   template <class T>
-  void reverse(const reverse_row<T>& r) const {
+  SINTER_INLINE void reverse(const reverse_row<T> r) const {
     const vector<T> total(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }));
-    for (index_t i = 0; i < r.n; i += lanes) r.put(i, r.gradient(i) - math::exp(r.result(i)) * total);
+    r.put([&](index_t i) { return r.gradient(i) - math::exp(r.result(i)) * total; });
   }
 };
 
@@ -15272,7 +15285,7 @@ struct norm_row {
   double eps;
 
   template <class T>
-  void run(const row<T>& r) const {
+  SINTER_INLINE void run(const row<T> r) const {
     using C = compute_type<T>;
     const C count = static_cast<C>(r.n);
     C mean = 0;
@@ -15285,18 +15298,18 @@ struct norm_row {
                     }) / count;
     const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
     *r.saved = factor;
-    for (index_t i = 0; i < r.n; i += lanes) r.put(i, (r.load(i, 0) - shift) * vector<T>(factor));
+    r.put([&](index_t i) { return (r.load(i, 0) - shift) * vector<T>(factor); });
   }
   /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
   template <class T>
-  void reverse(const reverse_row<T>& r) const {
+  SINTER_INLINE void reverse(const reverse_row<T> r) const {
     using C = compute_type<T>;
     const C count = static_cast<C>(r.n);
     C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }) / count;
     const vector<T> shift(mean), factor(*r.saved);
     const vector<T> slope(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }) / count);
-    for (index_t i = 0; i < r.n; i += lanes) r.put(i, factor * (r.gradient(i) - shift - r.result(i) * slope));
+    r.put([&](index_t i) { return factor * (r.gradient(i) - shift - r.result(i) * slope); });
   }
 };
 
