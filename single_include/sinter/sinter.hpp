@@ -16407,7 +16407,7 @@ inline constexpr int lanes_of = [] {
 }();
 
 /// How an operand is read or written along the inner axis.
-enum class access_mode : unsigned char { strided, repeated, whole_chunks };
+enum class access_mode : unsigned char { strided, whole_chunks };
 
 /// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
 template <int Lanes, class Machine, class Pass>
@@ -16483,10 +16483,15 @@ struct map_body {
     }
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
+      written[O][lane] = pack(x);
+      if (lane == lanes - 1) flush_sum<O, T>();
+    }
+    template <int O, class T>
+    SINTER_WORD void flush_sum() const {
       if constexpr (narrow_element<T>) {
-        if (body.wide[O]) return put<O, float>(x);
+        if (body.wide[O]) return flush<O, float>();
       }
-      put<O, T>(x);
+      flush<O, T>();
     }
 
     template <int S, class T>
@@ -16496,14 +16501,10 @@ struct map_body {
         const auto c = *reinterpret_cast<const chunk<T, lanes>*>(p);
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-      } else if (body.in_mode[S] == access_mode::repeated) {
-        const std::uint64_t x = pack<T>(*p);
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) read[S][i] = x;
       } else {
+        const index_t step = body.in.step[S];
         SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i)
-          if (i < valid) read[S][i] = pack<T>(p[i * body.in.step[S]]);
+        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(p[(i < valid ? i : 0) * step]);  // no branch for each lane
       }
     }
     template <int O, class T>
@@ -16567,7 +16568,6 @@ template <int lanes, int N>
 access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
   const int last = axes.rank - 1;
   const index_t step = last >= 0 ? axes.strides[s][last] : 0;
-  if (step == 0) return access_mode::repeated;
   const std::uintptr_t bytes = static_cast<std::uintptr_t>(size * lanes < 16 ? size * lanes : 16);
   bool aligned = step == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
   for (int d = 0; d < last; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
@@ -16584,8 +16584,7 @@ map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outp
                       {}, true};
   for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of<lanes>(axes, s, in_size[s]);
   for (int s = 0; s < Pass::outputs; ++s) {
-    const access_mode mode = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
-    body.out_mode[s] = mode == access_mode::repeated ? access_mode::strided : mode;  // a single element
+    body.out_mode[s] = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
     body.add[s] = add[s];
     body.wide[s] = out_size[s] == sizeof(float);
   }
@@ -16816,173 +16815,6 @@ void report_fault() {
 // A block goes down a slab of rows, each thread in columns of its own, and adds in registers; then its threads add up what
 // they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone.
 
-// sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
-
-namespace sinter::cuda_impl {
-
-/// Folds the states of a group of `width` threads, a power of two, into that of its first.
-template <class R, class G>
-SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, int place) {
-  for (int step = width / 2; step > 0; step /= 2) {
-    g.sync();
-    if (place < step) {
-      typename R::state& mine = states[g.thread()];
-      mine = R::merge(mine, states[g.thread() + step]);
-    }
-  }
-}
-
-/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
-/// of its pieces; pieces leave their states in `partial`.
-template <class R, class K>
-struct reduce_rows_body {
-  using state = typename R::state;
-  element_source<K> source;
-  index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
-  int group = 1;
-  typename R::result* out = nullptr;
-  state* partial = nullptr;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
-    const int place = g.thread() % group;
-    const int groups = g.threads() / group;
-    // All threads of a block go round equally often: they meet at sync().
-    for (index_t first = g.block() * groups; first < results * pieces; first += g.blocks() * groups) {
-      const index_t task = first + g.thread() / group;
-      state s = R::identity();
-      if (task < results * pieces) {
-        const index_t row = task / pieces, begin = task % pieces * per_piece;
-        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
-        for (index_t i = begin + place; i < end; i += group) R::push(s, source(row * reduced + i), i);
-      }
-      states[g.thread()] = s;
-      fold_group<R>(g, states, group, place);
-      if (place == 0 && task < results * pieces) {
-        if (pieces == 1) out[task] = R::finish(states[g.thread()]);
-        else partial[task] = states[g.thread()];
-      }
-      g.sync();
-    }
-  }
-};
-
-/// Strips of columns that the threads of a block work on together.
-inline constexpr int strip_width = 32;
-constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
-
-/// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
-template <class R, class K>
-struct reduce_columns_body {
-  using state = typename R::state;
-  static constexpr int width = strip_width;
-  element_source<K> source;
-  index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
-  typename R::result* out = nullptr;
-  state* partial = nullptr;
-
-  SINTER_WORD index_t strips() const { return strips_of(inner); }
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
-    const int across = g.thread() % width, down = g.thread() / width, height = g.threads() / width;
-    const index_t tasks = outer * strips() * pieces;
-    for (index_t task = g.block(); task < tasks; task += g.blocks()) {
-      const index_t piece = task % pieces, strip = task / pieces % strips(), o = task / pieces / strips();
-      const index_t column = strip * width + across;
-      state s = R::identity();
-      if (column < inner) {
-        const index_t begin = piece * per_piece;
-        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
-        for (index_t i = begin + down; i < end; i += height) R::push(s, source((o * reduced + i) * inner + column), i);
-      }
-      states[g.thread()] = s;
-      for (int step = height / 2; step > 0; step /= 2) {
-        g.sync();
-        if (down < step) states[g.thread()] = R::merge(states[g.thread()], states[g.thread() + step * width]);
-      }
-      if (down == 0 && column < inner) {
-        const index_t result = o * inner + column;
-        if (pieces == 1) out[result] = R::finish(states[g.thread()]);
-        else partial[result * pieces + piece] = states[g.thread()];
-      }
-      g.sync();
-    }
-  }
-};
-
-/// The pieces of each result, folded in order by the threads of one block.
-template <class R>
-struct merge_pieces_body {
-  using state = typename R::state;
-  const state* partial = nullptr;
-  typename R::result* out = nullptr;
-  index_t results = 0, pieces = 0;
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
-    for (index_t r = g.block(); r < results; r += g.blocks()) {
-      state s = R::identity();
-      for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
-      states[g.thread()] = s;
-      fold_group<R>(g, states, g.threads(), g.thread());
-      if (g.thread() == 0) out[r] = R::finish(states[0]);
-      g.sync();
-    }
-  }
-};
-
-struct fold_pieces {
-  index_t count = 1, length = 0;
-};
-
-/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few tasks.
-inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
-  index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
-  if (pieces > reduced / shortest) pieces = reduced / shortest;
-  if (pieces < 1) pieces = 1;
-  const index_t length = (reduced + pieces - 1) / pieces;
-  return {length > 0 ? (reduced + length - 1) / length : 1, length};
-}
-
-/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
-template <class R, class K, class Run>
-void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
-               typename R::state* partial, const Run& run) {
-  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
-  while (body.group < block_threads && body.group < p.length) body.group *= 2;
-  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
-}
-template <class R, class K, class Run>
-void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
-                  typename R::state* partial, const Run& run) {
-  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
-  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
-}
-
-/// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
-template <class R, class K, class Run, class Memory>
-void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
-  using state = typename R::state;
-  const sinter::detail::fold_shape s =
-      sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
-  if (s.outer * s.inner == 0) return;
-  const auto source = make_source(plan, axes);
-  const index_t results = s.outer * s.inner;
-  const bool columns = s.inner > 1 && s.reduced > 0;
-  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
-  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
-  if (columns) fold_columns<R>(source, s, p, out, partial, run);
-  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
-  if (p.count > 1)
-    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
-}
-
-}  // namespace sinter::cuda_impl
-
 namespace sinter::cuda_impl {
 
 /// What the gradient of a leaf is made of.
@@ -17017,14 +16849,15 @@ struct map_sums_body {
     SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
-      if (body.kind[O] == sink_kind::element) base::template accumulate<O, T>(x);
-      else if (this->lane < this->valid) sum[O][this->lane] += static_cast<typename Pass::sum_type>(x);
+      if (this->lane < this->valid) sum[O][this->lane] += static_cast<typename Pass::sum_type>(x);
+      this->written[O][this->lane] = pack(x);
+      if (this->lane == lanes - 1 && body.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
     }
   };
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    double* const share = g.template shared<double>();
+    double* const share = g.template shared<double>() + g.thread() * lanes;
     const int x = g.thread() % across, y = g.thread() / across;
     const index_t strip = g.block() % strips, slab = g.block() / strips;
     const index_t end = (slab + 1) * per_slab < at.space.rows ? (slab + 1) * per_slab : at.space.rows;
@@ -17036,111 +16869,103 @@ struct map_sums_body {
         at.place(m, row, c * lanes);
         run_lanes<lanes>(m, at.pass);
       }
-      if (rows) put_rows(g, share, sum, row, end);
+      if (!rows) continue;
+      const team mates{x, across, 1, row < end ? 1 : 0, row, 0, 1, 0, 0};
+      each_output([&](int o) {
+        if (kind[o] == sink_kind::row) add_up(g, share, sum, o, mates);
+      });
     }
-    const index_t column = (strip * across + x) * lanes;
-    SINTER_UNROLL
-    for (int o = 0; o < outputs; ++o) {
-      if (kind[o] == sink_kind::column) {
-        add_columns(g, share, sum[o]);
-        put_columns(share, g.thread(), o, column, slabs > 1 ? partial[o] + slab * at.space.inner : nullptr);
-      } else if (kind[o] == sink_kind::total) {
-        add_threads(g, share, in_all_lanes(sum, o), block_threads);
-        if (g.thread() == 0) put_total(o, share[0], g.blocks() > 1 ? partial[o] + g.block() : nullptr);
-      }
-    }
-    if (columns && slabs > 1 && g.arrives_last(arrivals + 1 + strip, static_cast<unsigned>(slabs))) merge_columns(g, share, column);
-    if (totals && g.blocks() > 1 && g.arrives_last(arrivals, static_cast<unsigned>(g.blocks()))) merge_totals(g, share);
+    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
+    const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), 0, column, slabs, slab, at.space.inner};
+    const team all{g.thread(), block_threads, 1, 1, 0, 0, g.blocks(), g.block(), 1};
+    const auto team_of = [&](int o) {
+      team t = all;
+      if (kind[o] == sink_kind::column) t = above;
+      return t;
+    };
+    each_output([&](int o) {
+      if (kind[o] == sink_kind::column || kind[o] == sink_kind::total) add_up(g, share, sum, o, team_of(o));
+    });
+    const bool last_of_strip = columns && slabs > 1 && g.arrives_last(arrivals + 1 + strip, static_cast<unsigned>(slabs));
+    const bool last_of_all = totals && g.blocks() > 1 && g.arrives_last(arrivals, static_cast<unsigned>(g.blocks()));
+    each_output([&](int o) {
+      if ((last_of_strip && kind[o] == sink_kind::column) || (last_of_all && kind[o] == sink_kind::total))
+        merge(g, share, o, team_of(o));
+    });
   }
 
  private:
-  SINTER_WORD double in_all_lanes(const registers& sum, int o) const {
-    double all = 0;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) all += static_cast<double>(sum[o][i]);
-    return all;
+  /// The threads of a block that have terms of the same sums, and where their sums go.
+  struct team {
+    int place, size, apart;       ///< of the thread among them; how many; how far they lie from each other
+    int count;                    ///< their sums, neighbours
+    index_t row, column;          ///< of the first one
+    index_t pieces, piece, pitch;  ///< blocks with terms of the same sums, which of them this is, and how far theirs lie apart
+  };
+
+  template <class F>
+  SINTER_WORD static void each_output(const F& f) {
+    SINTER_KEEP_LOOP
+    for (int o = 0; o < outputs; ++o) f(o);
   }
 
-  /// The sums of the rows that the block has just been through, which then start anew.
+  /// Adds up what a team has of output o in registers, which then start anew. A thread's `share` has a place for each lane.
   template <class G>
-  SINTER_WORD void put_rows(const G& g, double* share, registers& sum, index_t row, index_t end) const {
+  SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t) const {
+    g.sync();
     SINTER_UNROLL
-    for (int o = 0; o < outputs; ++o) {
-      if (kind[o] != sink_kind::row) continue;
-      add_threads(g, share, in_all_lanes(sum, o), across);
+    for (int i = 0; i < outputs; ++i) {
+      if (i != o) continue;
       SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) sum[o][i] = 0;
-      if (g.thread() % across == 0 && row < end) put(o, row, 0, share[g.thread()]);
+      for (int lane = 0; lane < lanes; ++lane) {
+        share[lane] = static_cast<double>(sum[i][lane]);
+        sum[i][lane] = 0;
+      }
     }
+    if (kind[o] != sink_kind::column)
+      for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
+    fold(g, share, t);
+    if (t.place != 0) return;
+    if (t.pieces > 1) each_of(t, [&](int i) { partial[o][t.piece * t.pitch + t.column + i] = share[i]; });
+    else put(o, share, t);
   }
 
-  /// Adds up what each `width` neighbouring threads have; the first of them finds the sum in its place of `share`.
+  /// Adds up what all blocks have of the sums of output o.
   template <class G>
-  SINTER_WORD void add_threads(const G& g, double* share, double mine, int width) const {
+  SINTER_WORD void merge(const G& g, double* share, int o, const team& t) const {
     g.sync();
-    share[g.thread()] = mine;
-    fold_group<sinter::detail::sum_reducer<double>>(g, share, width, g.thread() % width);
+    each_of(t, [&](int i) {
+      double sum = 0;
+      for (index_t p = t.place; p < t.pieces; p += t.size) sum += g.fresh(partial[o] + p * t.pitch + t.column + i);
+      share[i] = sum;
+    });
+    fold(g, share, t);
+    if (t.place == 0) put(o, share, t);
   }
-  /// The same for threads that stand one above the other, which have `lanes` sums each.
-  template <class T, class G>
-  SINTER_WORD void add_columns(const G& g, double* share, const T (&mine)[lanes]) const {
-    g.sync();
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) share[g.thread() * lanes + i] = static_cast<double>(mine[i]);
-    for (int step = down / 2; step > 0; step /= 2) {
+
+  template <class F>
+  SINTER_WORD void each_of(const team& t, const F& f) const {
+    SINTER_KEEP_LOOP
+    for (int i = 0; i < t.count; ++i) f(i);
+  }
+
+  /// Leaves the sums of a team with its first thread.
+  template <class G>
+  SINTER_WORD void fold(const G& g, double* share, const team& t) const {
+    for (int step = t.size / 2; step > 0; step /= 2) {
       g.sync();
-      if (g.thread() < step * across) {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) share[g.thread() * lanes + i] += share[(g.thread() + step * across) * lanes + i];
-      }
+      if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
     }
   }
 
-  template <class G>
-  SINTER_WORD void merge_columns(const G& g, double* share, index_t column) const {
-    SINTER_UNROLL
-    for (int o = 0; o < outputs; ++o) {
-      if (kind[o] != sink_kind::column) continue;
-      double mine[lanes] = {};
-      for (index_t s = g.thread() / across; s < slabs; s += down) {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i)
-          if (column + i < at.space.inner) mine[i] += g.fresh(partial[o] + s * at.space.inner + column + i);
-      }
-      add_columns(g, share, mine);
-      put_columns(share, g.thread(), o, column, nullptr);
-    }
-  }
-  template <class G>
-  SINTER_WORD void merge_totals(const G& g, double* share) const {
-    SINTER_UNROLL
-    for (int o = 0; o < outputs; ++o) {
-      if (kind[o] != sink_kind::total) continue;
-      double mine = 0;
-      for (index_t b = g.thread(); b < g.blocks(); b += g.threads()) mine += g.fresh(partial[o] + b);
-      add_threads(g, share, mine, block_threads);
-      if (g.thread() == 0) put_total(o, share[0], nullptr);
-    }
-  }
-
-  SINTER_WORD void put_columns(const double* share, int thread, int o, index_t column, double* apart) const {
-    if (thread >= across) return;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) {
-      if (column + i >= at.space.inner) return;
-      if (apart != nullptr) apart[column + i] = share[thread * lanes + i];
-      else put(o, 0, column + i, share[thread * lanes + i]);
-    }
-  }
-  SINTER_WORD void put_total(int o, double sum, double* apart) const {
-    if (apart != nullptr) *apart = sum;
-    else put(o, 0, 0, sum);
-  }
-  SINTER_WORD void put(int o, index_t row, index_t column, double sum) const {
-    index_t to = column * at.out.step[o];
-    each_coordinate(at.space, row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
-    if (at.wide[o]) put_at(reinterpret_cast<float*>(at.out.data[o]) + to, at.add[o], sum);
-    else put_at(reinterpret_cast<double*>(at.out.data[o]) + to, at.add[o], sum);
+  SINTER_WORD void put(int o, const double* share, const team& t) const {
+    index_t to = t.column * at.out.step[o];
+    each_coordinate(at.space, t.row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
+    each_of(t, [&](int i) {
+      const index_t place = to + i * at.out.step[o];
+      if (at.wide[o]) put_at(reinterpret_cast<float*>(at.out.data[o]) + place, at.add[o], share[i]);
+      else put_at(reinterpret_cast<double*>(at.out.data[o]) + place, at.add[o], share[i]);
+    });
   }
   template <class T>
   SINTER_WORD static void put_at(T* to, bool add, double sum) {
@@ -17336,6 +17161,172 @@ bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, boo
   }
   gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
   return false;
+}
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/reduce.hpp: the bodies that fold an expression along axes, in an order that follows from the shape alone.
+
+namespace sinter::cuda_impl {
+
+/// Folds the states of a group of `width` threads, a power of two, into that of its first.
+template <class R, class G>
+SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, int place) {
+  for (int step = width / 2; step > 0; step /= 2) {
+    g.sync();
+    if (place < step) {
+      typename R::state& mine = states[g.thread()];
+      mine = R::merge(mine, states[g.thread() + step]);
+    }
+  }
+}
+
+/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
+/// of its pieces; pieces leave their states in `partial`.
+template <class R, class K>
+struct reduce_rows_body {
+  using state = typename R::state;
+  element_source<K> source;
+  index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
+  int group = 1;
+  typename R::result* out = nullptr;
+  state* partial = nullptr;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int place = g.thread() % group;
+    const int groups = g.threads() / group;
+    // All threads of a block go round equally often: they meet at sync().
+    for (index_t first = g.block() * groups; first < results * pieces; first += g.blocks() * groups) {
+      const index_t task = first + g.thread() / group;
+      state s = R::identity();
+      if (task < results * pieces) {
+        const index_t row = task / pieces, begin = task % pieces * per_piece;
+        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
+        for (index_t i = begin + place; i < end; i += group) R::push(s, source(row * reduced + i), i);
+      }
+      states[g.thread()] = s;
+      fold_group<R>(g, states, group, place);
+      if (place == 0 && task < results * pieces) {
+        if (pieces == 1) out[task] = R::finish(states[g.thread()]);
+        else partial[task] = states[g.thread()];
+      }
+      g.sync();
+    }
+  }
+};
+
+/// Strips of columns that the threads of a block work on together.
+inline constexpr int strip_width = 32;
+constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
+
+/// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
+template <class R, class K>
+struct reduce_columns_body {
+  using state = typename R::state;
+  static constexpr int width = strip_width;
+  element_source<K> source;
+  index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
+  typename R::result* out = nullptr;
+  state* partial = nullptr;
+
+  SINTER_WORD index_t strips() const { return strips_of(inner); }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    const int across = g.thread() % width, down = g.thread() / width, height = g.threads() / width;
+    const index_t tasks = outer * strips() * pieces;
+    for (index_t task = g.block(); task < tasks; task += g.blocks()) {
+      const index_t piece = task % pieces, strip = task / pieces % strips(), o = task / pieces / strips();
+      const index_t column = strip * width + across;
+      state s = R::identity();
+      if (column < inner) {
+        const index_t begin = piece * per_piece;
+        const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
+        for (index_t i = begin + down; i < end; i += height) R::push(s, source((o * reduced + i) * inner + column), i);
+      }
+      states[g.thread()] = s;
+      for (int step = height / 2; step > 0; step /= 2) {
+        g.sync();
+        if (down < step) states[g.thread()] = R::merge(states[g.thread()], states[g.thread() + step * width]);
+      }
+      if (down == 0 && column < inner) {
+        const index_t result = o * inner + column;
+        if (pieces == 1) out[result] = R::finish(states[g.thread()]);
+        else partial[result * pieces + piece] = states[g.thread()];
+      }
+      g.sync();
+    }
+  }
+};
+
+/// The pieces of each result, folded in order by the threads of one block.
+template <class R>
+struct merge_pieces_body {
+  using state = typename R::state;
+  const state* partial = nullptr;
+  typename R::result* out = nullptr;
+  index_t results = 0, pieces = 0;
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    state* const states = g.template shared<state>();
+    for (index_t r = g.block(); r < results; r += g.blocks()) {
+      state s = R::identity();
+      for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
+      states[g.thread()] = s;
+      fold_group<R>(g, states, g.threads(), g.thread());
+      if (g.thread() == 0) out[r] = R::finish(states[0]);
+      g.sync();
+    }
+  }
+};
+
+struct fold_pieces {
+  index_t count = 1, length = 0;
+};
+
+/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few tasks.
+inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
+  index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
+  if (pieces > reduced / shortest) pieces = reduced / shortest;
+  if (pieces < 1) pieces = 1;
+  const index_t length = (reduced + pieces - 1) / pieces;
+  return {length > 0 ? (reduced + length - 1) / length : 1, length};
+}
+
+/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
+template <class R, class K, class Run>
+void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
+               typename R::state* partial, const Run& run) {
+  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
+  while (body.group < block_threads && body.group < p.length) body.group *= 2;
+  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
+}
+template <class R, class K, class Run>
+void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
+                  typename R::state* partial, const Run& run) {
+  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
+  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
+}
+
+/// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
+template <class R, class K, class Run, class Memory>
+void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
+  using state = typename R::state;
+  const sinter::detail::fold_shape s =
+      sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
+  if (s.outer * s.inner == 0) return;
+  const auto source = make_source(plan, axes);
+  const index_t results = s.outer * s.inner;
+  const bool columns = s.inner > 1 && s.reduced > 0;
+  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
+  if (columns) fold_columns<R>(source, s, p, out, partial, run);
+  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
+  if (p.count > 1)
+    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl

@@ -18,7 +18,7 @@ inline constexpr int lanes_of = [] {
 }();
 
 /// How an operand is read or written along the inner axis.
-enum class access_mode : unsigned char { strided, repeated, whole_chunks };
+enum class access_mode : unsigned char { strided, whole_chunks };
 
 /// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
 template <int Lanes, class Machine, class Pass>
@@ -94,10 +94,15 @@ struct map_body {
     }
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
+      written[O][lane] = pack(x);
+      if (lane == lanes - 1) flush_sum<O, T>();
+    }
+    template <int O, class T>
+    SINTER_WORD void flush_sum() const {
       if constexpr (narrow_element<T>) {
-        if (body.wide[O]) return put<O, float>(x);
+        if (body.wide[O]) return flush<O, float>();
       }
-      put<O, T>(x);
+      flush<O, T>();
     }
 
     template <int S, class T>
@@ -107,14 +112,10 @@ struct map_body {
         const auto c = *reinterpret_cast<const chunk<T, lanes>*>(p);
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-      } else if (body.in_mode[S] == access_mode::repeated) {
-        const std::uint64_t x = pack<T>(*p);
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) read[S][i] = x;
       } else {
+        const index_t step = body.in.step[S];
         SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i)
-          if (i < valid) read[S][i] = pack<T>(p[i * body.in.step[S]]);
+        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(p[(i < valid ? i : 0) * step]);  // no branch for each lane
       }
     }
     template <int O, class T>
@@ -178,7 +179,6 @@ template <int lanes, int N>
 access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
   const int last = axes.rank - 1;
   const index_t step = last >= 0 ? axes.strides[s][last] : 0;
-  if (step == 0) return access_mode::repeated;
   const std::uintptr_t bytes = static_cast<std::uintptr_t>(size * lanes < 16 ? size * lanes : 16);
   bool aligned = step == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
   for (int d = 0; d < last; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
@@ -195,8 +195,7 @@ map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outp
                       {}, true};
   for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of<lanes>(axes, s, in_size[s]);
   for (int s = 0; s < Pass::outputs; ++s) {
-    const access_mode mode = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
-    body.out_mode[s] = mode == access_mode::repeated ? access_mode::strided : mode;  // a single element
+    body.out_mode[s] = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
     body.add[s] = add[s];
     body.wide[s] = out_size[s] == sizeof(float);
   }

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "sinter/cuda/map.hpp"
-#include "sinter/cuda/reduce.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -43,14 +42,15 @@ struct map_sums_body {
     SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
-      if (body.kind[O] == sink_kind::element) base::template accumulate<O, T>(x);
-      else if (this->lane < this->valid) sum[O][this->lane] += static_cast<typename Pass::sum_type>(x);
+      if (this->lane < this->valid) sum[O][this->lane] += static_cast<typename Pass::sum_type>(x);
+      this->written[O][this->lane] = pack(x);
+      if (this->lane == lanes - 1 && body.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
     }
   };
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    double* const share = g.template shared<double>();
+    double* const share = g.template shared<double>() + g.thread() * lanes;
     const int x = g.thread() % across, y = g.thread() / across;
     const index_t strip = g.block() % strips, slab = g.block() / strips;
     const index_t end = (slab + 1) * per_slab < at.space.rows ? (slab + 1) * per_slab : at.space.rows;
@@ -62,111 +62,103 @@ struct map_sums_body {
         at.place(m, row, c * lanes);
         run_lanes<lanes>(m, at.pass);
       }
-      if (rows) put_rows(g, share, sum, row, end);
+      if (!rows) continue;
+      const team mates{x, across, 1, row < end ? 1 : 0, row, 0, 1, 0, 0};
+      each_output([&](int o) {
+        if (kind[o] == sink_kind::row) add_up(g, share, sum, o, mates);
+      });
     }
-    const index_t column = (strip * across + x) * lanes;
-    SINTER_UNROLL
-    for (int o = 0; o < outputs; ++o) {
-      if (kind[o] == sink_kind::column) {
-        add_columns(g, share, sum[o]);
-        put_columns(share, g.thread(), o, column, slabs > 1 ? partial[o] + slab * at.space.inner : nullptr);
-      } else if (kind[o] == sink_kind::total) {
-        add_threads(g, share, in_all_lanes(sum, o), block_threads);
-        if (g.thread() == 0) put_total(o, share[0], g.blocks() > 1 ? partial[o] + g.block() : nullptr);
-      }
-    }
-    if (columns && slabs > 1 && g.arrives_last(arrivals + 1 + strip, static_cast<unsigned>(slabs))) merge_columns(g, share, column);
-    if (totals && g.blocks() > 1 && g.arrives_last(arrivals, static_cast<unsigned>(g.blocks()))) merge_totals(g, share);
+    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
+    const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), 0, column, slabs, slab, at.space.inner};
+    const team all{g.thread(), block_threads, 1, 1, 0, 0, g.blocks(), g.block(), 1};
+    const auto team_of = [&](int o) {
+      team t = all;
+      if (kind[o] == sink_kind::column) t = above;
+      return t;
+    };
+    each_output([&](int o) {
+      if (kind[o] == sink_kind::column || kind[o] == sink_kind::total) add_up(g, share, sum, o, team_of(o));
+    });
+    const bool last_of_strip = columns && slabs > 1 && g.arrives_last(arrivals + 1 + strip, static_cast<unsigned>(slabs));
+    const bool last_of_all = totals && g.blocks() > 1 && g.arrives_last(arrivals, static_cast<unsigned>(g.blocks()));
+    each_output([&](int o) {
+      if ((last_of_strip && kind[o] == sink_kind::column) || (last_of_all && kind[o] == sink_kind::total))
+        merge(g, share, o, team_of(o));
+    });
   }
 
  private:
-  SINTER_WORD double in_all_lanes(const registers& sum, int o) const {
-    double all = 0;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) all += static_cast<double>(sum[o][i]);
-    return all;
+  /// The threads of a block that have terms of the same sums, and where their sums go.
+  struct team {
+    int place, size, apart;       ///< of the thread among them; how many; how far they lie from each other
+    int count;                    ///< their sums, neighbours
+    index_t row, column;          ///< of the first one
+    index_t pieces, piece, pitch;  ///< blocks with terms of the same sums, which of them this is, and how far theirs lie apart
+  };
+
+  template <class F>
+  SINTER_WORD static void each_output(const F& f) {
+    SINTER_KEEP_LOOP
+    for (int o = 0; o < outputs; ++o) f(o);
   }
 
-  /// The sums of the rows that the block has just been through, which then start anew.
+  /// Adds up what a team has of output o in registers, which then start anew. A thread's `share` has a place for each lane.
   template <class G>
-  SINTER_WORD void put_rows(const G& g, double* share, registers& sum, index_t row, index_t end) const {
+  SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t) const {
+    g.sync();
     SINTER_UNROLL
-    for (int o = 0; o < outputs; ++o) {
-      if (kind[o] != sink_kind::row) continue;
-      add_threads(g, share, in_all_lanes(sum, o), across);
+    for (int i = 0; i < outputs; ++i) {
+      if (i != o) continue;
       SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) sum[o][i] = 0;
-      if (g.thread() % across == 0 && row < end) put(o, row, 0, share[g.thread()]);
+      for (int lane = 0; lane < lanes; ++lane) {
+        share[lane] = static_cast<double>(sum[i][lane]);
+        sum[i][lane] = 0;
+      }
     }
+    if (kind[o] != sink_kind::column)
+      for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
+    fold(g, share, t);
+    if (t.place != 0) return;
+    if (t.pieces > 1) each_of(t, [&](int i) { partial[o][t.piece * t.pitch + t.column + i] = share[i]; });
+    else put(o, share, t);
   }
 
-  /// Adds up what each `width` neighbouring threads have; the first of them finds the sum in its place of `share`.
+  /// Adds up what all blocks have of the sums of output o.
   template <class G>
-  SINTER_WORD void add_threads(const G& g, double* share, double mine, int width) const {
+  SINTER_WORD void merge(const G& g, double* share, int o, const team& t) const {
     g.sync();
-    share[g.thread()] = mine;
-    fold_group<sinter::detail::sum_reducer<double>>(g, share, width, g.thread() % width);
+    each_of(t, [&](int i) {
+      double sum = 0;
+      for (index_t p = t.place; p < t.pieces; p += t.size) sum += g.fresh(partial[o] + p * t.pitch + t.column + i);
+      share[i] = sum;
+    });
+    fold(g, share, t);
+    if (t.place == 0) put(o, share, t);
   }
-  /// The same for threads that stand one above the other, which have `lanes` sums each.
-  template <class T, class G>
-  SINTER_WORD void add_columns(const G& g, double* share, const T (&mine)[lanes]) const {
-    g.sync();
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) share[g.thread() * lanes + i] = static_cast<double>(mine[i]);
-    for (int step = down / 2; step > 0; step /= 2) {
+
+  template <class F>
+  SINTER_WORD void each_of(const team& t, const F& f) const {
+    SINTER_KEEP_LOOP
+    for (int i = 0; i < t.count; ++i) f(i);
+  }
+
+  /// Leaves the sums of a team with its first thread.
+  template <class G>
+  SINTER_WORD void fold(const G& g, double* share, const team& t) const {
+    for (int step = t.size / 2; step > 0; step /= 2) {
       g.sync();
-      if (g.thread() < step * across) {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) share[g.thread() * lanes + i] += share[(g.thread() + step * across) * lanes + i];
-      }
+      if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
     }
   }
 
-  template <class G>
-  SINTER_WORD void merge_columns(const G& g, double* share, index_t column) const {
-    SINTER_UNROLL
-    for (int o = 0; o < outputs; ++o) {
-      if (kind[o] != sink_kind::column) continue;
-      double mine[lanes] = {};
-      for (index_t s = g.thread() / across; s < slabs; s += down) {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i)
-          if (column + i < at.space.inner) mine[i] += g.fresh(partial[o] + s * at.space.inner + column + i);
-      }
-      add_columns(g, share, mine);
-      put_columns(share, g.thread(), o, column, nullptr);
-    }
-  }
-  template <class G>
-  SINTER_WORD void merge_totals(const G& g, double* share) const {
-    SINTER_UNROLL
-    for (int o = 0; o < outputs; ++o) {
-      if (kind[o] != sink_kind::total) continue;
-      double mine = 0;
-      for (index_t b = g.thread(); b < g.blocks(); b += g.threads()) mine += g.fresh(partial[o] + b);
-      add_threads(g, share, mine, block_threads);
-      if (g.thread() == 0) put_total(o, share[0], nullptr);
-    }
-  }
-
-  SINTER_WORD void put_columns(const double* share, int thread, int o, index_t column, double* apart) const {
-    if (thread >= across) return;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) {
-      if (column + i >= at.space.inner) return;
-      if (apart != nullptr) apart[column + i] = share[thread * lanes + i];
-      else put(o, 0, column + i, share[thread * lanes + i]);
-    }
-  }
-  SINTER_WORD void put_total(int o, double sum, double* apart) const {
-    if (apart != nullptr) *apart = sum;
-    else put(o, 0, 0, sum);
-  }
-  SINTER_WORD void put(int o, index_t row, index_t column, double sum) const {
-    index_t to = column * at.out.step[o];
-    each_coordinate(at.space, row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
-    if (at.wide[o]) put_at(reinterpret_cast<float*>(at.out.data[o]) + to, at.add[o], sum);
-    else put_at(reinterpret_cast<double*>(at.out.data[o]) + to, at.add[o], sum);
+  SINTER_WORD void put(int o, const double* share, const team& t) const {
+    index_t to = t.column * at.out.step[o];
+    each_coordinate(at.space, t.row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
+    each_of(t, [&](int i) {
+      const index_t place = to + i * at.out.step[o];
+      if (at.wide[o]) put_at(reinterpret_cast<float*>(at.out.data[o]) + place, at.add[o], share[i]);
+      else put_at(reinterpret_cast<double*>(at.out.data[o]) + place, at.add[o], share[i]);
+    });
   }
   template <class T>
   SINTER_WORD static void put_at(T* to, bool add, double sum) {
