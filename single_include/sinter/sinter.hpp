@@ -10977,7 +10977,11 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
 
   bool ready_for_epilogue() const { return axis == R - 1; }
 
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+  void compute_into(const tensor<T, R, D>& to, std::nullptr_t) const {
+    compute_into(to, static_cast<const typename detail::backend<D>::epilogue*>(nullptr));
+  }
+  template <class Epilogue>
+  void compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
     if constexpr (Op::saves_row_factor) {
       const index_t n = to.shape()[axis];
       saved_ = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
@@ -10987,7 +10991,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
     } else {
       const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      detail::backend<D>::rows(op, moved, out, saved_, nullptr);
+      detail::backend<D>::rows(op, moved, out, saved_, static_cast<const typename detail::backend<D>::epilogue*>(nullptr));
       detail::write(detail::swap_to_end(out, axis), to);
     }
   }
@@ -16332,14 +16336,53 @@ struct element_source {
   /// Element `number` in row-major order of the space.
   SINTER_WORD auto operator()(index_t number) const {
     machine m(*this, number);
-    index_t row = 0, column = number;
+    return value(m);
+  }
+  /// What the plan makes of the element that a machine has been made for.
+  template <class Machine>
+  SINTER_WORD auto value(Machine& m) const {
+    index_t row = 0, column = m.number;
     if (space.rows > 1) {
-      row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
-      column = number - row * space.inner;
+      row = quotient(m.number, space.inner, space.by_inner, space.narrow_elements);
+      column = m.number - row * space.inner;
       add_row(space, in, row, m.at);
     }
     for (int s = 0; s < inputs; ++s) m.at[s] += column * in.step[s];
     return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
+  }
+};
+
+/// Where the elements of a dense result go.
+template <class T>
+struct store_element {
+  T* out;
+  SINTER_WORD void operator()(index_t number, compute_type<T> x) const { out[number] = x; }
+};
+
+/// The same with elementwise work on the way: out = K, where the leaves marked in `given` are the element itself.
+template <class T, class K>
+struct finish_element {
+  T* out;
+  element_source<K> rest;
+  std::uint64_t given = 0;
+
+  struct machine : element_source<K>::machine {
+    using base = typename element_source<K>::machine;
+    compute_type<T> x;
+    std::uint64_t given;
+
+    SINTER_WORD machine(const finish_element& f, index_t which, compute_type<T> element) : base(f.rest, which), x(element), given(f.given) {}
+    template <int S, class U>
+    SINTER_WORD compute_type<U> load() const {
+      if constexpr (std::is_same_v<U, T>) {
+        if ((given >> S & 1) != 0) return x;
+      }
+      return base::template load<S, U>();
+    }
+  };
+  SINTER_WORD void operator()(index_t number, compute_type<T> x) const {
+    machine m(*this, number, x);
+    out[number] = rest.value(m);
   }
 };
 
@@ -17334,14 +17377,40 @@ void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduce
 
 namespace sinter::cuda_impl {
 
-/// One thread's view of its row: fold() and each() go over the row together with the other threads of the group. A row
-/// that is out of range takes part in the meetings and touches no memory.
+/// f(i), or what the thread has kept of it.
+template <class T, class F>
+struct kept_values {
+  const T* held;
+  F f;
+  SINTER_WORD T operator()(index_t i) const { return held != nullptr ? held[i] : f(i); }
+};
+
+/// One thread's view of its row: keep(), fold() and each() go over the row together with the other threads of the group. A
+/// row that is out of range takes part in the meetings and touches no memory.
 template <class T, class G>
 struct row_team {
   const G& g;
   T* states;
+  T* held;  ///< room for the values of a row, several times; null where they take too much
   index_t n;
   int group, place;
+
+  /// f, evaluated now where there is room: it may be what was kept in the same room before.
+  template <class F>
+  SINTER_WORD kept_values<T, F> keep(const F& f, int room = 0) const {
+    if (held == nullptr) return {nullptr, f};
+    T* const to = held + room * n;
+    constexpr int together = 6;  // reads in flight
+    for (index_t first = place; first < n; first += together * group) {
+      T x[together];
+      SINTER_UNROLL
+      for (int k = 0; k < together; ++k) x[k] = f(first + k * group < n ? first + k * group : first);
+      SINTER_UNROLL
+      for (int k = 0; k < together; ++k)
+        if (first + k * group < n) to[first + k * group] = x[k];
+    }
+    return {to, f};
+  }
 
   /// combine over f(i) for all i of the row, the same value for every thread.
   template <class Combine, class F>
@@ -17367,6 +17436,7 @@ struct row_team {
   }
   template <class F>
   SINTER_WORD void each(const F& f) const {
+    SINTER_KEEP_LOOP
     for (index_t i = place; i < n; i += group) f(i);
   }
 };
@@ -17378,32 +17448,34 @@ SINTER_WORD T row_shift(T max) {
 }
 
 struct softmax_rows {
-  template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>*) const {
-    using C = compute_type<T>;
-    const C shift = row_shift(team.max(x));
-    const C scale = C(1) / team.sum([&](index_t i) { return math::exp(x(i) - shift); });
-    team.each([&](index_t i) { y[i] = math::exp(x(i) - shift) * scale; });
+  template <class Team, class X, class Put, class C>
+  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
+    const auto v = team.keep(x);
+    const C shift = row_shift(team.max(v));
+    const auto power = [&](index_t i) { return math::exp(v(i) - shift); };
+    const auto e = team.keep(power);
+    const C scale = C(1) / team.sum(e);
+    team.each([&](index_t i) { put(i, e(i) * scale); });
   }
-  template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>*, const Put& put) const {
-    const compute_type<T> dot = team.sum([&](index_t i) { return g[i] * y[i]; });
-    team.each([&](index_t i) { put(i, y[i] * (g[i] - dot)); });
+  template <class Team, class Y, class Put, class C>
+  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
+    const C dot = team.sum([&](index_t i) { return g(i) * y(i); });
+    team.each([&](index_t i) { put(i, y(i) * (g(i) - dot)); });
   }
 };
 
 struct log_softmax_rows {
-  template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>*) const {
-    using C = compute_type<T>;
-    const C shift = row_shift(team.max(x));
-    const C rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
-    team.each([&](index_t i) { y[i] = (x(i) - shift) - rest; });
+  template <class Team, class X, class Put, class C>
+  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
+    const auto v = team.keep(x);
+    const C shift = row_shift(team.max(v));
+    const C rest = math::log(team.sum([&](index_t i) { return math::exp(v(i) - shift); }));
+    team.each([&](index_t i) { put(i, (v(i) - shift) - rest); });
   }
-  template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>*, const Put& put) const {
-    const compute_type<T> total = team.sum([&](index_t i) { return g[i]; });
-    team.each([&](index_t i) { put(i, g[i] - math::exp(y[i]) * total); });
+  template <class Team, class Y, class Put, class C>
+  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
+    const C total = team.sum([&](index_t i) { return g(i); });
+    team.each([&](index_t i) { put(i, g(i) - math::exp(y(i)) * total); });
   }
 };
 
@@ -17411,143 +17483,162 @@ template <bool Centred>
 struct norm_rows {
   double eps;
 
-  template <class Team, class T, class X>
-  SINTER_WORD void run(const Team& team, const X& x, T* y, compute_type<T>* saved) const {
-    using C = compute_type<T>;
+  template <class Team, class X, class Put, class C>
+  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C* saved) const {
+    const auto v = team.keep(x);
     const C count = static_cast<C>(team.n);
     C mean = 0;
-    if constexpr (Centred) mean = team.sum(x) / count;
-    const C power = team.sum([&](index_t i) { return (x(i) - mean) * (x(i) - mean); }) / count;
+    if constexpr (Centred) mean = team.sum(v) / count;
+    const C power = team.sum([&](index_t i) { return (v(i) - mean) * (v(i) - mean); }) / count;
     const C factor = C(1) / math::sqrt(power + static_cast<C>(eps));
-    if (team.place == 0) *saved = factor;
-    team.each([&](index_t i) { y[i] = (x(i) - mean) * factor; });
+    if (team.place == 0 && saved != nullptr) *saved = factor;
+    team.each([&](index_t i) { put(i, (v(i) - mean) * factor); });
   }
-  template <class Team, class T, class Put>
-  SINTER_WORD void reverse(const Team& team, const T* y, const T* g, const compute_type<T>* saved, const Put& put) const {
-    using C = compute_type<T>;
+  template <class Team, class Y, class Put, class C>
+  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C* saved, const Put& put) const {
     const C count = static_cast<C>(team.n);
     C mean = 0;
-    if constexpr (Centred) mean = team.sum([&](index_t i) { return g[i]; }) / count;
-    const C slope = team.sum([&](index_t i) { return g[i] * y[i]; }) / count;
+    if constexpr (Centred) mean = team.sum([&](index_t i) { return g(i); }) / count;
+    const C slope = team.sum([&](index_t i) { return g(i) * y(i); }) / count;
     const C factor = *saved;
-    team.each([&](index_t i) { put(i, factor * (g[i] - mean - y[i] * slope)); });
+    team.each([&](index_t i) { put(i, factor * (g(i) - mean - y(i) * slope)); });
   }
 };
 
-/// Rows of n, `group` threads to each; derived bodies say what is done with a row.
+/// Rows of n values of type T, `group` threads to each; derived bodies say what is done with a row.
+template <class T>
 struct row_groups {
+  static constexpr int blocks_at_once = 4;  ///< on a multiprocessor: some read while others compute
   index_t rows = 0, n = 0;
   int group = 1;
+  int rooms = 0;  ///< how many times a row is kept in shared memory
 
-  row_groups(index_t count, index_t length) : rows(count), n(length) {
+  row_groups(index_t count, index_t length, int wanted_rooms) : rows(count), n(length) {
     while (group < block_threads && group < n) group *= 2;
+    constexpr index_t most_kept = 44 * 1024;  // with the states within what every kernel has
+    if (wanted_rooms * n <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
   }
-  launch_shape launch(std::size_t element_size) const {
-    return {blocks_for(rows, block_threads / group), element_size * block_threads};
+  SINTER_WORD int together() const { return block_threads / group; }
+  launch_shape launch() const {
+    return {blocks_for(rows, together()), sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * n)};
   }
 
   /// f(row, team) for every row; team.n is 0 where there is none left.
-  template <class T, class G, class F>
+  template <class G, class F>
   SINTER_WORD void each_row(const G& g, const F& f) const {
     T* const states = g.template shared<T>();
-    const int together = g.threads() / group;
-    for (index_t first = g.block() * together; first < rows; first += g.blocks() * together) {
+    T* const held = rooms > 0 ? states + block_threads + g.thread() / group * rooms * n : nullptr;
+    for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
       const index_t row = first + g.thread() / group;
-      f(row < rows ? row : rows - 1, row_team<T, G>{g, states, row < rows ? n : 0, group, g.thread() % group}, row < rows);
+      f(row < rows ? row : rows - 1, row_team<T, G>{g, states, held, row < rows ? n : 0, group, g.thread() % group}, row < rows);
     }
   }
 };
 
-template <class Kernel, class K, class T>
-struct rows_body : row_groups {
+template <class Kernel, class K, class T, class Put>
+struct rows_body : row_groups<compute_type<T>> {
+  using C = compute_type<T>;
   element_source<K> source;
   Kernel kernel;
-  T* out;
-  compute_type<T>* saved;
+  Put put;
+  C* saved;
 
-  rows_body(const element_source<K>& x, const Kernel& k, T* y, compute_type<T>* s, index_t count, index_t length)
-      : row_groups(count, length), source(x), kernel(k), out(y), saved(s) {}
+  rows_body(const element_source<K>& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
+      : row_groups<C>(count, length, 1), source(x), kernel(k), put(p), saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
-      compute_type<T> nowhere;
-      kernel.run(team, [&](index_t i) { return source(row * n + i); }, out + row * n, there && saved != nullptr ? saved + row : &nowhere);
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      const index_t first = row * this->n;
+      kernel.run(
+          team, [&](index_t i) { return source(first + i); }, [&](index_t i, C x) { put(first + i, x); },
+          there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
 };
 
 template <class Kernel, class T>
-struct reverse_rows_body : row_groups {
+struct reverse_rows_body : row_groups<compute_type<T>> {
+  using C = compute_type<T>;
   Kernel kernel;
   const T* y;
   const T* g_of_y;
-  const compute_type<T>* saved;
+  const C* saved;
   T* dx;
   bool add;
 
-  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const compute_type<T>* s, T* to, index_t count, index_t length, bool adds)
-      : row_groups(count, length), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {}
+  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count, index_t length, bool adds)
+      : row_groups<C>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool) {
-      T* const to = dx + row * n;
-      kernel.reverse(team, y + row * n, g_of_y + row * n, saved != nullptr ? saved + row : nullptr,
-                     [&](index_t i, compute_type<T> d) { to[i] = add ? to[i] + d : d; });
+    this->each_row(g, [&](index_t row, const auto& team, bool) {
+      struct values {
+        const T* of_row;
+        SINTER_WORD C operator()(index_t i) const { return of_row[i]; }
+      };
+      const index_t first = row * this->n;
+      const values result{y + first}, gradient{g_of_y + first};
+      T* const to = dx + first;
+      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr,
+                     [&](index_t i, C d) { to[i] = add ? to[i] + d : d; });
     });
   }
 };
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class K, class T>
-struct cross_entropy_body : row_groups {
+struct cross_entropy_body : row_groups<compute_type<T>> {
+  using C = compute_type<T>;
   element_source<K> source;
   const std::int64_t* labels;
   T* loss;
-  compute_type<T>* lse;
+  C* lse;
 
-  cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, compute_type<T>* parts, index_t count, index_t length)
-      : row_groups(count, length), source(x), labels(label), loss(to), lse(parts) {}
+  cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
+      : row_groups<C>(count, length, 1), source(x), labels(label), loss(to), lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
-      const auto x = [&](index_t i) { return source(row * n + i); };
-      const compute_type<T> shift = row_shift(team.max(x));
-      const compute_type<T> rest = math::log(team.sum([&](index_t i) { return math::exp(x(i) - shift); }));
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
+      const index_t length = this->n;
+      const auto x = [&](index_t i) { return source(row * length + i); };
+      const auto v = team.keep(x);
+      const C shift = row_shift(team.max(v));
+      const C rest = math::log(team.sum([&](index_t i) { return math::exp(v(i) - shift); }));
       if (!there || team.place != 0) return;
       lse[2 * row] = shift;
       lse[2 * row + 1] = rest;
-      const bool is_class = labels[row] >= 0 && labels[row] < n;
-      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<compute_type<T>>::quiet_NaN();
+      const bool is_class = labels[row] >= 0 && labels[row] < length;
+      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
     });
   }
 };
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class K, class T>
-struct reverse_cross_entropy_body : row_groups {
+struct reverse_cross_entropy_body : row_groups<compute_type<T>> {
+  using C = compute_type<T>;
   element_source<K> source;
   const std::int64_t* labels;
-  const compute_type<T>* lse;
+  const C* lse;
   const T* g_of_loss;
   T* dx;
   bool add;
 
-  reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const compute_type<T>* parts, const T* gradient, T* to, index_t count,
-                             index_t length, bool adds)
-      : row_groups(count, length), source(x), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds) {}
+  reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
+                             bool adds)
+      : row_groups<C>(count, length, 0), source(x), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    each_row<compute_type<T>>(g, [&](index_t row, const auto& team, bool there) {
+    this->each_row(g, [&](index_t row, const auto& team, bool there) {
       if (!there) return;
-      using C = compute_type<T>;
+      const index_t length = this->n;
       const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
-      T* const to = dx + row * n;
+      T* const to = dx + row * length;
       team.each([&](index_t i) {
-        const C exponent = (source(row * n + i) - shift) - rest;
+        const C exponent = (source(row * length + i) - shift) - rest;
         const C d = (i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
         to[i] = add ? to[i] + d : d;
       });
@@ -18226,6 +18317,13 @@ struct backend<D> {
     fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink)
         : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
+    /// As the end of another kernel.
+    cuda_impl::finish_element<T, K> finish() const {
+      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)), 0};
+      for (int s = 0; s < K::leaves; ++s)
+        if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
+      return f;
+    }
     cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_); }
 
    private:
@@ -18293,16 +18391,10 @@ struct backend<D> {
     gpu::launch("a count", body, body.launch());
   }
 
-  template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
-    const index_t n = to.shape()[to.rank - 1];
-    if (to.numel() > 0) {
-      const auto kernel = cuda_impl::row_kernel(op);
-      const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T> body(source_of(e), kernel, access::data(to), access::data(saved),
-                                                                              to.numel() / n, n);
-      gpu::launch(Op::name, body, body.launch(sizeof(compute_type<T>)));
-    }
-    if (after != nullptr) after->run();
+  template <class Op, class E, class T, auto S, class Epilogue>
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+    if constexpr (requires { after->finish(); }) run_rows(op, e, to, saved, after->finish());
+    else run_rows(op, e, to, saved, cuda_impl::store_element<T>{access::data(to)});
   }
   template <class Op, class T, auto S>
   static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
@@ -18312,7 +18404,7 @@ struct backend<D> {
     const auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
-    gpu::launch(Op::name, body, body.launch(sizeof(compute_type<T>)));
+    gpu::launch(Op::name, body, body.launch());
   }
 
   /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
@@ -18347,7 +18439,7 @@ struct backend<D> {
     if (loss.numel() == 0) return;
     const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
-    gpu::launch("cross_entropy", body, body.launch(sizeof(compute_type<T>)));
+    gpu::launch("cross_entropy", body, body.launch());
   }
   template <class E, class T>
   static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
@@ -18355,7 +18447,7 @@ struct backend<D> {
     if (dx.numel() == 0) return;
     const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
-    gpu::launch("backward of cross_entropy", body, body.launch(sizeof(compute_type<T>)));
+    gpu::launch("backward of cross_entropy", body, body.launch());
   }
 
   template <class T>
@@ -18366,6 +18458,14 @@ struct backend<D> {
 
  private:
   /// The values of an expression without points, over its own shape.
+  template <class Op, class E, class T, auto S, class Put>
+  static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
+    if (to.numel() == 0) return;
+    const index_t n = to.shape()[to.rank - 1];
+    const auto kernel = cuda_impl::row_kernel(op);
+    const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
+    gpu::launch(Op::name, body, body.launch());
+  }
   template <class E>
   static auto source_of(const E& e) {
     using K = lowered<false, E>;
@@ -19026,9 +19126,16 @@ struct device_grid {
   }
 };
 
-// Room for two blocks at a time: left to itself, ptxas aims at more on sm_80, and spills registers for it.
+/// How many blocks shall find room on a multiprocessor, where a body does not say. Left to itself, ptxas aims at more than
+/// two on sm_80, and spills registers for it.
 template <class Body>
-__global__ void __launch_bounds__(block_threads, 2) run_body(const __grid_constant__ Body body) {
+inline constexpr int blocks_at_once = [] {
+  if constexpr (requires { Body::blocks_at_once; }) return Body::blocks_at_once;
+  else return 2;
+}();
+
+template <class Body>
+__global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(const __grid_constant__ Body body) {
   body(device_grid{});
 }
 

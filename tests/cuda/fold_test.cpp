@@ -79,7 +79,32 @@ TEST_CASE("rows of any width: softmax, log_softmax, layer_norm, rms_norm", "[cud
   const auto before = launches<g0>();
   const tensor y = softmax(numbers({300, 40}).to<g0>() * 2, 1);
   CHECK(launches<g0>() - before == 1);
+  for (const index_t n : {5600, 5700, 11300, 20000}) {  // too long to be kept: two rows of a backward pass, then one
+    const auto x = numbers({2, n}, 1);
+    CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, x) < 1e-6);
+    CHECK(compare::gradients([](const auto& v) { return eval(softmax(v, 1)); }, x) < 1e-6);
+    CHECK(compare::gradients([](const auto& v) { return eval(rms_norm(v)); }, x) < 1e-4);
+  }
   CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, full<float>({2, 40}, -INFINITY)) <= compare::rounding);
+}
+
+TEST_CASE("elementwise work after a row-wise op runs in its kernel", "[cuda]") {
+  const auto x = numbers({9, 33}, 1).to<g0>(), w = numbers({9, 33}, 2).to<g0>();
+  const auto gain = numbers({33}, 3).to<g0>(), bias = numbers({33}, 4).to<g0>();
+  const auto scale = numbers({9, 1}, 5).to<g0>();
+  const auto in_one_launch = [](const auto& f) {
+    const auto before = launches<g0>();
+    f();
+    CHECK(launches<g0>() - before == 1);
+  };
+  in_one_launch([&] { const tensor y = layer_norm(x, gain, bias); });
+  in_one_launch([&] { const tensor y = layer_norm(x * 2, gain, bias) * sigmoid(w) + x; });
+  in_one_launch([&] { const tensor y = softmax(x, 1) * scale; });
+  const auto many = [](const auto& v, const auto& u, const auto& g, const auto& s) {
+    return let(log_softmax(v * u, 1), [&](auto t) { return t * t * s + t * g - u; });
+  };
+  CHECK(compare::values(many, numbers({9, 33}, 1), numbers({9, 33}, 2), numbers({33}, 3), numbers({9, 1}, 5)) < 1e-4);
+  CHECK(compare::values([](const auto& v, const auto& u) { return where(u > 0, softmax(v, 1), u.transpose()); }, numbers({9, 9}, 1), numbers({9, 9}, 2)) < 1e-6);
 }
 
 TEST_CASE("cross_entropy, its gradient, and labels that are no class", "[cuda]") {

@@ -34,3 +34,7 @@ void gated_backward(const bfloat16_leaf& a, const bfloat16_leaf& b, const tensor
   const variable y = tanh(a * b) * b;
   y.backward(seed);
 }
+
+// Rows, with the work that follows.
+tensor<float, 2, cuda<0>> shares(const tensor<float, 2, cuda<0>>& x) { return softmax(x, 1); }
+tensor<float, 2, cuda<0>> normalised(const tensor<float, 2, cuda<0>>& x, const vector& gain, const vector& bias) { return layer_norm(x, gain, bias); }

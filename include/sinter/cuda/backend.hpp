@@ -190,6 +190,13 @@ struct backend<D> {
     fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink)
         : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
+    /// As the end of another kernel.
+    cuda_impl::finish_element<T, K> finish() const {
+      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)), 0};
+      for (int s = 0; s < K::leaves; ++s)
+        if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
+      return f;
+    }
     cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_); }
 
    private:
@@ -257,16 +264,10 @@ struct backend<D> {
     gpu::launch("a count", body, body.launch());
   }
 
-  template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
-    const index_t n = to.shape()[to.rank - 1];
-    if (to.numel() > 0) {
-      const auto kernel = cuda_impl::row_kernel(op);
-      const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T> body(source_of(e), kernel, access::data(to), access::data(saved),
-                                                                              to.numel() / n, n);
-      gpu::launch(Op::name, body, body.launch(sizeof(compute_type<T>)));
-    }
-    if (after != nullptr) after->run();
+  template <class Op, class E, class T, auto S, class Epilogue>
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+    if constexpr (requires { after->finish(); }) run_rows(op, e, to, saved, after->finish());
+    else run_rows(op, e, to, saved, cuda_impl::store_element<T>{access::data(to)});
   }
   template <class Op, class T, auto S>
   static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
@@ -276,7 +277,7 @@ struct backend<D> {
     const auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
-    gpu::launch(Op::name, body, body.launch(sizeof(compute_type<T>)));
+    gpu::launch(Op::name, body, body.launch());
   }
 
   /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
@@ -311,7 +312,7 @@ struct backend<D> {
     if (loss.numel() == 0) return;
     const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
-    gpu::launch("cross_entropy", body, body.launch(sizeof(compute_type<T>)));
+    gpu::launch("cross_entropy", body, body.launch());
   }
   template <class E, class T>
   static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
@@ -319,7 +320,7 @@ struct backend<D> {
     if (dx.numel() == 0) return;
     const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
-    gpu::launch("backward of cross_entropy", body, body.launch(sizeof(compute_type<T>)));
+    gpu::launch("backward of cross_entropy", body, body.launch());
   }
 
   template <class T>
@@ -330,6 +331,14 @@ struct backend<D> {
 
  private:
   /// The values of an expression without points, over its own shape.
+  template <class Op, class E, class T, auto S, class Put>
+  static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
+    if (to.numel() == 0) return;
+    const index_t n = to.shape()[to.rank - 1];
+    const auto kernel = cuda_impl::row_kernel(op);
+    const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
+    gpu::launch(Op::name, body, body.launch());
+  }
   template <class E>
   static auto source_of(const E& e) {
     using K = lowered<false, E>;

@@ -34,14 +34,53 @@ struct element_source {
   /// Element `number` in row-major order of the space.
   SINTER_WORD auto operator()(index_t number) const {
     machine m(*this, number);
-    index_t row = 0, column = number;
+    return value(m);
+  }
+  /// What the plan makes of the element that a machine has been made for.
+  template <class Machine>
+  SINTER_WORD auto value(Machine& m) const {
+    index_t row = 0, column = m.number;
     if (space.rows > 1) {
-      row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
-      column = number - row * space.inner;
+      row = quotient(m.number, space.inner, space.by_inner, space.narrow_elements);
+      column = m.number - row * space.inner;
       add_row(space, in, row, m.at);
     }
     for (int s = 0; s < inputs; ++s) m.at[s] += column * in.step[s];
     return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
+  }
+};
+
+/// Where the elements of a dense result go.
+template <class T>
+struct store_element {
+  T* out;
+  SINTER_WORD void operator()(index_t number, compute_type<T> x) const { out[number] = x; }
+};
+
+/// The same with elementwise work on the way: out = K, where the leaves marked in `given` are the element itself.
+template <class T, class K>
+struct finish_element {
+  T* out;
+  element_source<K> rest;
+  std::uint64_t given = 0;
+
+  struct machine : element_source<K>::machine {
+    using base = typename element_source<K>::machine;
+    compute_type<T> x;
+    std::uint64_t given;
+
+    SINTER_WORD machine(const finish_element& f, index_t which, compute_type<T> element) : base(f.rest, which), x(element), given(f.given) {}
+    template <int S, class U>
+    SINTER_WORD compute_type<U> load() const {
+      if constexpr (std::is_same_v<U, T>) {
+        if ((given >> S & 1) != 0) return x;
+      }
+      return base::template load<S, U>();
+    }
+  };
+  SINTER_WORD void operator()(index_t number, compute_type<T> x) const {
+    machine m(*this, number, x);
+    out[number] = rest.value(m);
   }
 };
 

@@ -57,9 +57,16 @@ struct device_grid {
   }
 };
 
-// Room for two blocks at a time: left to itself, ptxas aims at more on sm_80, and spills registers for it.
+/// How many blocks shall find room on a multiprocessor, where a body does not say. Left to itself, ptxas aims at more than
+/// two on sm_80, and spills registers for it.
 template <class Body>
-__global__ void __launch_bounds__(block_threads, 2) run_body(const __grid_constant__ Body body) {
+inline constexpr int blocks_at_once = [] {
+  if constexpr (requires { Body::blocks_at_once; }) return Body::blocks_at_once;
+  else return 2;
+}();
+
+template <class Body>
+__global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(const __grid_constant__ Body body) {
   body(device_grid{});
 }
 
