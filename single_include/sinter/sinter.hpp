@@ -3002,6 +3002,10 @@ struct backend {
   }
 };
 
+/// Stands where no work follows that of a point.
+template <device D>
+inline constexpr const typename backend<D>::epilogue* no_epilogue = nullptr;
+
 }  // namespace sinter::detail
 
 namespace sinter::detail {
@@ -3060,7 +3064,7 @@ struct point_base {
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
       const tensor_type value = tensor_type::uninitialized(shape_);
-      node.compute_into(value, nullptr);
+      node.compute_into(value, no_epilogue<D>);
       if constexpr (Order > 0) slot_->value = node.record(value);
       else slot_->value = value;
       slot_->filled = true;
@@ -10977,9 +10981,6 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
 
   bool ready_for_epilogue() const { return axis == R - 1; }
 
-  void compute_into(const tensor<T, R, D>& to, std::nullptr_t) const {
-    compute_into(to, static_cast<const typename detail::backend<D>::epilogue*>(nullptr));
-  }
   template <class Epilogue>
   void compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
     if constexpr (Op::saves_row_factor) {
@@ -10991,7 +10992,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
     } else {
       const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      detail::backend<D>::rows(op, moved, out, saved_, static_cast<const typename detail::backend<D>::epilogue*>(nullptr));
+      detail::backend<D>::rows(op, moved, out, saved_, detail::no_epilogue<D>);
       detail::write(detail::swap_to_end(out, axis), to);
     }
   }
@@ -19898,7 +19899,6 @@ struct dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank
   void compute_into(const tensor_type& to, const Epilogue*) const {
     detail::write(pass, to);
   }
-  void compute_into(const tensor_type& to, std::nullptr_t) const { detail::write(pass, to); }
   auto record(const tensor_type& value) const { return detail::record(pass, value); }
 
   detail::masked_node<X> pass;

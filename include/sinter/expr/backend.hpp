@@ -128,4 +128,8 @@ struct backend {
   }
 };
 
+/// Stands where no work follows that of a point.
+template <device D>
+inline constexpr const typename backend<D>::epilogue* no_epilogue = nullptr;
+
 }  // namespace sinter::detail

@@ -61,7 +61,7 @@ struct point_base {
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
       const tensor_type value = tensor_type::uninitialized(shape_);
-      node.compute_into(value, nullptr);
+      node.compute_into(value, no_epilogue<D>);
       if constexpr (Order > 0) slot_->value = node.record(value);
       else slot_->value = value;
       slot_->filled = true;

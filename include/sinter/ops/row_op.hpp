@@ -72,9 +72,6 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
 
   bool ready_for_epilogue() const { return axis == R - 1; }
 
-  void compute_into(const tensor<T, R, D>& to, std::nullptr_t) const {
-    compute_into(to, static_cast<const typename detail::backend<D>::epilogue*>(nullptr));
-  }
   template <class Epilogue>
   void compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
     if constexpr (Op::saves_row_factor) {
@@ -86,7 +83,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
     } else {
       const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      detail::backend<D>::rows(op, moved, out, saved_, static_cast<const typename detail::backend<D>::epilogue*>(nullptr));
+      detail::backend<D>::rows(op, moved, out, saved_, detail::no_epilogue<D>);
       detail::write(detail::swap_to_end(out, axis), to);
     }
   }

@@ -105,7 +105,6 @@ struct dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank
   void compute_into(const tensor_type& to, const Epilogue*) const {
     detail::write(pass, to);
   }
-  void compute_into(const tensor_type& to, std::nullptr_t) const { detail::write(pass, to); }
   auto record(const tensor_type& value) const { return detail::record(pass, value); }
 
   detail::masked_node<X> pass;
