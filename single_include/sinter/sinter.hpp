@@ -13434,6 +13434,7 @@ struct kernel_args {
   const int* out_size = nullptr;
   const bool* out_add = nullptr;
   bool stream = false;  ///< results go past the cache
+  bool straight = false;  ///< so they do, and no mask is 0
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
@@ -13610,7 +13611,7 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
     std::memset(out_pad[s], 0, vector_bytes);
     std::memcpy(out_pad[s], place(s), static_cast<std::size_t>(n * a.out_size[s]));
   }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add, false});
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add});
   for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
 }
 
@@ -13654,11 +13655,14 @@ class prepared_loop {
   bool any_reducing() const { return any_reducing_; }
   /// Lets results bypass the cache where every vector of every output is aligned.
   void set_stream() {
-    stream_ = rows_;
+    stream_ = straight_ = rows_;
+    for (int s = 0; s < l_.inputs; ++s) straight_ = straight_ && inner_stride(l_.in[s]) == 1;
     for (int s = 0; s < l_.outputs; ++s) {
       stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
+      straight_ = straight_ && inner_stride(l_.out[s]) == 1;
     }
+    straight_ = straight_ && stream_;
   }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
@@ -13749,7 +13753,7 @@ class prepared_loop {
         if (sum) std::memset(sums[s], 0, sizeof sums[s]);
         out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
       }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, straight_});
       for (int s = 0; s < l_.outputs; ++s) {
         if (out_mask[s] != 0) continue;
         char* to = base[s] + offset(l_.out[s]);
@@ -13811,7 +13815,7 @@ class prepared_loop {
           to += count * o.size;
         });
       }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add});
       for (int s = 0; s < l_.outputs; ++s) {
         const operand& o = l_.out[s];
         if (dense_out_[s] || (linear && s == 0)) continue;
@@ -13830,6 +13834,7 @@ class prepared_loop {
   index_t inner_ = 1;
   bool rows_ = false;
   bool stream_ = false;
+  bool straight_ = false;
   bool any_reducing_ = false;
   bool dense_in_[max_operands] = {};
   bool repeated_in_[max_operands] = {};
@@ -14016,8 +14021,8 @@ template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers.
-template <int Inputs, int Outputs>
+/// registers. Where `Straight` no operand repeats and all results go past the caches.
+template <int Inputs, int Outputs, bool Straight>
 struct vector_machine {
   const void* in[Inputs > 0 ? Inputs : 1];
   index_t in_mask[Inputs > 0 ? Inputs : 1];
@@ -14044,7 +14049,7 @@ struct vector_machine {
 
   template <int S, class T>
   SINTER_INLINE vector<T> load() const {
-    return math::read<lanes>(static_cast<const T*>(in[S]) + (i & in_mask[S]));
+    return math::read<lanes>(static_cast<const T*>(in[S]) + (Straight ? i : i & in_mask[S]));
   }
   template <class T>
   SINTER_INLINE vector<T> literal(compute_type<T> x) const {
@@ -14054,7 +14059,7 @@ struct vector_machine {
   SINTER_INLINE void put(const V& v) const {
     T* p = static_cast<T*>(out[O]) + i;
     if constexpr (floating_element<T>) {
-      if (stream) return math::write_past_caches(p, v);
+      if (Straight || stream) return math::write_past_caches(p, v);
       math::write(p, v);
     } else {
       v.store(p);
@@ -14066,20 +14071,28 @@ struct vector_machine {
     if constexpr (narrow_element<T>) {
       if (out_wide[S]) return accumulate<S, float>(g);
     }
-    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
+    T* p = static_cast<T*>(out[S]) + (Straight ? i : i & out_mask[S]);
     if (out_add[S]) math::write(p, math::read<lanes>(p) + vector<T>(g));
-    else if (stream) math::write_past_caches(p, vector<T>(g));
+    else if (Straight || stream) math::write_past_caches(p, vector<T>(g));
     else math::write(p, vector<T>(g));
   }
 };
 
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
-template <class Pass>
-void run_pass(const void* plan, const kernel_args& a) {
+template <class Pass, bool Straight>
+SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
   const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
-  vector_machine<Pass::inputs, Pass::outputs> m(a);
+  vector_machine<Pass::inputs, Pass::outputs, Straight> m(a);
   const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
   for (; m.i < n; m.i += lanes) pass(m);
+}
+
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Where memory is the limit,
+/// few operands and a large result, masks and branches between the reads cost up to a tenth: it has a loop without them.
+template <class Pass>
+void run_pass(const void* plan, const kernel_args& a) {
+  if constexpr (Pass::inputs <= 3 && Pass::outputs == 1)
+    if (a.straight) return run_vectors<Pass, true>(plan, a);
+  run_vectors<Pass, false>(plan, a);
 }
 
 template <class K, class T>

@@ -3,6 +3,7 @@
 
 #include <sinter/sinter.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -49,6 +50,36 @@ TEST_CASE("every tail and every size around the threading thresholds is computed
     for (index_t i = 0; i < n; ++i) good = good && b.data()[i] == i % 101 + 1;
     CHECK(good);
   }
+}
+
+TEST_CASE("results too large for the caches are what small ones are, in bits", "[sizes]") {
+  const index_t n = (index_t{3} << 20) + 5;
+  const auto a = counting<float>(n), b = counting<float>(n);
+  const auto out = empty<float>({n});
+  const auto s = full<float>(0.37f);
+  const auto same = [&](index_t begin, const auto& statement) {  // the operands, in parts that stay in the caches
+    const auto part = [&](const tensor<float, 1>& x, index_t i, index_t m) { return x.slice(0, begin + i, begin + i + m); };
+    part(out, 0, n - 1) = statement(part(a, 0, n - 1), part(b, 0, n - 1));
+    bool good = true;
+    for (index_t i = 0; i < n - 1; i += 50000) {
+      const index_t m = std::min<index_t>(50000, n - 1 - i);
+      const auto small = eval(statement(part(a, i, m), part(b, i, m)));
+      good = good && !any(small != part(out, i, m)).item();
+    }
+    return good;
+  };
+  for (const index_t begin : {0, 1}) {  // aligned vectors, and not
+    CHECK(same(begin, [](const auto& x, const auto&) { return 1 / (x + 3); }));
+    CHECK(same(begin, [](const auto& x, const auto& y) { return x / (y + 3); }));
+    CHECK(same(begin, [&](const auto& x, const auto&) { return x * s + 1; }));
+    CHECK(same(begin, [&](const auto& x, const auto& y) { return (x + s) * y; }));
+    CHECK(same(begin, [](const auto& x, const auto& y) { return where(x > y, x, y) * (x + y); }));
+  }
+  const variable x = a, y = b;
+  variable r = x / (y + 3);
+  r.backward(ones_like(a));
+  CHECK_FALSE(eval(any(x.grad() != 1 / (b + 3))).item());
+  CHECK_FALSE(eval(any(abs(y.grad() * square(b + 3) + a) > 1e-3f)).item());
 }
 
 TEST_CASE("columns of every width are computed by rows or in blocks alike", "[sizes]") {

@@ -29,6 +29,7 @@ struct kernel_args {
   const int* out_size = nullptr;
   const bool* out_add = nullptr;
   bool stream = false;  ///< results go past the cache
+  bool straight = false;  ///< so they do, and no mask is 0
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
@@ -205,7 +206,7 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
     std::memset(out_pad[s], 0, vector_bytes);
     std::memcpy(out_pad[s], place(s), static_cast<std::size_t>(n * a.out_size[s]));
   }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add, false});
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add});
   for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
 }
 
@@ -249,11 +250,14 @@ class prepared_loop {
   bool any_reducing() const { return any_reducing_; }
   /// Lets results bypass the cache where every vector of every output is aligned.
   void set_stream() {
-    stream_ = rows_;
+    stream_ = straight_ = rows_;
+    for (int s = 0; s < l_.inputs; ++s) straight_ = straight_ && inner_stride(l_.in[s]) == 1;
     for (int s = 0; s < l_.outputs; ++s) {
       stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
+      straight_ = straight_ && inner_stride(l_.out[s]) == 1;
     }
+    straight_ = straight_ && stream_;
   }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
@@ -344,7 +348,7 @@ class prepared_loop {
         if (sum) std::memset(sums[s], 0, sizeof sums[s]);
         out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
       }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, straight_});
       for (int s = 0; s < l_.outputs; ++s) {
         if (out_mask[s] != 0) continue;
         char* to = base[s] + offset(l_.out[s]);
@@ -406,7 +410,7 @@ class prepared_loop {
           to += count * o.size;
         });
       }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, false});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add});
       for (int s = 0; s < l_.outputs; ++s) {
         const operand& o = l_.out[s];
         if (dense_out_[s] || (linear && s == 0)) continue;
@@ -425,6 +429,7 @@ class prepared_loop {
   index_t inner_ = 1;
   bool rows_ = false;
   bool stream_ = false;
+  bool straight_ = false;
   bool any_reducing_ = false;
   bool dense_in_[max_operands] = {};
   bool repeated_in_[max_operands] = {};

@@ -10,8 +10,8 @@ template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers.
-template <int Inputs, int Outputs>
+/// registers. Where `Straight` no operand repeats and all results go past the caches.
+template <int Inputs, int Outputs, bool Straight>
 struct vector_machine {
   const void* in[Inputs > 0 ? Inputs : 1];
   index_t in_mask[Inputs > 0 ? Inputs : 1];
@@ -38,7 +38,7 @@ struct vector_machine {
 
   template <int S, class T>
   SINTER_INLINE vector<T> load() const {
-    return math::read<lanes>(static_cast<const T*>(in[S]) + (i & in_mask[S]));
+    return math::read<lanes>(static_cast<const T*>(in[S]) + (Straight ? i : i & in_mask[S]));
   }
   template <class T>
   SINTER_INLINE vector<T> literal(compute_type<T> x) const {
@@ -48,7 +48,7 @@ struct vector_machine {
   SINTER_INLINE void put(const V& v) const {
     T* p = static_cast<T*>(out[O]) + i;
     if constexpr (floating_element<T>) {
-      if (stream) return math::write_past_caches(p, v);
+      if (Straight || stream) return math::write_past_caches(p, v);
       math::write(p, v);
     } else {
       v.store(p);
@@ -60,20 +60,28 @@ struct vector_machine {
     if constexpr (narrow_element<T>) {
       if (out_wide[S]) return accumulate<S, float>(g);
     }
-    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
+    T* p = static_cast<T*>(out[S]) + (Straight ? i : i & out_mask[S]);
     if (out_add[S]) math::write(p, math::read<lanes>(p) + vector<T>(g));
-    else if (stream) math::write_past_caches(p, vector<T>(g));
+    else if (Straight || stream) math::write_past_caches(p, vector<T>(g));
     else math::write(p, vector<T>(g));
   }
 };
 
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest.
-template <class Pass>
-void run_pass(const void* plan, const kernel_args& a) {
+template <class Pass, bool Straight>
+SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
   const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
-  vector_machine<Pass::inputs, Pass::outputs> m(a);
+  vector_machine<Pass::inputs, Pass::outputs, Straight> m(a);
   const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
   for (; m.i < n; m.i += lanes) pass(m);
+}
+
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Where memory is the limit,
+/// few operands and a large result, masks and branches between the reads cost up to a tenth: it has a loop without them.
+template <class Pass>
+void run_pass(const void* plan, const kernel_args& a) {
+  if constexpr (Pass::inputs <= 3 && Pass::outputs == 1)
+    if (a.straight) return run_vectors<Pass, true>(plan, a);
+  run_vectors<Pass, false>(plan, a);
 }
 
 template <class K, class T>
