@@ -20423,7 +20423,7 @@ namespace sinter {
 
 /// One line of a plot. Without x the points stand at 1, 2, 3, ...; what is not finite leaves a gap.
 struct plot_line {
-  std::string name;
+  std::string name;  ///< in the legend; left out of it where empty
   std::vector<double> y;
   std::vector<double> x = {};
 };
@@ -20551,9 +20551,9 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
   }
   s += "<path d=\"M" + number_text(x0) + " " + number_text(y1) + "V" + number_text(y0) + "H" + number_text(x1) +
        "\" stroke=\"#444\" fill=\"none\"/>\n";
-  std::size_t n = 0;
+  std::size_t n = 0, named = 0;
   for (const plot_line& l : plot.lines) {
-    const char* const colour = colours[n % 6];
+    const char* const colour = colours[n++ % 6];
     std::string path;
     bool pen_down = false;
     for (std::size_t i = 0; i < l.y.size(); ++i) {
@@ -20565,7 +20565,8 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
     if (!path.empty())
       s += "<path d=\"" + path + "\" stroke=\"" + colour +
            "\" stroke-width=\"2\" stroke-linecap=\"round\" stroke-linejoin=\"round\" fill=\"none\"/>\n";
-    const double ly = y1 + 10 + 18 * static_cast<double>(n++);
+    if (l.name.empty()) continue;
+    const double ly = y1 + 10 + 18 * static_cast<double>(named++);
     s += "<path d=\"M" + number_text(x1 - 22) + " " + number_text(ly - 4) + "h20\" stroke=\"" + colour +
          "\" stroke-width=\"2\"/>\n";
     s += svg_text(x1 - 28, ly, l.name, "end");

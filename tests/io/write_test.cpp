@@ -119,6 +119,13 @@ TEST_CASE("plots hold every line, tick and label, and survive odd values") {
   CHECK_THAT(svg, Contains("a &lt; b") && Contains("train &amp; test") && Contains(">0.4</text>") &&
                       Contains("width=\"1260\""));
   CHECK_THAT(svg, !Contains("nan") && !Contains("inf\"") && !Contains("NaN"));
+  const auto legends = [&dir](const char* name) {
+    write_plots(dir.file("l.svg"), {{"", "", {{name, {1, 2}}}}});
+    const std::string text = detail::read_file(dir.file("l.svg"));
+    return text.find("h20\"") != std::string::npos;
+  };
+  CHECK(legends("loss"));
+  CHECK_FALSE(legends(""));  // a line without a name has none
   CHECK_THROWS_AS(write_plots(dir.file("q.svg"), {{"", "", {{"bad", {1, 2}, {1}}}}}), value_error);
   CHECK_FALSE(fs::exists(dir.file("q.svg")));
 }
