@@ -2157,6 +2157,13 @@ struct map_base {
     return eval(static_cast<const map_node<Op, A...>&>(*this)).item();
   }
 
+  /// Records the value, of one element, and runs backward from it, as of a variable.
+  void backward() const
+    requires(order > 0)
+  {
+    eval(static_cast<const map_node<Op, A...>&>(*this)).backward();
+  }
+
   [[no_unique_address]] Op op;
   extents<rank> shape_;
 };
@@ -3056,6 +3063,13 @@ struct point_base {
 
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return result().item(); }
+
+  /// Records the value, of one element, and runs backward from it, as of a variable.
+  void backward() const
+    requires(Order > 0)
+  {
+    result().backward();
+  }
 
   /// The value; computed on first use.
   const result_type& result() const {
@@ -4971,6 +4985,19 @@ tensor<T, 2, D> eye(index_t n) {
   return detail::generate<T, D>(extents<2>{{n, n}}, [=](index_t i) { return T(i / n == i % n ? 1 : 0); });
 }
 
+namespace detail {
+
+template <class V>
+using value_of = std::remove_cvref_t<decltype(*std::data(std::declval<const V&>()))>;
+/// Elements one after another in the host's memory.
+template <class V>
+concept host_values = requires(const V& v) {
+  std::size(v);
+  requires element<value_of<V>>;
+};
+
+}  // namespace detail
+
 /// A copy of host values, row-major; their number must be that of the shape.
 ///
 ///     tensor x = from_data<float>(values, {10, 3});
@@ -4985,6 +5012,18 @@ tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const
 template <element T, device D = cpu, int R>
 tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const index_t (&shape)[R]) {
   return from_data<T, D>(values, detail::to_extents(shape));
+}
+
+/// The same of a vector, array or span, whose element type the tensor has.
+///
+///     tensor x = from_data(values, {10, 3});
+template <device D = cpu, detail::host_values V, int R>
+tensor<detail::value_of<V>, R, D> from_data(const V& values, const index_t (&shape)[R]) {
+  return from_data<detail::value_of<V>, D>(values, detail::to_extents(shape));
+}
+template <device D = cpu, detail::host_values V, int R>
+tensor<detail::value_of<V>, R, D> from_data(const V& values, const extents<R>& shape) {
+  return from_data<detail::value_of<V>, D>(values, shape);
 }
 
 /// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied.
@@ -7138,6 +7177,13 @@ struct let_node {
 
   /// The single element, computed and copied to the host, as of a tensor.
   value_type item() const { return eval(*this).item(); }
+
+  /// Records the value, of one element, and runs backward from it, as of a variable.
+  void backward() const
+    requires(order > 0)
+  {
+    eval(*this).backward();
+  }
 
   template <class F>
   auto rebuild(const F& f) const {

@@ -3,6 +3,7 @@
 
 #include <sinter/sinter.hpp>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -90,6 +91,20 @@ TEST_CASE("from_data copies as many values as the shape holds", "[create]") {
   CHECK(from_data<float>({}, {0, 4}).numel() == 0);
   const auto y = from_data<float, numa<0>>(v, {3, 2});
   CHECK(y(2, 1) == -1);
+}
+
+TEST_CASE("from_data takes the element type of what it copies", "[create]") {
+  const std::vector<double> v = {1, 2, 3, 4};
+  const int list[] = {5, 6};
+  const auto x = from_data(v, {2, 2});
+  static_assert(std::is_same_v<decltype(x), const tensor<double, 2>>);
+  CHECK(x(1, 0) == 3);
+  const auto y = from_data<numa<0>>(std::span(list), extents<1>{{2}});
+  static_assert(std::is_same_v<decltype(y), const tensor<int, 1, numa<0>>>);
+  CHECK(y(1) == 6);
+  CHECK(from_data(list, {1, 2})(0, 1) == 6);
+  CHECK(from_data(std::array{1.f, 2.f}, {2})(1) == 2);
+  CHECK_THROWS_AS(from_data(v, {3}), shape_error);
 }
 
 TEST_CASE("wrap shows the caller's memory", "[create]") {

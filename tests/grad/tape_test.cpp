@@ -22,6 +22,24 @@ TEST_CASE("gradients accumulate over backward calls until they are zeroed", "[ta
   CHECK(x.grad()(2) == 1);
 }
 
+TEST_CASE("backward of an expression is that of a variable of its value", "[tape]") {
+  const variable x = tensor<float, 1>{1, 2, 3};
+  const auto check = [&x](float a, float b, float c) {
+    CHECK((x.grad()(0) == a && x.grad()(1) == b && x.grad()(2) == c));
+    x.zero_grad();
+  };
+  sum(x * x).backward();
+  check(2, 4, 6);
+  const auto loss = sum(x * x) * 0.5f + 1;  // elementwise over a point
+  loss.backward();
+  CHECK(loss.item() == 8);
+  check(1, 2, 3);
+  let(sum(x), [](const auto& s) { return s * s; }).backward();
+  check(12, 12, 12);
+  CHECK_THROWS_WITH((x * x).backward(), Catch::Contains("not a scalar"));
+  CHECK_FALSE(x.has_grad());
+}
+
 TEST_CASE("a graph can be run again only if it was retained", "[tape]") {
   const variable x = full<float>({3}, 2.f);
   const variable y = sum(exp(x) * x);

@@ -146,6 +146,19 @@ tensor<T, 2, D> eye(index_t n) {
   return detail::generate<T, D>(extents<2>{{n, n}}, [=](index_t i) { return T(i / n == i % n ? 1 : 0); });
 }
 
+namespace detail {
+
+template <class V>
+using value_of = std::remove_cvref_t<decltype(*std::data(std::declval<const V&>()))>;
+/// Elements one after another in the host's memory.
+template <class V>
+concept host_values = requires(const V& v) {
+  std::size(v);
+  requires element<value_of<V>>;
+};
+
+}  // namespace detail
+
 /// A copy of host values, row-major; their number must be that of the shape.
 ///
 ///     tensor x = from_data<float>(values, {10, 3});
@@ -160,6 +173,18 @@ tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const
 template <element T, device D = cpu, int R>
 tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const index_t (&shape)[R]) {
   return from_data<T, D>(values, detail::to_extents(shape));
+}
+
+/// The same of a vector, array or span, whose element type the tensor has.
+///
+///     tensor x = from_data(values, {10, 3});
+template <device D = cpu, detail::host_values V, int R>
+tensor<detail::value_of<V>, R, D> from_data(const V& values, const index_t (&shape)[R]) {
+  return from_data<detail::value_of<V>, D>(values, detail::to_extents(shape));
+}
+template <device D = cpu, detail::host_values V, int R>
+tensor<detail::value_of<V>, R, D> from_data(const V& values, const extents<R>& shape) {
+  return from_data<detail::value_of<V>, D>(values, shape);
 }
 
 /// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied.

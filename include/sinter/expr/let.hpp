@@ -45,6 +45,13 @@ struct let_node {
   /// The single element, computed and copied to the host, as of a tensor.
   value_type item() const { return eval(*this).item(); }
 
+  /// Records the value, of one element, and runs backward from it, as of a variable.
+  void backward() const
+    requires(order > 0)
+  {
+    eval(*this).backward();
+  }
+
   template <class F>
   auto rebuild(const F& f) const {
     using NewX = detail::bare<decltype(f(x))>;

@@ -83,6 +83,13 @@ struct map_base {
     return eval(static_cast<const map_node<Op, A...>&>(*this)).item();
   }
 
+  /// Records the value, of one element, and runs backward from it, as of a variable.
+  void backward() const
+    requires(order > 0)
+  {
+    eval(static_cast<const map_node<Op, A...>&>(*this)).backward();
+  }
+
   [[no_unique_address]] Op op;
   extents<rank> shape_;
 };

@@ -54,6 +54,13 @@ struct point_base {
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return result().item(); }
 
+  /// Records the value, of one element, and runs backward from it, as of a variable.
+  void backward() const
+    requires(Order > 0)
+  {
+    result().backward();
+  }
+
   /// The value; computed on first use.
   const result_type& result() const {
     static_assert(Order < 2 || differentiable_twice<Node>,
