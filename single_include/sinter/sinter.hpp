@@ -19411,12 +19411,12 @@ class cuda_graph {
 /// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
 ///   parameters) must live as long and stay where it is: write new inputs into it with copy().
 /// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
-///   stay what they were. zero_grad() outside of the graph takes the gradients from their variables; the next replay
+///   stay what they were; adam counts its steps on D. zero_grad() outside of the graph takes the gradients from their variables; the next replay
 ///   writes them where nobody looks.
 ///
 /// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
-/// copy from the host or between devices, work on another GPU, draw random numbers, or step an optimizer that counts its
-/// steps. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+/// copy from the host or between devices, work on another GPU, draw random numbers, or take the first step of an optimizer.
+/// Nothing has run on D then, and D goes on; values that f had assigned are undefined.
 template <device D, class F>
   requires is_cuda_v<D>
 cuda_graph<D> capture(const F& f, int warm_up = 1) {
@@ -21603,14 +21603,13 @@ template <class T, device D>
 class running {
  public:
   using value = compute_type<T>;
-  bool defined() const { return values_.defined(); }
-  value* of(index_t n) {
-    if (!values_.defined()) {
-      sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
-      values_ = zeros<value, D>(extents<1>{{n}});
-    }
-    return access::data(values_);
+  /// Before the first step, and where that may fail.
+  void reserve(index_t n) {
+    if (values_.defined()) return;
+    sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
+    values_ = zeros<value, D>(extents<1>{{n}});
   }
+  value* data() const { return access::data(values_); }
 
  private:
   tensor<value, 1, D> values_;
@@ -21735,7 +21734,8 @@ class optimizer {
 };
 
 /// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// update(parameter, options, lr, gradient_scale), one pass over memory.
+/// reserve(numel, options), which allocates, and update(parameter, options, lr, gradient_scale), one pass over memory; and, if
+/// steps are numbered, count(options, lr), which comes before the update.
 template <class Rule>
 class rule_optimizer : public optimizer {
  public:
@@ -21766,9 +21766,9 @@ class rule_optimizer : public optimizer {
   /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
   /// gradient_scale times, multiplied in the precision of the update.
   void step(double gradient_scale = 1) {
-    sinter::detail::independent_passes gathered;
-    for (const auto& i : items_) i->step(options_, lr(), gradient_scale);
-    gathered.run();
+    for (const auto& i : items_) i->reserve(options_);  // what may fail, before anything has changed
+    in_few_kernels([this](item& i) { i.count(options_, lr()); });
+    in_few_kernels([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); });
   }
 
   void zero_grad() const {
@@ -21790,6 +21790,8 @@ class rule_optimizer : public optimizer {
  private:
   struct item {
     virtual ~item() = default;
+    virtual void reserve(const options_type& options) = 0;
+    virtual void count(const options_type& options, double lr) = 0;
     virtual void step(const options_type& options, double lr, double gradient_scale) = 0;
     virtual void zero_grad() const = 0;
     virtual void scale_gradient(double factor) = 0;
@@ -21799,6 +21801,14 @@ class rule_optimizer : public optimizer {
   struct typed_item final : item {
     template <int R>
     typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
+    void reserve(const options_type& options) override {
+      if (parameter.has_grad()) state.reserve(parameter.numel(), options);
+    }
+    void count(const options_type& options, double lr) override {
+      if constexpr (requires { state.count(options, lr); }) {
+        if (parameter.has_grad()) state.count(options, lr);
+      }
+    }
     void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
       state.update(parameter, options, lr, gradient_scale);
@@ -21812,6 +21822,13 @@ class rule_optimizer : public optimizer {
     typename Rule::template state<T, D> state;
     detail::scaled_gradient<T, D> scaled;
   };
+
+  template <class F>
+  void in_few_kernels(const F& f) {
+    sinter::detail::independent_passes gathered;
+    for (const auto& i : items_) f(*i);
+    gathered.run();
+  }
 
   options_type options_;
   std::vector<std::unique_ptr<item>> items_;
@@ -21840,18 +21857,93 @@ struct adamw_options {
 
 namespace detail {
 
-template <class T>
+/// How far step t goes: lr / (1 - beta1^t), and 1 / sqrt(1 - beta2^t). Counted on the host, or on a GPU in its own memory, so that a
+/// step that is replayed there goes on counting.
+template <class C, device D>
+class step_size {
+ public:
+  struct given {
+    C rate, scale;
+  };
+  void reserve() {}
+  void count(double beta1, double beta2, double lr) {
+    power1_ *= beta1;
+    power2_ *= beta2;
+    now_ = {static_cast<C>(lr / (1 - power1_)), static_cast<C>(1 / std::sqrt(1 - power2_))};
+  }
+  given now() const { return now_; }
+
+ private:
+  double power1_ = 1, power2_ = 1;
+  given now_{};
+};
+
+template <class C>
+struct count_kernel {
+  static constexpr int leaves = 2, outputs = 4;
+  double beta1, beta2, lr;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    const double power1 = beta1 * m.template load<0, double>(), power2 = beta2 * m.template load<1, double>();
+    m.template put<0, double>(power1);
+    m.template put<1, double>(power2);
+    m.template put<2, C>(static_cast<C>(lr / (1 - power1)));
+    m.template put<3, C>(static_cast<C>(1 / math::sqrt(1 - power2)));
+  }
+};
+
+template <class C, device D>
+  requires is_cuda_v<D>
+class step_size<C, D> {
+ public:
+  struct given {
+    const C *rate, *scale;
+  };
+  void reserve() {
+    if (powers_.defined()) return;
+    auto sizes = zeros<C, D>(extents<1>{{2}});
+    powers_ = ones<double, D>(extents<1>{{2}});
+    sizes_ = std::move(sizes);
+  }
+  void count(double beta1, double beta2, double lr) {
+    double* const power = access::data(powers_);
+    const auto [rate, scale] = at();
+    run_update<D>(count_kernel<C>{beta1, beta2, lr}, 1, {power, power + 1}, {power, power + 1, rate, scale});
+  }
+  given now() const {
+    const auto [rate, scale] = at();
+    return {rate, scale};
+  }
+
+ private:
+  std::pair<C*, C*> at() const { return {access::data(sizes_), access::data(sizes_) + 1}; }
+  tensor<double, 1, D> powers_;
+  tensor<C, 1, D> sizes_;
+};
+
+template <class C>
+SINTER_WORD C number_at(C x) {
+  return x;
+}
+template <class C>
+SINTER_WORD C number_at(const C* x) {
+  return *x;
+}
+
+/// Sizes is step_size::given.
+template <class T, class Sizes>
 struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
   using C = compute_type<T>;
-  C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept, rate, scale;
+  C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept;
+  Sizes size;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
     const auto p = m.template load<0, T>();
     const auto g = gradient_scale * m.template load<1, T>() + added_decay * p;
     const auto first = beta1 * m.template load<2, C>() + fresh1 * g;
     const auto second = beta2 * m.template load<3, C>() + fresh2 * (g * g);
-    m.template put<0, T>(kept * p - rate * first / (scale * math::sqrt(second) + eps));
+    m.template put<0, T>(kept * p - number_at<C>(size.rate) * first / (number_at<C>(size.scale) * math::sqrt(second) + eps));
     m.template put<1, C>(first);
     m.template put<2, C>(second);
   }
@@ -21872,28 +21964,28 @@ struct adam_rule {
   template <class T, device D>
   struct state {
     running<T, D> m, v;
-    double power1 = 1, power2 = 1;  // beta1^t, beta2^t
+    step_size<compute_type<T>, D> size;
 
+    void reserve(index_t n, const options&) {
+      m.reserve(n);
+      v.reserve(n);
+      size.reserve();
+    }
+    void count(const options& o, double lr) { size.count(o.beta1, o.beta2, lr); }
     void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
-      sinter::detail::refuse_capture(Decoupled ? "a step of adamw" : "a step of adam",
-                                     "it counts its steps on the host, which a replay does not; call step() after replay()");
-      power1 *= o.beta1;
-      power2 *= o.beta2;
       using C = compute_type<T>;
-      adam_kernel<T> k;
-      k.beta1 = static_cast<C>(o.beta1);
-      k.beta2 = static_cast<C>(o.beta2);
-      k.fresh1 = static_cast<C>(1 - o.beta1);
-      k.fresh2 = static_cast<C>(1 - o.beta2);
-      k.eps = static_cast<C>(o.eps);
-      k.gradient_scale = static_cast<C>(gradient_scale);
-      k.added_decay = static_cast<C>(Decoupled ? 0 : o.weight_decay);
-      k.kept = static_cast<C>(Decoupled ? 1 - lr * o.weight_decay : 1);
-      k.rate = static_cast<C>(lr / (1 - power1));
-      k.scale = static_cast<C>(1 / std::sqrt(1 - power2));
-      C* const first = m.of(p.numel());
-      C* const second = v.of(p.numel());
-      run_update<D>(k, p.numel(), {p.data(), p.grad(), first, second}, {p.data(), first, second});
+      const adam_kernel<T, typename step_size<C, D>::given> k{
+          .beta1 = static_cast<C>(o.beta1),
+          .beta2 = static_cast<C>(o.beta2),
+          .fresh1 = static_cast<C>(1 - o.beta1),
+          .fresh2 = static_cast<C>(1 - o.beta2),
+          .eps = static_cast<C>(o.eps),
+          .gradient_scale = static_cast<C>(gradient_scale),
+          .added_decay = static_cast<C>(Decoupled ? 0 : o.weight_decay),
+          .kept = static_cast<C>(Decoupled ? 1 - lr * o.weight_decay : 1),
+          .size = size.now(),
+      };
+      run_update<D>(k, p.numel(), {p.data(), p.grad(), m.data(), v.data()}, {p.data(), m.data(), v.data()});
     }
   };
 };
@@ -22133,13 +22225,16 @@ struct rmsprop_rule {
   struct state {
     running<T, D> squares, mean, momentum;
 
+    void reserve(index_t n, const options& o) {
+      squares.reserve(n);
+      if (o.centered) mean.reserve(n);
+      if (o.momentum != 0) momentum.reserve(n);
+    }
     void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       const auto run = [&]<bool Centered, bool Momentum>() {
         using K = kernel<T, Centered, Momentum>;
         using C = compute_type<T>;
-        const flat_values memory[] = {p.data(), squares.of(p.numel()),
-                                      Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
-                                      Centered && Momentum ? momentum.of(p.numel()) : nullptr};
+        const flat_values memory[] = {p.data(), squares.data(), (Centered ? mean : momentum).data(), momentum.data()};
         flat_values in[K::leaves];
         flat_values out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
@@ -22335,15 +22430,19 @@ struct sgd_rule {
   template <class T, device D>
   struct state {
     running<T, D> momentum;
+    bool begun = false;
 
+    void reserve(index_t n, const options& o) {
+      if (o.momentum != 0) momentum.reserve(n);
+    }
     void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       using C = compute_type<T>;
       const C rate = static_cast<C>(lr), scale = static_cast<C>(gradient_scale);
       const C decay = static_cast<C>(o.weight_decay), mu = static_cast<C>(o.momentum);
       if (o.momentum == 0)
         return run_update<D>(plain_kernel<T>{rate, scale, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
-      const C fresh = momentum.defined() ? static_cast<C>(1 - o.dampening) : C(1);
-      C* const v = momentum.of(p.numel());
+      const C fresh = std::exchange(begun, true) ? static_cast<C>(1 - o.dampening) : C(1);
+      C* const v = momentum.data();
       run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
                     p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }

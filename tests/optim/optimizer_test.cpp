@@ -30,6 +30,25 @@ TEST_CASE("schedules give PyTorch's learning rates") {
   run("then", optim::then_lr{5, optim::warm_up_lr{5, 0.25}, optim::cosine_lr{20}});
 }
 
+TEMPLATE_TEST_CASE("a first step without memory for its sums changes nothing", "", optim::adam, optim::rmsprop, optim::sgd) {
+  using D = numa<6>;
+  typename TestType::options_type options{.lr = 0.1};
+  if constexpr (requires { options.momentum; }) options.momentum = 0.9;
+  const std::array<variable<float, 1, D>, 2> parameters = {ones<float, D>({10}), ones<float, D>({1 << 20})};
+  for (const auto& p : parameters) p.backward(ones_like(p.value()));
+  TestType optimizer(parameters, options);
+  empty_cache<D>();
+  set_memory_limit<D>(memory<D>().bytes_in_use + (1 << 20));  // enough for the small one
+  CHECK_THROWS_AS(optimizer.step(), out_of_memory);
+  CHECK(parameters[0].value()(9) == 1);
+  CHECK(parameters[1].value()(0) == 1);
+  set_memory_limit<D>(0);
+  optimizer.step();
+  const float small = parameters[0].value()(9);
+  CHECK(small < 1);
+  CHECK(parameters[1].value()(0) == small);  // the first step of both
+}
+
 TEST_CASE("one optimizer holds parameters of any rank, type and device; those without gradient stay") {
   generator gen(1);
   const nn::linear on_cpu(3, 2, gen);

@@ -69,12 +69,12 @@ class cuda_graph {
 /// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
 ///   parameters) must live as long and stay where it is: write new inputs into it with copy().
 /// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
-///   stay what they were. zero_grad() outside of the graph takes the gradients from their variables; the next replay
+///   stay what they were; adam counts its steps on D. zero_grad() outside of the graph takes the gradients from their variables; the next replay
 ///   writes them where nobody looks.
 ///
 /// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
-/// copy from the host or between devices, work on another GPU, draw random numbers, or step an optimizer that counts its
-/// steps. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+/// copy from the host or between devices, work on another GPU, draw random numbers, or take the first step of an optimizer.
+/// Nothing has run on D then, and D goes on; values that f had assigned are undefined.
 template <device D, class F>
   requires is_cuda_v<D>
 cuda_graph<D> capture(const F& f, int warm_up = 1) {

@@ -1,6 +1,8 @@
 // sinter/optim/adam.hpp: Adam and AdamW.
 #pragma once
 
+#include <utility>
+
 #include "sinter/optim/optimizer.hpp"
 
 namespace sinter::optim {
@@ -23,18 +25,93 @@ struct adamw_options {
 
 namespace detail {
 
-template <class T>
+/// How far step t goes: lr / (1 - beta1^t), and 1 / sqrt(1 - beta2^t). Counted on the host, or on a GPU in its own memory, so that a
+/// step that is replayed there goes on counting.
+template <class C, device D>
+class step_size {
+ public:
+  struct given {
+    C rate, scale;
+  };
+  void reserve() {}
+  void count(double beta1, double beta2, double lr) {
+    power1_ *= beta1;
+    power2_ *= beta2;
+    now_ = {static_cast<C>(lr / (1 - power1_)), static_cast<C>(1 / std::sqrt(1 - power2_))};
+  }
+  given now() const { return now_; }
+
+ private:
+  double power1_ = 1, power2_ = 1;
+  given now_{};
+};
+
+template <class C>
+struct count_kernel {
+  static constexpr int leaves = 2, outputs = 4;
+  double beta1, beta2, lr;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    const double power1 = beta1 * m.template load<0, double>(), power2 = beta2 * m.template load<1, double>();
+    m.template put<0, double>(power1);
+    m.template put<1, double>(power2);
+    m.template put<2, C>(static_cast<C>(lr / (1 - power1)));
+    m.template put<3, C>(static_cast<C>(1 / math::sqrt(1 - power2)));
+  }
+};
+
+template <class C, device D>
+  requires is_cuda_v<D>
+class step_size<C, D> {
+ public:
+  struct given {
+    const C *rate, *scale;
+  };
+  void reserve() {
+    if (powers_.defined()) return;
+    auto sizes = zeros<C, D>(extents<1>{{2}});
+    powers_ = ones<double, D>(extents<1>{{2}});
+    sizes_ = std::move(sizes);
+  }
+  void count(double beta1, double beta2, double lr) {
+    double* const power = access::data(powers_);
+    const auto [rate, scale] = at();
+    run_update<D>(count_kernel<C>{beta1, beta2, lr}, 1, {power, power + 1}, {power, power + 1, rate, scale});
+  }
+  given now() const {
+    const auto [rate, scale] = at();
+    return {rate, scale};
+  }
+
+ private:
+  std::pair<C*, C*> at() const { return {access::data(sizes_), access::data(sizes_) + 1}; }
+  tensor<double, 1, D> powers_;
+  tensor<C, 1, D> sizes_;
+};
+
+template <class C>
+SINTER_WORD C number_at(C x) {
+  return x;
+}
+template <class C>
+SINTER_WORD C number_at(const C* x) {
+  return *x;
+}
+
+/// Sizes is step_size::given.
+template <class T, class Sizes>
 struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
   using C = compute_type<T>;
-  C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept, rate, scale;
+  C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept;
+  Sizes size;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
     const auto p = m.template load<0, T>();
     const auto g = gradient_scale * m.template load<1, T>() + added_decay * p;
     const auto first = beta1 * m.template load<2, C>() + fresh1 * g;
     const auto second = beta2 * m.template load<3, C>() + fresh2 * (g * g);
-    m.template put<0, T>(kept * p - rate * first / (scale * math::sqrt(second) + eps));
+    m.template put<0, T>(kept * p - number_at<C>(size.rate) * first / (number_at<C>(size.scale) * math::sqrt(second) + eps));
     m.template put<1, C>(first);
     m.template put<2, C>(second);
   }
@@ -55,28 +132,28 @@ struct adam_rule {
   template <class T, device D>
   struct state {
     running<T, D> m, v;
-    double power1 = 1, power2 = 1;  // beta1^t, beta2^t
+    step_size<compute_type<T>, D> size;
 
+    void reserve(index_t n, const options&) {
+      m.reserve(n);
+      v.reserve(n);
+      size.reserve();
+    }
+    void count(const options& o, double lr) { size.count(o.beta1, o.beta2, lr); }
     void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
-      sinter::detail::refuse_capture(Decoupled ? "a step of adamw" : "a step of adam",
-                                     "it counts its steps on the host, which a replay does not; call step() after replay()");
-      power1 *= o.beta1;
-      power2 *= o.beta2;
       using C = compute_type<T>;
-      adam_kernel<T> k;
-      k.beta1 = static_cast<C>(o.beta1);
-      k.beta2 = static_cast<C>(o.beta2);
-      k.fresh1 = static_cast<C>(1 - o.beta1);
-      k.fresh2 = static_cast<C>(1 - o.beta2);
-      k.eps = static_cast<C>(o.eps);
-      k.gradient_scale = static_cast<C>(gradient_scale);
-      k.added_decay = static_cast<C>(Decoupled ? 0 : o.weight_decay);
-      k.kept = static_cast<C>(Decoupled ? 1 - lr * o.weight_decay : 1);
-      k.rate = static_cast<C>(lr / (1 - power1));
-      k.scale = static_cast<C>(1 / std::sqrt(1 - power2));
-      C* const first = m.of(p.numel());
-      C* const second = v.of(p.numel());
-      run_update<D>(k, p.numel(), {p.data(), p.grad(), first, second}, {p.data(), first, second});
+      const adam_kernel<T, typename step_size<C, D>::given> k{
+          .beta1 = static_cast<C>(o.beta1),
+          .beta2 = static_cast<C>(o.beta2),
+          .fresh1 = static_cast<C>(1 - o.beta1),
+          .fresh2 = static_cast<C>(1 - o.beta2),
+          .eps = static_cast<C>(o.eps),
+          .gradient_scale = static_cast<C>(gradient_scale),
+          .added_decay = static_cast<C>(Decoupled ? 0 : o.weight_decay),
+          .kept = static_cast<C>(Decoupled ? 1 - lr * o.weight_decay : 1),
+          .size = size.now(),
+      };
+      run_update<D>(k, p.numel(), {p.data(), p.grad(), m.data(), v.data()}, {p.data(), m.data(), v.data()});
     }
   };
 };

@@ -79,7 +79,8 @@ class optimizer {
 };
 
 /// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// update(parameter, options, lr, gradient_scale), one pass over memory.
+/// reserve(numel, options), which allocates, and update(parameter, options, lr, gradient_scale), one pass over memory; and, if
+/// steps are numbered, count(options, lr), which comes before the update.
 template <class Rule>
 class rule_optimizer : public optimizer {
  public:
@@ -110,9 +111,9 @@ class rule_optimizer : public optimizer {
   /// Updates every parameter that has a gradient, on a GPU all of one element type in few kernels; gradients count
   /// gradient_scale times, multiplied in the precision of the update.
   void step(double gradient_scale = 1) {
-    sinter::detail::independent_passes gathered;
-    for (const auto& i : items_) i->step(options_, lr(), gradient_scale);
-    gathered.run();
+    for (const auto& i : items_) i->reserve(options_);  // what may fail, before anything has changed
+    in_few_kernels([this](item& i) { i.count(options_, lr()); });
+    in_few_kernels([this, gradient_scale](item& i) { i.step(options_, lr(), gradient_scale); });
   }
 
   void zero_grad() const {
@@ -134,6 +135,8 @@ class rule_optimizer : public optimizer {
  private:
   struct item {
     virtual ~item() = default;
+    virtual void reserve(const options_type& options) = 0;
+    virtual void count(const options_type& options, double lr) = 0;
     virtual void step(const options_type& options, double lr, double gradient_scale) = 0;
     virtual void zero_grad() const = 0;
     virtual void scale_gradient(double factor) = 0;
@@ -143,6 +146,14 @@ class rule_optimizer : public optimizer {
   struct typed_item final : item {
     template <int R>
     typed_item(const std::string& name, const variable<T, R, D>& v) : parameter(name, v) {}
+    void reserve(const options_type& options) override {
+      if (parameter.has_grad()) state.reserve(parameter.numel(), options);
+    }
+    void count(const options_type& options, double lr) override {
+      if constexpr (requires { state.count(options, lr); }) {
+        if (parameter.has_grad()) state.count(options, lr);
+      }
+    }
     void step(const options_type& options, double lr, double gradient_scale) override {
       if (!parameter.has_grad()) return;
       state.update(parameter, options, lr, gradient_scale);
@@ -156,6 +167,13 @@ class rule_optimizer : public optimizer {
     typename Rule::template state<T, D> state;
     detail::scaled_gradient<T, D> scaled;
   };
+
+  template <class F>
+  void in_few_kernels(const F& f) {
+    sinter::detail::independent_passes gathered;
+    for (const auto& i : items_) f(*i);
+    gathered.run();
+  }
 
   options_type options_;
   std::vector<std::unique_ptr<item>> items_;

@@ -58,13 +58,16 @@ struct rmsprop_rule {
   struct state {
     running<T, D> squares, mean, momentum;
 
+    void reserve(index_t n, const options& o) {
+      squares.reserve(n);
+      if (o.centered) mean.reserve(n);
+      if (o.momentum != 0) momentum.reserve(n);
+    }
     void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       const auto run = [&]<bool Centered, bool Momentum>() {
         using K = kernel<T, Centered, Momentum>;
         using C = compute_type<T>;
-        const flat_values memory[] = {p.data(), squares.of(p.numel()),
-                                      Centered || Momentum ? (Centered ? mean : momentum).of(p.numel()) : nullptr,
-                                      Centered && Momentum ? momentum.of(p.numel()) : nullptr};
+        const flat_values memory[] = {p.data(), squares.data(), (Centered ? mean : momentum).data(), momentum.data()};
         flat_values in[K::leaves];
         flat_values out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];

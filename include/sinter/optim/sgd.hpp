@@ -1,6 +1,8 @@
 // sinter/optim/sgd.hpp: stochastic gradient descent with momentum.
 #pragma once
 
+#include <utility>
+
 #include "sinter/optim/optimizer.hpp"
 
 namespace sinter::optim {
@@ -55,15 +57,19 @@ struct sgd_rule {
   template <class T, device D>
   struct state {
     running<T, D> momentum;
+    bool begun = false;
 
+    void reserve(index_t n, const options& o) {
+      if (o.momentum != 0) momentum.reserve(n);
+    }
     void update(const flat_parameter<T, D>& p, const options& o, double lr, double gradient_scale) {
       using C = compute_type<T>;
       const C rate = static_cast<C>(lr), scale = static_cast<C>(gradient_scale);
       const C decay = static_cast<C>(o.weight_decay), mu = static_cast<C>(o.momentum);
       if (o.momentum == 0)
         return run_update<D>(plain_kernel<T>{rate, scale, decay}, p.numel(), {p.data(), p.grad()}, {p.data()});
-      const C fresh = momentum.defined() ? static_cast<C>(1 - o.dampening) : C(1);
-      C* const v = momentum.of(p.numel());
+      const C fresh = std::exchange(begun, true) ? static_cast<C>(1 - o.dampening) : C(1);
+      C* const v = momentum.data();
       run_update<D>(momentum_kernel<T>{rate, scale, decay, mu, fresh, C(o.nesterov ? 1 : 0), o.nesterov ? mu : C(1)},
                     p.numel(), {p.data(), p.grad(), v}, {p.data(), v});
     }

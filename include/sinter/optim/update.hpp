@@ -62,14 +62,13 @@ template <class T, device D>
 class running {
  public:
   using value = compute_type<T>;
-  bool defined() const { return values_.defined(); }
-  value* of(index_t n) {
-    if (!values_.defined()) {
-      sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
-      values_ = zeros<value, D>(extents<1>{{n}});
-    }
-    return access::data(values_);
+  /// Before the first step, and where that may fail.
+  void reserve(index_t n) {
+    if (values_.defined()) return;
+    sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
+    values_ = zeros<value, D>(extents<1>{{n}});
   }
+  value* data() const { return access::data(values_); }
 
  private:
   tensor<value, 1, D> values_;
