@@ -36,6 +36,7 @@
 
 // sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see cuda/graph.hpp.
 
+#include <cstdint>
 #include <string>
 
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
@@ -108,6 +109,19 @@ inline void refuse_capture(const std::string& what, const char* why_and_fix) {
   if (capturing() != nullptr) throw device_error(what + " while a step on " + *capturing() + " is captured: " + why_and_fix);
 }
 
+/// The random numbers of a step that this thread records: each time that the step runs they are others.
+struct captured_draws {
+  /// Where the device counts how often the step has run before: 0 in the first run.
+  virtual const std::int64_t* run() = 0;
+
+ protected:
+  ~captured_draws() = default;
+};
+inline captured_draws*& capturing_draws() {
+  static thread_local captured_draws* draws = nullptr;
+  return draws;
+}
+
 }  // namespace sinter::detail
 // sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
 
@@ -120,7 +134,6 @@ inline void refuse_capture(const std::string& what, const char* why_and_fix) {
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
@@ -19350,6 +19363,39 @@ struct gpu {
 
 namespace sinter {
 
+namespace cuda_impl {
+
+/// Counts the runs of a captured step, for its random numbers.
+struct count_run_body {
+  std::int64_t* runs;
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    if (g.thread() == 0) ++*runs;
+  }
+};
+
+/// The draws of a step that is being captured: the first one puts the count before itself.
+template <device D>
+class drawing_again final : public sinter::detail::captured_draws {
+ public:
+  explicit drawing_again(std::int64_t* runs) : runs_(runs), before_(std::exchange(sinter::detail::capturing_draws(), this)) {}
+  drawing_again(const drawing_again&) = delete;
+  drawing_again& operator=(const drawing_again&) = delete;
+  ~drawing_again() { sinter::detail::capturing_draws() = before_; }
+
+  const std::int64_t* run() override {
+    if (!std::exchange(counted_, true)) gpu<D>::launch("counting the runs of a captured step", count_run_body{runs_}, {1, 0});
+    return runs_;
+  }
+
+ private:
+  std::int64_t* runs_;
+  captured_draws* before_;
+  bool counted_ = false;
+};
+
+}  // namespace cuda_impl
+
 /// The work of a step on D; see capture().
 template <device D>
   requires is_cuda_v<D>
@@ -19357,9 +19403,10 @@ class cuda_graph {
  public:
   /// Records what f() puts on D, without running it.
   template <class F>
-  explicit cuda_graph(const F& f) : memory_(std::make_unique<reserve>()) {
+  explicit cuda_graph(const F& f) : runs_(full<std::int64_t, D>(extents<1>{{1}}, -1)), memory_(std::make_unique<reserve>()) {
     work_ = cuda_impl::gpu<D>::record([&] {
       memory_->open();
+      const cuda_impl::drawing_again<D> draws(sinter::detail::access::data(runs_));
       f();
     });
     memory_->close();
@@ -19396,6 +19443,7 @@ class cuda_graph {
     bool open_ = false;
   };
 
+  tensor<std::int64_t, 1, D> runs_;  ///< before the present one, if the step draws random numbers
   std::unique_ptr<reserve> memory_;
   typename cuda_impl::gpu<D>::recording work_;
 };
@@ -19411,12 +19459,13 @@ class cuda_graph {
 /// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
 ///   parameters) must live as long and stay where it is: write new inputs into it with copy().
 /// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
-///   stay what they were; adam counts its steps on D. zero_grad() outside of the graph takes the gradients from their variables; the next replay
+///   stay what they were. Adam counts its steps on D, and random numbers are others with each replay: those of replay r, from
+///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded. zero_grad() outside of the graph takes the gradients from their variables; the next replay
 ///   writes them where nobody looks.
 ///
 /// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
-/// copy from the host or between devices, work on another GPU, draw random numbers, or take the first step of an optimizer.
-/// Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+/// copy from the host or between devices, work on another GPU, draw random numbers on the host, or take the first step of an
+/// optimizer. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
 template <device D, class F>
   requires is_cuda_v<D>
 cuda_graph<D> capture(const F& f, int warm_up = 1) {
@@ -19449,10 +19498,13 @@ struct philox_block {
   constexpr bool operator==(const philox_block&) const = default;
 };
 
-/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter.
+/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a step is
+/// captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run r makes draw
+/// + 2^32 r of it.
 struct random_key {
   std::uint64_t seed = 0;
   std::uint64_t draw = 0;
+  const std::int64_t* run = nullptr;
   constexpr bool operator==(const random_key&) const = default;
 };
 
@@ -19486,7 +19538,9 @@ namespace detail {
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, int Words>
-SINTER_WORD void random_words(const random_key& key, index_t first, std::uint32_t (&to)[Words]) {
+SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
+  const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
+  const random_key key{of_step.seed, of_step.draw + (run << 32)};
   const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
   std::uint64_t block = start / 4;
   int skip = static_cast<int>(start % 4);
@@ -19720,16 +19774,20 @@ struct lowering<random_node<Numbers, R, D>> {
   }
 };
 
-/// The key of a draw on a device. Errors: device_error while a step is captured.
-inline random_key next_key(const char* op, generator& gen) {
-  refuse_capture(op, "each replay would draw the same numbers; draw them before replay(), into a tensor that the step reads");
-  return gen.next();
+/// The key of a draw on D. Errors: device_error while a step is captured, unless D can run it again.
+template <device D>
+random_key next_key(const char* op, generator& gen) {
+  if constexpr (!is_cuda_v<D>)
+    refuse_capture(op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
+  random_key key = gen.next();
+  if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
+  return key;
 }
 
 template <device D, class Numbers, int R>
 auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
-  write(random_node<Numbers, R, D>{numbers, next_key("random numbers", gen), shape}, to);
+  write(random_node<Numbers, R, D>{numbers, next_key<D>("random numbers", gen), shape}, to);
   return to;
 }
 
@@ -19979,9 +20037,9 @@ auto dropout(X&& x, double p, generator& gen) {
   const detail::bernoulli_numbers<T> keep{limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
-    return dropout_node<decltype(value)>(keep, detail::next_key("dropout", gen), std::move(value));
+    return dropout_node<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
   } else {
-    return dropout_node<detail::bare<X>>(keep, detail::next_key("dropout", gen), std::forward<X>(x));
+    return dropout_node<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
   }
 }
 

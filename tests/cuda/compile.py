@@ -16,6 +16,9 @@ import tools
 HERE = Path(__file__).resolve().parent
 ARCHITECTURES = ["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"]
 
+# Tests are compiled to see that they compile; what becomes of kernels is looked at in hot.cu.
+QUICKLY = ["-Xcicc=-O1", "-Xptxas=-O0"]
+
 
 def complaints(options, passed, file, flags, look):
     """None if `file` compiles without a word, else the text; look(output) may find more to complain of."""
@@ -84,7 +87,7 @@ def main():
     work.append(("registers of hot.cu", HERE / "hot.cu", [*ARCHITECTURES, "-Xptxas=-v", "-c", "-o", "/dev/null"], resources))
     work.append(("accesses of hot.cu", HERE / "hot.cu", ["-arch=sm_90", "-ptx", "-o", ptx], lambda _: accesses(ptx)))
     for test in [*sorted(HERE.glob("*_test.cpp")), *sorted((HERE.parent / "gpu").glob("*.cu"))]:
-        work.append((test.name, test, ["-arch=sm_90", "-c", "-o", "/dev/null"], nothing))
+        work.append((test.name, test, ["-arch=sm_90", *QUICKLY, "-c", "-o", "/dev/null"], nothing))
     results = tools.parallel(lambda item: (item[0], complaints(options, passed, *item[1:])), work)
     failures = [(name, text) for name, text in results if text]
     tools.report("CUDA compilations", failures, len(work), 0)

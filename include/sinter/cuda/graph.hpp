@@ -8,6 +8,39 @@
 
 namespace sinter {
 
+namespace cuda_impl {
+
+/// Counts the runs of a captured step, for its random numbers.
+struct count_run_body {
+  std::int64_t* runs;
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    if (g.thread() == 0) ++*runs;
+  }
+};
+
+/// The draws of a step that is being captured: the first one puts the count before itself.
+template <device D>
+class drawing_again final : public sinter::detail::captured_draws {
+ public:
+  explicit drawing_again(std::int64_t* runs) : runs_(runs), before_(std::exchange(sinter::detail::capturing_draws(), this)) {}
+  drawing_again(const drawing_again&) = delete;
+  drawing_again& operator=(const drawing_again&) = delete;
+  ~drawing_again() { sinter::detail::capturing_draws() = before_; }
+
+  const std::int64_t* run() override {
+    if (!std::exchange(counted_, true)) gpu<D>::launch("counting the runs of a captured step", count_run_body{runs_}, {1, 0});
+    return runs_;
+  }
+
+ private:
+  std::int64_t* runs_;
+  captured_draws* before_;
+  bool counted_ = false;
+};
+
+}  // namespace cuda_impl
+
 /// The work of a step on D; see capture().
 template <device D>
   requires is_cuda_v<D>
@@ -15,9 +48,10 @@ class cuda_graph {
  public:
   /// Records what f() puts on D, without running it.
   template <class F>
-  explicit cuda_graph(const F& f) : memory_(std::make_unique<reserve>()) {
+  explicit cuda_graph(const F& f) : runs_(full<std::int64_t, D>(extents<1>{{1}}, -1)), memory_(std::make_unique<reserve>()) {
     work_ = cuda_impl::gpu<D>::record([&] {
       memory_->open();
+      const cuda_impl::drawing_again<D> draws(sinter::detail::access::data(runs_));
       f();
     });
     memory_->close();
@@ -54,6 +88,7 @@ class cuda_graph {
     bool open_ = false;
   };
 
+  tensor<std::int64_t, 1, D> runs_;  ///< before the present one, if the step draws random numbers
   std::unique_ptr<reserve> memory_;
   typename cuda_impl::gpu<D>::recording work_;
 };
@@ -69,12 +104,13 @@ class cuda_graph {
 /// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
 ///   parameters) must live as long and stay where it is: write new inputs into it with copy().
 /// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
-///   stay what they were; adam counts its steps on D. zero_grad() outside of the graph takes the gradients from their variables; the next replay
+///   stay what they were. Adam counts its steps on D, and random numbers are others with each replay: those of replay r, from
+///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded. zero_grad() outside of the graph takes the gradients from their variables; the next replay
 ///   writes them where nobody looks.
 ///
 /// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
-/// copy from the host or between devices, work on another GPU, draw random numbers, or take the first step of an optimizer.
-/// Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+/// copy from the host or between devices, work on another GPU, draw random numbers on the host, or take the first step of an
+/// optimizer. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
 template <device D, class F>
   requires is_cuda_v<D>
 cuda_graph<D> capture(const F& f, int warm_up = 1) {

@@ -175,16 +175,20 @@ struct lowering<random_node<Numbers, R, D>> {
   }
 };
 
-/// The key of a draw on a device. Errors: device_error while a step is captured.
-inline random_key next_key(const char* op, generator& gen) {
-  refuse_capture(op, "each replay would draw the same numbers; draw them before replay(), into a tensor that the step reads");
-  return gen.next();
+/// The key of a draw on D. Errors: device_error while a step is captured, unless D can run it again.
+template <device D>
+random_key next_key(const char* op, generator& gen) {
+  if constexpr (!is_cuda_v<D>)
+    refuse_capture(op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
+  random_key key = gen.next();
+  if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
+  return key;
 }
 
 template <device D, class Numbers, int R>
 auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
-  write(random_node<Numbers, R, D>{numbers, next_key("random numbers", gen), shape}, to);
+  write(random_node<Numbers, R, D>{numbers, next_key<D>("random numbers", gen), shape}, to);
   return to;
 }
 

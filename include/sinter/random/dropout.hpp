@@ -126,9 +126,9 @@ auto dropout(X&& x, double p, generator& gen) {
   const detail::bernoulli_numbers<T> keep{limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
-    return dropout_node<decltype(value)>(keep, detail::next_key("dropout", gen), std::move(value));
+    return dropout_node<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
   } else {
-    return dropout_node<detail::bare<X>>(keep, detail::next_key("dropout", gen), std::forward<X>(x));
+    return dropout_node<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
   }
 }
 

@@ -18,10 +18,13 @@ struct philox_block {
   constexpr bool operator==(const philox_block&) const = default;
 };
 
-/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter.
+/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a step is
+/// captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run r makes draw
+/// + 2^32 r of it.
 struct random_key {
   std::uint64_t seed = 0;
   std::uint64_t draw = 0;
+  const std::int64_t* run = nullptr;
   constexpr bool operator==(const random_key&) const = default;
 };
 
@@ -55,7 +58,9 @@ namespace detail {
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, int Words>
-SINTER_WORD void random_words(const random_key& key, index_t first, std::uint32_t (&to)[Words]) {
+SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
+  const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
+  const random_key key{of_step.seed, of_step.draw + (run << 32)};
   const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
   std::uint64_t block = start / 4;
   int skip = static_cast<int>(start % 4);
