@@ -4687,25 +4687,39 @@ concept on_one_device = device<device_of<M>> && !requires {
   typename M::output_device;
 };
 
-template <class To, class From>
-void copy_member(To& to, const From& from) {
-  if constexpr (is_tensor<From> || is_variable<From>) {
-    using D = device_of<To>;
-    if (!from.defined()) return;
-    const auto value = [&] {
-      if constexpr (is_variable<From>)
-        return from.value();
-      else
-        return from;
-    }();
-    if constexpr (std::is_same_v<device_of<From>, D>)
-      to = To(value.clone());
-    else
-      to = To(value.template to<D>());
-  } else {
-    to = from;
+/// Copies of members, in which a parameter that stands in several places stays one.
+class member_copies {
+ public:
+  template <class To, class From>
+  void copy(To& to, const From& from) {
+    if constexpr (is_tensor<From> || is_variable<From>) {
+      using D = device_of<To>;
+      if (!from.defined()) return;
+      const auto& value = sinter::detail::plain(from);
+      static constexpr char type = 0;
+      for (const entry& e : done_) {
+        if (e.type != &type) continue;
+        const auto& before = sinter::detail::plain(*static_cast<const From*>(e.from));
+        if (sinter::detail::access::data(before) != sinter::detail::access::data(value) || before.shape() != value.shape() ||
+            before.strides() != value.strides())
+          continue;
+        to = *static_cast<const To*>(e.to);
+        return;
+      }
+      if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
+      else to = To(value.template to<D>());
+      done_.push_back({&type, &from, &to});
+    } else {
+      to = from;
+    }
   }
-}
+
+ private:
+  struct entry {
+    const void *type, *from, *to;
+  };
+  std::vector<entry> done_;
+};
 
 template <class To, class From>
 void share_member(To& to, const From& from) {
@@ -4746,12 +4760,13 @@ class module {
             class Fix = typename detail::input_check<X, S>::fix>
   void operator()(X&&) const = delete;
 
-  /// A module of its own on device D, with copies of all values. Gradients are not copied.
+  /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>
   requires requires { typename S::template rebind<D, typename S::kind>; }
   auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
-    auto put = [](const std::string&, auto& a, const auto& b) { detail::copy_member(a, b); };
+    detail::member_copies members;
+    auto put = [&members](const std::string&, auto& a, const auto& b) { members.copy(a, b); };
     detail::walk("", put, copy, self());
     return copy;
   }
@@ -4897,6 +4912,44 @@ tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// A number as T, given as any number. Errors: value_error for an integer, or what is to become one, outside the range of T.
+template <class T>
+class number {
+ public:
+  template <class A>
+    requires(std::is_arithmetic_v<A> || narrow_element<A>)
+  number(A a) : value_(static_cast<T>(a)) {  // NOLINT: implicit on purpose
+    if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
+      if (static_cast<A>(value_) != a || (value_ < T(0)) != (a < A(0))) refuse(std::to_string(a));
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      const double x = static_cast<double>(a);
+      if (!(x > static_cast<double>(std::numeric_limits<T>::min()) - 1 && x < static_cast<double>(std::numeric_limits<T>::max()) + 1))
+        refuse(std::to_string(x));
+    }
+  }
+  operator T() const { return value_; }
+
+ private:
+  [[noreturn, gnu::cold]] static void refuse(const std::string& a) {
+    throw value_error(a + " does not fit elements of type " + element_name<T>());
+  }
+  T value_;
+};
+
+/// What the bounds of integers of type T are given as: the end may be one beyond its range.
+template <class T>
+using bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_type<T>>;
+
+/// Errors: value_error unless x fits T.
+template <class T>
+void check_fits(const char* op, std::int64_t x) {
+  if (!std::in_range<T>(x)) throw value_error(std::string(op) + ": " + std::to_string(x) + " does not fit elements of type " + element_name<T>());
+}
+
+}  // namespace detail
+
 /// Elements that are not initialised. The element type is always named, here as below.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> empty(const extents<R>& shape) {
@@ -4914,17 +4967,17 @@ tensor<float, R, cpu> empty(const index_t (&)[R]) = delete;
 ///
 ///     tensor<float, 2> a = full<float>({2, 3}, 0.5f);
 template <element T, device D = cpu, int R>
-tensor<T, R, D> full(const extents<R>& shape, std::type_identity_t<T> value) {
+tensor<T, R, D> full(const extents<R>& shape, detail::number<T> value) {
   auto t = tensor<T, R, D>::uninitialized(shape);
-  if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = value;
+  if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = T(value);
   return t;
 }
 template <element T, device D = cpu, int R>
-tensor<T, R, D> full(const index_t (&shape)[R], std::type_identity_t<T> value) {
+tensor<T, R, D> full(const index_t (&shape)[R], detail::number<T> value) {
   return full<T, D>(detail::to_extents(shape), value);
 }
 template <element T, device D = cpu>
-tensor<T, 0, D> full(std::type_identity_t<T> value) {
+tensor<T, 0, D> full(detail::number<T> value) {
   return full<T, D>(extents<0>{}, value);
 }
 
@@ -4965,31 +5018,38 @@ tensor<T, 0, D> ones() {
 template <int R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
 tensor<float, R, cpu> ones(const index_t (&)[R]) = delete;
 
-/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step).
+/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step). Errors: value_error for
+/// a step of 0, what is not finite, and elements that do not fit T.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 1, D> arange(std::type_identity_t<T> begin, std::type_identity_t<T> end, std::type_identity_t<T> step = T(1)) {
+tensor<T, 1, D> arange(detail::number<detail::bound<T>> begin, detail::number<detail::bound<T>> end, detail::number<detail::bound<T>> step = 1) {
+  const detail::bound<T> first = begin, last = end, by = step;
   if constexpr (std::is_integral_v<T>) {
-    if (step == T(0)) throw value_error("arange: begin, end and step must be finite and step not 0");
-    const bool up = step > T(0);
-    const auto from = static_cast<std::uint64_t>(begin), to = static_cast<std::uint64_t>(end), by = static_cast<std::uint64_t>(step);
-    const std::uint64_t n = (up ? begin >= end : begin <= end) ? 0 : ((up ? to - from : from - to) - 1) / (up ? by : 0 - by) + 1;
+    if (by == 0) throw value_error("arange: begin, end and step must be finite and step not 0");
+    const bool up = by > 0;
+    const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last), stride = static_cast<std::uint64_t>(by);
+    const std::uint64_t n = (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
+    if (n > 0) {
+      detail::check_fits<T>("arange", first);
+      detail::check_fits<T>("arange", static_cast<std::int64_t>(from + (n - 1) * stride));
+    }
     const auto limit = static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
     return detail::generate<T, D>(extents<1>{{static_cast<index_t>(n < limit ? n : limit)}},
-                                  [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * by); });
+                                  [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * stride); });
+  } else {
+    const double length = (static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(by);
+    if (!(by != 0) || !(length < 9e15) || !(length > -9e15))
+      throw value_error("arange: begin, end and step must be finite and step not 0");
+    const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
+    return detail::generate<T, D>(extents<1>{{n > 0 ? n : 0}},
+                                  [=](index_t i) { return static_cast<T>(first + static_cast<detail::bound<T>>(i) * by); });
   }
-  const double length = (static_cast<double>(end) - static_cast<double>(begin)) / static_cast<double>(step);
-  if (!(step != T(0)) || !(length < 9e15) || !(length > -9e15))
-    throw value_error("arange: begin, end and step must be finite and step not 0");
-  const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
-  return detail::generate<T, D>(extents<1>{{n > 0 ? n : 0}},
-                                [=](index_t i) { return static_cast<T>(begin + static_cast<T>(i) * step); });
 }
 /// 0, 1, ... before end.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 1, D> arange(std::type_identity_t<T> end) {
-  return arange<T, D>(T(0), end);
+tensor<T, 1, D> arange(detail::number<detail::bound<T>> end) {
+  return arange<T, D>(0, end);
 }
 
 /// The n x n identity.
@@ -5068,7 +5128,7 @@ auto ones_like(const E& e) {
   return ones<element_of<E>, device_of<E>>(detail::shape_like("ones_like", e));
 }
 template <expression E>
-auto full_like(const E& e, element_of<E> value) {
+auto full_like(const E& e, detail::number<element_of<E>> value) {
   return full<element_of<E>, device_of<E>>(detail::shape_like("full_like", e), value);
 }
 
@@ -5218,6 +5278,7 @@ struct text_builder {
       if (cut && i == options.edge) {
         gap();
         i = n - options.edge;
+        if (i == n) break;
       }
       each(i);
     }
@@ -5266,19 +5327,36 @@ struct text_builder {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Are more than `most` brackets or elements in a printed tensor?
+inline bool prints_more_than(index_t most, const index_t* shape, int rank) {
+  index_t n = 1;
+  for (int d = 0; d < rank && shape[d] > 0; ++d) {
+    if (n > most / shape[d]) return true;
+    n *= shape[d];
+  }
+  return false;
+}
+
+}  // namespace detail
+
 /// The elements in nested brackets, then element type, shape and device; large tensors are summarised. A tensor on a
-/// GPU is copied to the host first.
+/// GPU is copied to the host first. Errors: value_error for a negative option.
 ///
 ///     [[1, 2],
 ///      [3, 4]] float (2, 2) cpu
 template <class T, auto Shape, device D>
 std::string to_string(const tensor<T, Shape, D>& t, const print_options& options = {}) {
+  if (options.precision < 0 || options.threshold < 0 || options.edge < 0)
+    throw value_error("to_string: precision, threshold and edge must not be negative");
   if (!t.defined()) return "(empty tensor) " + std::string(element_name<T>()) + " " + device_name<D>();
   if constexpr (!is_cpu_v<D>) {
     std::string text = to_string(t.template to<cpu>(), options);
     return text.substr(0, text.size() - device_name<cpu>().size()) + device_name<D>();
   } else {
-    detail::text_builder<T> b{options, t.rank, t.shape().data(), t.strides().data(), t.numel() > options.threshold, 0, {}};
+    detail::text_builder<T> b{options, t.rank, t.shape().data(), t.strides().data(),
+                              detail::prints_more_than(options.threshold, t.shape().data(), t.rank), 0, {}};
     b.measure(t.data(), 0);
     b.build(t.data(), 0);
     return b.text + " " + element_name<T>() + " " + detail::shape_text(t.shape()) + " " + device_name<D>();
@@ -8883,6 +8961,8 @@ tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0
   if (values.numel() > 0) {
     const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
     if (least < 0) throw value_error("bincount: element " + std::to_string(least) + " is negative; shift the elements to start at 0");
+    if (most > std::numeric_limits<index_t>::max() / 16)
+      throw value_error("bincount: element " + std::to_string(most) + " would need more bins than there is memory for; unique() counts such values");
     if (most >= bins) bins = most + 1;
   }
   return detail::counts_of(values, bins);
@@ -13103,6 +13183,8 @@ concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::ap
 
 namespace sinter::cpu_impl::detail {
 
+inline constexpr int most_threads = 4096;
+
 inline void pause_processor() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -13189,13 +13271,12 @@ inline int usable_processor_count(int) noexcept { return 0; }
 
 /// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
 inline int default_threads(int node) {
-  constexpr long most = 4096;
   if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
-    if (*end == '\0' && threads >= 1 && threads <= most) return static_cast<int>(threads);
+    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
     throw value_error("the environment variable SINTER_NUM_THREADS is '" + std::string(text) + "'; set it to a number from 1 to " +
-                      std::to_string(most) + ", or not at all");
+                      std::to_string(most_threads) + ", or not at all");
   }
   const int usable = usable_processor_count(node);
   if (usable > 0) return usable;
@@ -13278,8 +13359,8 @@ class thread_pool {
   static constexpr index_t max_batch = index_t{1} << 31;
 
   static int checked(int threads) {
-    if (threads < 1)
-      throw value_error("sinter: a thread pool needs at least 1 thread, got " + std::to_string(threads) +
+    if (threads < 1 || threads > detail::most_threads)
+      throw value_error("sinter: a thread pool has 1 to " + std::to_string(detail::most_threads) + " threads, got " + std::to_string(threads) +
                         "; the calling thread counts as one");
     return threads;
   }
@@ -13469,7 +13550,7 @@ inline thread_pool& numa_pool(int node) {
 }  // namespace cpu_impl
 
 /// Sets how many threads device `cpu` computes with, the caller included. Results do not depend on it.
-/// Throws `value_error` for less than 1.
+/// Throws `value_error` for less than 1 and more than 4096.
 inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads); }
 
 /// How many threads device `cpu` computes with.
@@ -19858,18 +19939,20 @@ tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
   return randn<T, D>(gen, detail::to_extents(shape));
 }
 
-/// Integers in [low, high).
+/// Integers in [low, high). Errors: value_error where there are none, or some do not fit T.
+///
+///     tensor bytes = randint<std::uint8_t>(gen, 0, 256, {1000});
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
-                        const extents<R>& shape) {
-  if (low >= high)
-    throw value_error("randint: no integer is in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
-  const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  return detail::draw<D>(gen, detail::integer_numbers<T>{low, width}, shape);
+tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const extents<R>& shape) {
+  const std::int64_t first = low, end = high;
+  if (first >= end) throw value_error("randint: no integer is in [" + std::to_string(first) + ", " + std::to_string(end) + ")");
+  detail::check_fits<T>("randint", first);
+  detail::check_fits<T>("randint", end - 1);
+  const auto width = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first);
+  return detail::draw<D>(gen, detail::integer_numbers<T>{static_cast<T>(first), width}, shape);
 }
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
-                        const index_t (&shape)[R]) {
+tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
@@ -20212,10 +20295,12 @@ inline std::string_view trimmed(std::string_view s) {
 template <element T = float>
 requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::string& path,
                                                                      const csv_options& options = {}) {
+  if (options.skip_lines < 0)
+    throw value_error("read_csv: csv_options::skip_lines is " + std::to_string(options.skip_lines) + "; it must not be negative");
   const std::string text = detail::read_file(path);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text.size();) {  // a byte order mark says nothing here
     std::size_t end = text.find('\n', at);
     if (end == std::string::npos) end = text.size();
     std::string_view row = std::string_view(text).substr(at, end - at);

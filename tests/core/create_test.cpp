@@ -67,6 +67,26 @@ TEST_CASE("arange of wide integers is exact", "[create]") {
   CHECK(arange<std::int64_t>(high, low, low).numel() == 2);
 }
 
+TEST_CASE("numbers that do not fit the elements are errors", "[create]") {
+  CHECK(arange<std::uint8_t>(256).numel() == 256);
+  CHECK(arange<std::uint8_t>(250, 256)(5) == 255);
+  CHECK(arange<std::int8_t>(127, -129, -1)(255) == -128);
+  CHECK(arange<std::int8_t>(300, 200).numel() == 0);
+  CHECK_THROWS_WITH(arange<std::int8_t>(200), Catch::Contains("arange: 199 does not fit elements of type int8"));
+  CHECK_THROWS_WITH(arange<std::uint8_t>(-1, 5), Catch::Contains("-1 does not fit"));
+  CHECK_THROWS_WITH(full<std::uint8_t>({1}, 300), Catch::Contains("300 does not fit elements of type uint8"));
+  CHECK_THROWS_AS(full<std::int8_t>(-129), value_error);
+  CHECK_THROWS_AS(full<int>({2}, 3e9), value_error);
+  CHECK_THROWS_AS(full<int>({2}, std::nan("")), value_error);
+  CHECK(full<int>(-2147483648.0)() == std::numeric_limits<int>::min());
+  CHECK_THROWS_AS(full_like(zeros<std::uint8_t>({3}), 256), value_error);
+  CHECK(full<std::uint8_t>({1}, 255)(0) == 255);
+  CHECK(full<bool>({1}, 1)(0));
+  const auto h = arange<half>(0, 100, 0.1f);  // in float, rounded at the end
+  CHECK(h.numel() == 1000);
+  CHECK(static_cast<float>(h(333)) == 33.3125f);
+}
+
 TEST_CASE("arange refuses steps of zero and what is not finite", "[create]") {
   const float inf = std::numeric_limits<float>::infinity();
   CHECK_THROWS_AS(arange<int>(0, 5, 0), value_error);

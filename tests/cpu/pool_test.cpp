@@ -168,6 +168,7 @@ TEST_CASE("a pool can be resized, even from one of its tasks and while others us
 
 TEST_CASE("a pool needs at least one thread", "[pool]") {
   REQUIRE_THROWS_AS(thread_pool(0), sinter::value_error);
+  REQUIRE_THROWS_AS(thread_pool(4097), sinter::value_error);
   thread_pool pool(2);
   REQUIRE_THROWS_AS(pool.resize(-1), sinter::value_error);
   REQUIRE_THROWS_AS(sinter::set_num_threads(0), sinter::value_error);

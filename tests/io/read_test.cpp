@@ -55,6 +55,8 @@ TEST_CASE("read_csv reads numbers as they are written") {
   CHECK(t(1, 0) == 3);
   CHECK(std::isnan(t(1, 1)));
   CHECK(read_csv<std::int8_t>(dir.file("c.csv", "-128,127\n"))(0, 0) == -128);
+  CHECK(read_csv<float>(dir.file("d.csv", "\xEF\xBB\xBF" "1,2\n"))(0, 0) == 1);  // as spreadsheets write UTF-8
+  CHECK_THROWS_AS(read_csv<float>(path, {';', -1}), value_error);
 }
 
 TEST_CASE("read_csv names file, line and column of what is wrong") {

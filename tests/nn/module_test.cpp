@@ -129,6 +129,23 @@ TEST_CASE("to gives a module of its own on the device, with the values but not t
   CHECK(difference(twin.fc1.weight.value(), model.fc1.weight.value()) == 1);
 }
 
+TEST_CASE("to keeps tied parameters tied", "[nn]") {
+  generator gen(4);
+  const nn::linear shared(3, 3, gen);
+  const nn::sequential model{shared, nn::tanh(), shared, nn::linear(3, 3, gen)};
+  CHECK(model.parameter_count() == 24);
+  const auto check = [](const auto& copy) {
+    CHECK(copy.parameter_count() == 24);
+    CHECK(optim::sgd(copy).size() == 4);
+    copy.template get<0>().weight.value() += 1.f;
+    CHECK(copy.template get<2>().weight(1, 2) == copy.template get<0>().weight(1, 2));
+    CHECK(copy.template get<3>().weight(1, 2) != copy.template get<0>().weight(1, 2));
+  };
+  check(model.to<cpu>());
+  check(model.to<numa<1>>());
+  CHECK(model.get<0>().weight(1, 2) == shared.weight(1, 2));
+}
+
 TEST_CASE("infer shows the same memory without gradients") {
   generator gen(6), data(7);
   classifier model(gen);

@@ -114,7 +114,9 @@ TEST_CASE("randint covers its range evenly and nothing else") {
     ++count[static_cast<std::size_t>(v + 3)];
   }
   for (int c : count) CHECK(c == Approx(10000).margin(400));
-  const tensor bytes = randint<std::uint8_t>(gen, 0, 255, {1000});
+  const tensor bytes = randint<std::uint8_t>(gen, 0, 256, {10000});
+  CHECK(*std::max_element(bytes.begin(), bytes.end()) == 255);
+  CHECK(*std::min_element(bytes.begin(), bytes.end()) == 0);
   const tensor one = randint<std::int8_t>(gen, -128, -127, {10});
   CHECK(one(9) == -128);
   using limits = std::numeric_limits<std::int64_t>;
@@ -174,6 +176,8 @@ TEST_CASE("parameters that make no sense are value errors") {
   CHECK_THROWS_AS(bernoulli(gen, 1.5, {2}), value_error);
   CHECK_THROWS_AS(bernoulli(gen, std::nan(""), {2}), value_error);
   CHECK_THROWS_AS(randint(gen, 3, 3, {2}), value_error);
+  CHECK_THROWS_WITH(randint<std::uint8_t>(gen, 0, 257, {2}), Catch::Contains("randint: 256 does not fit elements of type uint8"));
+  CHECK_THROWS_AS(randint<std::uint8_t>(gen, -1, 5, {2}), value_error);
   CHECK_THROWS_AS(uniform<float>(gen, 1, 0, {2}), value_error);
   CHECK_THROWS_AS(uniform<float>(gen, 0, INFINITY, {2}), value_error);
   CHECK_THROWS_AS(normal<float>(gen, 0, -1, {2}), value_error);

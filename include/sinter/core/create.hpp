@@ -1,7 +1,9 @@
 // sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped memory.
 #pragma once
 
+#include <limits>
 #include <span>
+#include <utility>
 
 #include "sinter/core/tensor.hpp"
 
@@ -45,6 +47,44 @@ tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// A number as T, given as any number. Errors: value_error for an integer, or what is to become one, outside the range of T.
+template <class T>
+class number {
+ public:
+  template <class A>
+    requires(std::is_arithmetic_v<A> || narrow_element<A>)
+  number(A a) : value_(static_cast<T>(a)) {  // NOLINT: implicit on purpose
+    if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
+      if (static_cast<A>(value_) != a || (value_ < T(0)) != (a < A(0))) refuse(std::to_string(a));
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      const double x = static_cast<double>(a);
+      if (!(x > static_cast<double>(std::numeric_limits<T>::min()) - 1 && x < static_cast<double>(std::numeric_limits<T>::max()) + 1))
+        refuse(std::to_string(x));
+    }
+  }
+  operator T() const { return value_; }
+
+ private:
+  [[noreturn, gnu::cold]] static void refuse(const std::string& a) {
+    throw value_error(a + " does not fit elements of type " + element_name<T>());
+  }
+  T value_;
+};
+
+/// What the bounds of integers of type T are given as: the end may be one beyond its range.
+template <class T>
+using bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_type<T>>;
+
+/// Errors: value_error unless x fits T.
+template <class T>
+void check_fits(const char* op, std::int64_t x) {
+  if (!std::in_range<T>(x)) throw value_error(std::string(op) + ": " + std::to_string(x) + " does not fit elements of type " + element_name<T>());
+}
+
+}  // namespace detail
+
 /// Elements that are not initialised. The element type is always named, here as below.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> empty(const extents<R>& shape) {
@@ -62,17 +102,17 @@ tensor<float, R, cpu> empty(const index_t (&)[R]) = delete;
 ///
 ///     tensor<float, 2> a = full<float>({2, 3}, 0.5f);
 template <element T, device D = cpu, int R>
-tensor<T, R, D> full(const extents<R>& shape, std::type_identity_t<T> value) {
+tensor<T, R, D> full(const extents<R>& shape, detail::number<T> value) {
   auto t = tensor<T, R, D>::uninitialized(shape);
-  if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = value;
+  if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = T(value);
   return t;
 }
 template <element T, device D = cpu, int R>
-tensor<T, R, D> full(const index_t (&shape)[R], std::type_identity_t<T> value) {
+tensor<T, R, D> full(const index_t (&shape)[R], detail::number<T> value) {
   return full<T, D>(detail::to_extents(shape), value);
 }
 template <element T, device D = cpu>
-tensor<T, 0, D> full(std::type_identity_t<T> value) {
+tensor<T, 0, D> full(detail::number<T> value) {
   return full<T, D>(extents<0>{}, value);
 }
 
@@ -113,31 +153,38 @@ tensor<T, 0, D> ones() {
 template <int R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
 tensor<float, R, cpu> ones(const index_t (&)[R]) = delete;
 
-/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step).
+/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step). Errors: value_error for
+/// a step of 0, what is not finite, and elements that do not fit T.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 1, D> arange(std::type_identity_t<T> begin, std::type_identity_t<T> end, std::type_identity_t<T> step = T(1)) {
+tensor<T, 1, D> arange(detail::number<detail::bound<T>> begin, detail::number<detail::bound<T>> end, detail::number<detail::bound<T>> step = 1) {
+  const detail::bound<T> first = begin, last = end, by = step;
   if constexpr (std::is_integral_v<T>) {
-    if (step == T(0)) throw value_error("arange: begin, end and step must be finite and step not 0");
-    const bool up = step > T(0);
-    const auto from = static_cast<std::uint64_t>(begin), to = static_cast<std::uint64_t>(end), by = static_cast<std::uint64_t>(step);
-    const std::uint64_t n = (up ? begin >= end : begin <= end) ? 0 : ((up ? to - from : from - to) - 1) / (up ? by : 0 - by) + 1;
+    if (by == 0) throw value_error("arange: begin, end and step must be finite and step not 0");
+    const bool up = by > 0;
+    const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last), stride = static_cast<std::uint64_t>(by);
+    const std::uint64_t n = (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
+    if (n > 0) {
+      detail::check_fits<T>("arange", first);
+      detail::check_fits<T>("arange", static_cast<std::int64_t>(from + (n - 1) * stride));
+    }
     const auto limit = static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
     return detail::generate<T, D>(extents<1>{{static_cast<index_t>(n < limit ? n : limit)}},
-                                  [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * by); });
+                                  [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * stride); });
+  } else {
+    const double length = (static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(by);
+    if (!(by != 0) || !(length < 9e15) || !(length > -9e15))
+      throw value_error("arange: begin, end and step must be finite and step not 0");
+    const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
+    return detail::generate<T, D>(extents<1>{{n > 0 ? n : 0}},
+                                  [=](index_t i) { return static_cast<T>(first + static_cast<detail::bound<T>>(i) * by); });
   }
-  const double length = (static_cast<double>(end) - static_cast<double>(begin)) / static_cast<double>(step);
-  if (!(step != T(0)) || !(length < 9e15) || !(length > -9e15))
-    throw value_error("arange: begin, end and step must be finite and step not 0");
-  const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
-  return detail::generate<T, D>(extents<1>{{n > 0 ? n : 0}},
-                                [=](index_t i) { return static_cast<T>(begin + static_cast<T>(i) * step); });
 }
 /// 0, 1, ... before end.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 1, D> arange(std::type_identity_t<T> end) {
-  return arange<T, D>(T(0), end);
+tensor<T, 1, D> arange(detail::number<detail::bound<T>> end) {
+  return arange<T, D>(0, end);
 }
 
 /// The n x n identity.
@@ -216,7 +263,7 @@ auto ones_like(const E& e) {
   return ones<element_of<E>, device_of<E>>(detail::shape_like("ones_like", e));
 }
 template <expression E>
-auto full_like(const E& e, element_of<E> value) {
+auto full_like(const E& e, detail::number<element_of<E>> value) {
   return full<element_of<E>, device_of<E>>(detail::shape_like("full_like", e), value);
 }
 

@@ -48,6 +48,7 @@ struct text_builder {
       if (cut && i == options.edge) {
         gap();
         i = n - options.edge;
+        if (i == n) break;
       }
       each(i);
     }
@@ -96,19 +97,36 @@ struct text_builder {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Are more than `most` brackets or elements in a printed tensor?
+inline bool prints_more_than(index_t most, const index_t* shape, int rank) {
+  index_t n = 1;
+  for (int d = 0; d < rank && shape[d] > 0; ++d) {
+    if (n > most / shape[d]) return true;
+    n *= shape[d];
+  }
+  return false;
+}
+
+}  // namespace detail
+
 /// The elements in nested brackets, then element type, shape and device; large tensors are summarised. A tensor on a
-/// GPU is copied to the host first.
+/// GPU is copied to the host first. Errors: value_error for a negative option.
 ///
 ///     [[1, 2],
 ///      [3, 4]] float (2, 2) cpu
 template <class T, auto Shape, device D>
 std::string to_string(const tensor<T, Shape, D>& t, const print_options& options = {}) {
+  if (options.precision < 0 || options.threshold < 0 || options.edge < 0)
+    throw value_error("to_string: precision, threshold and edge must not be negative");
   if (!t.defined()) return "(empty tensor) " + std::string(element_name<T>()) + " " + device_name<D>();
   if constexpr (!is_cpu_v<D>) {
     std::string text = to_string(t.template to<cpu>(), options);
     return text.substr(0, text.size() - device_name<cpu>().size()) + device_name<D>();
   } else {
-    detail::text_builder<T> b{options, t.rank, t.shape().data(), t.strides().data(), t.numel() > options.threshold, 0, {}};
+    detail::text_builder<T> b{options, t.rank, t.shape().data(), t.strides().data(),
+                              detail::prints_more_than(options.threshold, t.shape().data(), t.rank), 0, {}};
     b.measure(t.data(), 0);
     b.build(t.data(), 0);
     return b.text + " " + element_name<T>() + " " + detail::shape_text(t.shape()) + " " + device_name<D>();

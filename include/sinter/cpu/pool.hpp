@@ -88,8 +88,8 @@ class thread_pool {
   static constexpr index_t max_batch = index_t{1} << 31;
 
   static int checked(int threads) {
-    if (threads < 1)
-      throw value_error("sinter: a thread pool needs at least 1 thread, got " + std::to_string(threads) +
+    if (threads < 1 || threads > detail::most_threads)
+      throw value_error("sinter: a thread pool has 1 to " + std::to_string(detail::most_threads) + " threads, got " + std::to_string(threads) +
                         "; the calling thread counts as one");
     return threads;
   }
@@ -279,7 +279,7 @@ inline thread_pool& numa_pool(int node) {
 }  // namespace cpu_impl
 
 /// Sets how many threads device `cpu` computes with, the caller included. Results do not depend on it.
-/// Throws `value_error` for less than 1.
+/// Throws `value_error` for less than 1 and more than 4096.
 inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads); }
 
 /// How many threads device `cpu` computes with.

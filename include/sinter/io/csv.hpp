@@ -45,10 +45,12 @@ inline std::string_view trimmed(std::string_view s) {
 template <element T = float>
 requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::string& path,
                                                                      const csv_options& options = {}) {
+  if (options.skip_lines < 0)
+    throw value_error("read_csv: csv_options::skip_lines is " + std::to_string(options.skip_lines) + "; it must not be negative");
   const std::string text = detail::read_file(path);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text.size();) {  // a byte order mark says nothing here
     std::size_t end = text.find('\n', at);
     if (end == std::string::npos) end = text.size();
     std::string_view row = std::string_view(text).substr(at, end - at);

@@ -116,25 +116,39 @@ concept on_one_device = device<device_of<M>> && !requires {
   typename M::output_device;
 };
 
-template <class To, class From>
-void copy_member(To& to, const From& from) {
-  if constexpr (is_tensor<From> || is_variable<From>) {
-    using D = device_of<To>;
-    if (!from.defined()) return;
-    const auto value = [&] {
-      if constexpr (is_variable<From>)
-        return from.value();
-      else
-        return from;
-    }();
-    if constexpr (std::is_same_v<device_of<From>, D>)
-      to = To(value.clone());
-    else
-      to = To(value.template to<D>());
-  } else {
-    to = from;
+/// Copies of members, in which a parameter that stands in several places stays one.
+class member_copies {
+ public:
+  template <class To, class From>
+  void copy(To& to, const From& from) {
+    if constexpr (is_tensor<From> || is_variable<From>) {
+      using D = device_of<To>;
+      if (!from.defined()) return;
+      const auto& value = sinter::detail::plain(from);
+      static constexpr char type = 0;
+      for (const entry& e : done_) {
+        if (e.type != &type) continue;
+        const auto& before = sinter::detail::plain(*static_cast<const From*>(e.from));
+        if (sinter::detail::access::data(before) != sinter::detail::access::data(value) || before.shape() != value.shape() ||
+            before.strides() != value.strides())
+          continue;
+        to = *static_cast<const To*>(e.to);
+        return;
+      }
+      if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
+      else to = To(value.template to<D>());
+      done_.push_back({&type, &from, &to});
+    } else {
+      to = from;
+    }
   }
-}
+
+ private:
+  struct entry {
+    const void *type, *from, *to;
+  };
+  std::vector<entry> done_;
+};
 
 template <class To, class From>
 void share_member(To& to, const From& from) {
@@ -175,12 +189,13 @@ class module {
             class Fix = typename detail::input_check<X, S>::fix>
   void operator()(X&&) const = delete;
 
-  /// A module of its own on device D, with copies of all values. Gradients are not copied.
+  /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>
   requires requires { typename S::template rebind<D, typename S::kind>; }
   auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
-    auto put = [](const std::string&, auto& a, const auto& b) { detail::copy_member(a, b); };
+    detail::member_copies members;
+    auto put = [&members](const std::string&, auto& a, const auto& b) { members.copy(a, b); };
     detail::walk("", put, copy, self());
     return copy;
   }

@@ -70,18 +70,20 @@ tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
   return randn<T, D>(gen, detail::to_extents(shape));
 }
 
-/// Integers in [low, high).
+/// Integers in [low, high). Errors: value_error where there are none, or some do not fit T.
+///
+///     tensor bytes = randint<std::uint8_t>(gen, 0, 256, {1000});
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
-                        const extents<R>& shape) {
-  if (low >= high)
-    throw value_error("randint: no integer is in [" + std::to_string(low) + ", " + std::to_string(high) + ")");
-  const auto width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
-  return detail::draw<D>(gen, detail::integer_numbers<T>{low, width}, shape);
+tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const extents<R>& shape) {
+  const std::int64_t first = low, end = high;
+  if (first >= end) throw value_error("randint: no integer is in [" + std::to_string(first) + ", " + std::to_string(end) + ")");
+  detail::check_fits<T>("randint", first);
+  detail::check_fits<T>("randint", end - 1);
+  const auto width = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first);
+  return detail::draw<D>(gen, detail::integer_numbers<T>{static_cast<T>(first), width}, shape);
 }
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
-                        const index_t (&shape)[R]) {
+tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 

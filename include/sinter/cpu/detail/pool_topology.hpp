@@ -14,6 +14,8 @@
 
 namespace sinter::cpu_impl::detail {
 
+inline constexpr int most_threads = 4096;
+
 inline void pause_processor() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -100,13 +102,12 @@ inline int usable_processor_count(int) noexcept { return 0; }
 
 /// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
 inline int default_threads(int node) {
-  constexpr long most = 4096;
   if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
-    if (*end == '\0' && threads >= 1 && threads <= most) return static_cast<int>(threads);
+    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
     throw value_error("the environment variable SINTER_NUM_THREADS is '" + std::string(text) + "'; set it to a number from 1 to " +
-                      std::to_string(most) + ", or not at all");
+                      std::to_string(most_threads) + ", or not at all");
   }
   const int usable = usable_processor_count(node);
   if (usable > 0) return usable;
