@@ -450,6 +450,17 @@ using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t,
 template <class T>
 concept integer_element = element<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
+namespace detail {
+
+/// Is the integer a a value of the integer type T?
+template <class T, class A>
+constexpr bool is_value_of(A a) {
+  const T value = static_cast<T>(a);
+  return static_cast<A>(value) == a && (value < T(0)) == (a < A(0));
+}
+
+}  // namespace detail
+
 /// The name a person would use for element type T, such as "float" or "int64".
 template <element T>
 constexpr const char* element_name() {
@@ -2274,13 +2285,12 @@ const auto& plain(const E& e) {
 /// A literal as element type T. Errors: value_error for an integer outside the range of T.
 template <class T, class A>
 T literal_value(A a) {
-  const T value = static_cast<T>(a);
   if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-    if (static_cast<A>(value) != a || (value < T(0)) != (a < A(0)))
+    if (!is_value_of<T>(a))
       throw value_error("the literal " + std::to_string(a) + " does not fit elements of type " + element_name<T>() +
                         "; cast<...>() the tensor to a wider type");
   }
-  return value;
+  return static_cast<T>(a);
 }
 
 /// Operand -> node: literals take the element type T, expressions are passed on.
@@ -4910,24 +4920,21 @@ tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
   else return upload<T, D>(to, shape);
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// A number as T, given as any number. Errors: value_error for an integer, or what is to become one, outside the range of T.
 template <class T>
 class number {
  public:
   template <class A>
     requires(std::is_arithmetic_v<A> || narrow_element<A>)
-  number(A a) : value_(static_cast<T>(a)) {  // NOLINT: implicit on purpose
+  number(A a) {  // NOLINT: implicit on purpose
     if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-      if (static_cast<A>(value_) != a || (value_ < T(0)) != (a < A(0))) refuse(std::to_string(a));
+      if (!is_value_of<T>(a)) refuse(std::to_string(a));
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const double x = static_cast<double>(a);
-      if (!(x > static_cast<double>(std::numeric_limits<T>::min()) - 1 && x < static_cast<double>(std::numeric_limits<T>::max()) + 1))
-        refuse(std::to_string(x));
+      const double whole = std::trunc(static_cast<double>(a));
+      if (!(whole >= static_cast<double>(std::numeric_limits<T>::min()) && whole < static_cast<double>(std::numeric_limits<T>::max()) + 1))
+        refuse(std::to_string(static_cast<double>(a)));
     }
+    value_ = static_cast<T>(a);
   }
   operator T() const { return value_; }
 
@@ -4945,7 +4952,7 @@ using bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_ty
 /// Errors: value_error unless x fits T.
 template <class T>
 void check_fits(const char* op, std::int64_t x) {
-  if (!std::in_range<T>(x)) throw value_error(std::string(op) + ": " + std::to_string(x) + " does not fit elements of type " + element_name<T>());
+  if (!is_value_of<T>(x)) throw value_error(std::string(op) + ": " + std::to_string(x) + " does not fit elements of type " + element_name<T>());
 }
 
 }  // namespace detail
@@ -5324,10 +5331,6 @@ struct text_builder {
     text += ']';
   }
 };
-
-}  // namespace detail
-
-namespace detail {
 
 /// Are more than `most` brackets or elements in a printed tensor?
 inline bool prints_more_than(index_t most, const index_t* shape, int rank) {
@@ -19542,7 +19545,8 @@ class cuda_graph {
 /// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
 ///   stay what they were. Adam counts its steps on D, and random numbers are others with each replay: those of replay r, from
 ///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded. zero_grad() outside of the graph takes the gradients from their variables; the next replay
-///   writes them where nobody looks.
+///   writes them where nobody looks. What f computed from random numbers is differentiated in f: outside, backward finds the masks
+///   of the latest replay, and only while the graph lives.
 ///
 /// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
 /// copy from the host or between devices, work on another GPU, draw random numbers on the host, or take the first step of an
@@ -22040,7 +22044,7 @@ template <class C, device D>
 class step_size<C, D> {
  public:
   struct given {
-    const C *rate, *scale;
+    C *rate, *scale;
   };
   void reserve() {
     if (powers_.defined()) return;
@@ -22050,16 +22054,12 @@ class step_size<C, D> {
   }
   void count(double beta1, double beta2, double lr) {
     double* const power = access::data(powers_);
-    const auto [rate, scale] = at();
+    const auto [rate, scale] = now();
     run_update<D>(count_kernel<C>{beta1, beta2, lr}, 1, {power, power + 1}, {power, power + 1, rate, scale});
   }
-  given now() const {
-    const auto [rate, scale] = at();
-    return {rate, scale};
-  }
+  given now() const { return {access::data(sizes_), access::data(sizes_) + 1}; }
 
  private:
-  std::pair<C*, C*> at() const { return {access::data(sizes_), access::data(sizes_) + 1}; }
   tensor<double, 1, D> powers_;
   tensor<C, 1, D> sizes_;
 };

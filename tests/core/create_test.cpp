@@ -78,6 +78,8 @@ TEST_CASE("numbers that do not fit the elements are errors", "[create]") {
   CHECK_THROWS_AS(full<std::int8_t>(-129), value_error);
   CHECK_THROWS_AS(full<int>({2}, 3e9), value_error);
   CHECK_THROWS_AS(full<int>({2}, std::nan("")), value_error);
+  CHECK(full<std::int64_t>(-0x1p63)() == std::numeric_limits<std::int64_t>::min());
+  CHECK_THROWS_AS(full<std::int64_t>(0x1p63), value_error);
   CHECK(full<int>(-2147483648.0)() == std::numeric_limits<int>::min());
   CHECK_THROWS_AS(full_like(zeros<std::uint8_t>({3}), 256), value_error);
   CHECK(full<std::uint8_t>({1}, 255)(0) == 255);

@@ -1,9 +1,9 @@
 // sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped memory.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <span>
-#include <utility>
 
 #include "sinter/core/tensor.hpp"
 
@@ -45,24 +45,21 @@ tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
   else return upload<T, D>(to, shape);
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// A number as T, given as any number. Errors: value_error for an integer, or what is to become one, outside the range of T.
 template <class T>
 class number {
  public:
   template <class A>
     requires(std::is_arithmetic_v<A> || narrow_element<A>)
-  number(A a) : value_(static_cast<T>(a)) {  // NOLINT: implicit on purpose
+  number(A a) {  // NOLINT: implicit on purpose
     if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-      if (static_cast<A>(value_) != a || (value_ < T(0)) != (a < A(0))) refuse(std::to_string(a));
+      if (!is_value_of<T>(a)) refuse(std::to_string(a));
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const double x = static_cast<double>(a);
-      if (!(x > static_cast<double>(std::numeric_limits<T>::min()) - 1 && x < static_cast<double>(std::numeric_limits<T>::max()) + 1))
-        refuse(std::to_string(x));
+      const double whole = std::trunc(static_cast<double>(a));
+      if (!(whole >= static_cast<double>(std::numeric_limits<T>::min()) && whole < static_cast<double>(std::numeric_limits<T>::max()) + 1))
+        refuse(std::to_string(static_cast<double>(a)));
     }
+    value_ = static_cast<T>(a);
   }
   operator T() const { return value_; }
 
@@ -80,7 +77,7 @@ using bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_ty
 /// Errors: value_error unless x fits T.
 template <class T>
 void check_fits(const char* op, std::int64_t x) {
-  if (!std::in_range<T>(x)) throw value_error(std::string(op) + ": " + std::to_string(x) + " does not fit elements of type " + element_name<T>());
+  if (!is_value_of<T>(x)) throw value_error(std::string(op) + ": " + std::to_string(x) + " does not fit elements of type " + element_name<T>());
 }
 
 }  // namespace detail

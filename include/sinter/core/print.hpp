@@ -95,10 +95,6 @@ struct text_builder {
   }
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// Are more than `most` brackets or elements in a printed tensor?
 inline bool prints_more_than(index_t most, const index_t* shape, int rank) {
   index_t n = 1;

@@ -62,6 +62,17 @@ using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t,
 template <class T>
 concept integer_element = element<T> && std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
+namespace detail {
+
+/// Is the integer a a value of the integer type T?
+template <class T, class A>
+constexpr bool is_value_of(A a) {
+  const T value = static_cast<T>(a);
+  return static_cast<A>(value) == a && (value < T(0)) == (a < A(0));
+}
+
+}  // namespace detail
+
 /// The name a person would use for element type T, such as "float" or "int64".
 template <element T>
 constexpr const char* element_name() {

@@ -106,7 +106,8 @@ class cuda_graph {
 /// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
 ///   stay what they were. Adam counts its steps on D, and random numbers are others with each replay: those of replay r, from
 ///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded. zero_grad() outside of the graph takes the gradients from their variables; the next replay
-///   writes them where nobody looks.
+///   writes them where nobody looks. What f computed from random numbers is differentiated in f: outside, backward finds the masks
+///   of the latest replay, and only while the graph lives.
 ///
 /// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
 /// copy from the host or between devices, work on another GPU, draw random numbers on the host, or take the first step of an

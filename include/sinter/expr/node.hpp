@@ -187,13 +187,12 @@ const auto& plain(const E& e) {
 /// A literal as element type T. Errors: value_error for an integer outside the range of T.
 template <class T, class A>
 T literal_value(A a) {
-  const T value = static_cast<T>(a);
   if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-    if (static_cast<A>(value) != a || (value < T(0)) != (a < A(0)))
+    if (!is_value_of<T>(a))
       throw value_error("the literal " + std::to_string(a) + " does not fit elements of type " + element_name<T>() +
                         "; cast<...>() the tensor to a wider type");
   }
-  return value;
+  return static_cast<T>(a);
 }
 
 /// Operand -> node: literals take the element type T, expressions are passed on.

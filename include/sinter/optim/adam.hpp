@@ -65,7 +65,7 @@ template <class C, device D>
 class step_size<C, D> {
  public:
   struct given {
-    const C *rate, *scale;
+    C *rate, *scale;
   };
   void reserve() {
     if (powers_.defined()) return;
@@ -75,16 +75,12 @@ class step_size<C, D> {
   }
   void count(double beta1, double beta2, double lr) {
     double* const power = access::data(powers_);
-    const auto [rate, scale] = at();
+    const auto [rate, scale] = now();
     run_update<D>(count_kernel<C>{beta1, beta2, lr}, 1, {power, power + 1}, {power, power + 1, rate, scale});
   }
-  given now() const {
-    const auto [rate, scale] = at();
-    return {rate, scale};
-  }
+  given now() const { return {access::data(sizes_), access::data(sizes_) + 1}; }
 
  private:
-  std::pair<C*, C*> at() const { return {access::data(sizes_), access::data(sizes_) + 1}; }
   tensor<double, 1, D> powers_;
   tensor<C, 1, D> sizes_;
 };
