@@ -1,7 +1,4 @@
-// tests/bench/elementwise.cpp: fused expressions against Eigen's own and a hand-written loop; prints milliseconds.
-//
-// Usage: elementwise THREADS. Each line: name, median ms, bytes counted (each leaf once, each result once).
-#include <cstdio>
+// tests/bench/elementwise.cpp: fused expressions, Eigen's own and a hand-written loop. Usage: elementwise THREADS
 #include <cstdlib>
 #include <thread>
 
@@ -9,16 +6,11 @@
 
 #include <sinter/sinter.hpp>
 
-#include "timing.hpp"
+#include "rows.hpp"
 
 using namespace sinter;
 
 namespace {
-
-void report(const char* name, double seconds, double bytes) {
-  std::printf("%s\t%.3f\t%.0f\n", name, seconds * 1e3, bytes);
-  std::fflush(stdout);
-}
 
 /// f(begin, end) on each of `threads` equal parts of [0, n).
 template <class F>
@@ -50,49 +42,40 @@ int main(int argc, char** argv) {
   generator gen(1);
   const auto a = randn<float>(gen, {n}), b = randn<float>(gen, {n}), c = randn<float>(gen, {n}), d = randn<float>(gen, {n});
   auto y = empty<float>({n});
-
-  const auto [by_eigen, fused] = median_seconds_in_turns(
-      11,
-      [&] {
-        in_parts(threads, n, [&](index_t begin, index_t end) {
-          const auto part = [&](const tensor<float, 1>& t) { return array(t.data() + begin, end - begin); };
-          part(y) = (part(a) * part(b) + part(c)).logistic() * part(d).tanh();
-        });
-      },
-      [&] { y = sigmoid(a * b + c) * tanh(d); });
-  report("eigen sigmoid(a*b+c)*tanh(d)", by_eigen, 5 * element);
-  report("sinter sigmoid(a*b+c)*tanh(d)", fused, 5 * element);
-
-  {
-    const variable va = a, vb = b, vc = c, vd = d;
-    const auto seed = ones_like(a);
-    std::vector<double> seconds;
-    for (int i = 0; i < 8; ++i) {
-      const variable r = sigmoid(va * vb + vc) * tanh(vd);
-      for (const auto& v : {va, vb, vc, vd}) v.zero_grad();
-      const double once = seconds_of([&] { r.backward(seed); });
-      if (i > 0) seconds.push_back(once);
-    }
-    report("sinter backward of it", median(std::move(seconds)), 9 * element);
-  }
-
-  const auto [by_hand, sum] = median_seconds_in_turns(
-      21,
-      [&] { in_parts(threads, n, [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); }); },
-      [&] { y = a + b; });
-  report("hand a+b", by_hand, 3 * element);
-  report("sinter a+b", sum, 3 * element);
+  const variable va = a, vb = b, vc = c, vd = d;
+  const auto seed = ones_like(a);
+  variable<float, 1> r;
 
   const index_t rows = 4096, columns = 1024;
+  const double matrix = 2.0 * sizeof(float) * rows * columns;
   const auto x = randn<float>(gen, {rows, columns});
   const auto gain = randn<float>(gen, {columns}), bias = randn<float>(gen, {columns});
   tensor<float, 2> z;
-  report("sinter softmax", median_seconds(25, [&] { z = softmax(x, 1); }), 2.0 * sizeof(float) * rows * columns);
-  report("sinter layer_norm", median_seconds(25, [&] { z = layer_norm(x, gain, bias); }), 2.0 * sizeof(float) * rows * columns);
-  report("sinter layer_norm from mean and square", median_seconds(25, [&] {
-           const auto centred = x - mean(x, 1, keepdim);
-           const tensor scale = rsqrt(mean(square(centred), 1, keepdim) + 1e-5f);
-           z = centred * scale * gain + bias;
-         }),
-         2.0 * sizeof(float) * rows * columns);
+
+  return serve({
+      {"eigen formula", 3, 5 * element,
+       [&] {
+         in_parts(threads, n, [&](index_t begin, index_t end) {
+           const auto part = [&](const tensor<float, 1>& t) { return array(t.data() + begin, end - begin); };
+           part(y) = (part(a) * part(b) + part(c)).logistic() * part(d).tanh();
+         });
+       }},
+      {"sinter formula", 3, 5 * element, [&] { y = sigmoid(a * b + c) * tanh(d); }},
+      {"sinter formula backward", 3, 9 * element, [&] { r.backward(seed); },
+       [&] {
+         r = sigmoid(va * vb + vc) * tanh(vd);
+         for (const auto& v : {va, vb, vc, vd}) v.zero_grad();
+       }},
+      {"hand a+b", 5, 3 * element,
+       [&] { in_parts(threads, n, [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); }); }},
+      {"sinter a+b", 5, 3 * element, [&] { y = a + b; }},
+      {"sinter softmax", 15, matrix, [&] { z = softmax(x, 1); }},
+      {"sinter layer_norm", 15, matrix, [&] { z = layer_norm(x, gain, bias); }},
+      {"sinter layer_norm from mean and square", 15, matrix,
+       [&] {
+         const auto centred = x - mean(x, 1, keepdim);
+         const tensor scale = rsqrt(mean(square(centred), 1, keepdim) + 1e-5f);
+         z = centred * scale * gain + bias;
+       }},
+  });
 }

@@ -1,40 +1,23 @@
-# tests/bench/rival_torch.py: the same rows as elementwise.cpp and mlp.cpp, in PyTorch. Usage: rival_torch.py THREADS
+# tests/bench/rival_torch.py: rows of elementwise.cpp and mlp.cpp in PyTorch, for turns.py. Usage: rival_torch.py THREADS
 import statistics
 import sys
 import time
 
 import torch
 
-threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-torch.set_num_threads(threads)
+torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
 torch.manual_seed(1)
 
 
-def median_ms(repeats, f):
-    f()
-    f()
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        f()
-        times.append(time.perf_counter() - begin)
-    return 1e3 * statistics.median(times)
+def without_gradients(f):
+    def run():
+        with torch.no_grad():
+            f()
+
+    return run
 
 
-def report(name, ms):
-    print(f"{name}\t{ms:.3f}\t0", flush=True)
-
-
-with torch.no_grad():
-    x = torch.randn(4096, 1024)
-    gain, bias = torch.randn(1024), torch.randn(1024)
-    report("torch softmax", median_ms(25, lambda: torch.softmax(x, 1)))
-    report("torch layer_norm", median_ms(25, lambda: torch.nn.functional.layer_norm(x, (1024,), gain, bias)))
-    a, b, c, d = (torch.randn(16 << 20) for _ in range(4))
-    report("torch sigmoid(a*b+c)*tanh(d)", median_ms(5, lambda: torch.sigmoid(a * b + c) * torch.tanh(d)))
-
-
-def mlp(batch):
+def step_of_mlp(batch):
     model = torch.nn.Sequential(
         torch.nn.Linear(784, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 2048), torch.nn.ReLU(),
         torch.nn.Linear(2048, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 10))
@@ -47,8 +30,26 @@ def mlp(batch):
         torch.nn.functional.cross_entropy(model(inputs), labels).backward()
         optimizer.step()
 
-    return median_ms(31 if batch <= 512 else 11, step)
+    return step
 
 
-for batch in (128, 1024):
-    report(f"torch mlp batch {batch}", mlp(batch))
+x, gain, bias = torch.randn(4096, 1024), torch.randn(1024), torch.randn(1024)
+a, b, c, d = (torch.randn(16 << 20) for _ in range(4))
+rows = {  # name: runs in a turn, what is timed
+    "torch softmax": (15, without_gradients(lambda: torch.softmax(x, 1))),
+    "torch layer_norm": (15, without_gradients(lambda: torch.nn.functional.layer_norm(x, (1024,), gain, bias))),
+    "torch formula": (3, without_gradients(lambda: torch.sigmoid(a * b + c) * torch.tanh(d))),
+    "torch mlp batch 128": (5, step_of_mlp(128)),
+    "torch mlp batch 1024": (1, step_of_mlp(1024)),
+}
+for name in rows:
+    print(f"{name}\t0")
+print(flush=True)
+for line in sys.stdin:
+    repeats, run = rows[line.rstrip("\n")]
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    print(f"{1e3 * statistics.median(times):.4f}", flush=True)

@@ -7,19 +7,19 @@ usage() {
 Usage: bash tests/bench/run.sh [options]
 
   --python PROGRAM   a Python with PyTorch, the rival (default: python3; left out if it has none)
-  --rounds N         rounds of all programs in turn; medians are of the rounds' medians (default: 3)
+  --turns N          turns in which both sides of each ratio run once (default: 21)
   --threads LIST     thread counts (default: "1 2")
   -h, --help         this text
 
-Prints one table per thread count, milliseconds, and the ratios that matter.
+Prints one table per thread count: milliseconds, and the ratios that matter, medians of those of the single turns.
 TEXT
 }
 
-python=python3 rounds=3 threads="1 2"
+python=python3 turns=21 threads="1 2"
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
-    --python | --rounds | --threads)
+    --python | --turns | --threads)
       [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
       declare "${1#--}=$2"
       shift ;;
@@ -36,17 +36,14 @@ for program in elementwise mlp; do
   # shellcheck disable=SC2086
   ${CXX:-g++} -std=c++20 -O2 -march=native -I "$here/include" $eigen "$here/tests/bench/$program.cpp" -o "$out/$program" -pthread
 done
-torch=no
-"$python" -c 'import torch' 2>/dev/null && torch=yes
-[ $torch = yes ] || echo "no PyTorch in $python: its rows are left out" >&2
+rivals=()
+if "$python" -c 'import torch' 2>/dev/null; then
+  rivals=("$python $here/tests/bench/rival_torch.py")
+else
+  echo "no PyTorch in $python: its rows are left out" >&2
+fi
 
 for t in $threads; do
-  : > "$out/rows.tsv"
-  for _ in $(seq "$rounds"); do
-    "$out/elementwise" "$t" >> "$out/rows.tsv"
-    for batch in 128 1024; do "$out/mlp" "$t" "$batch" >> "$out/rows.tsv"; done
-    if [ $torch = yes ]; then "$python" "$here/tests/bench/rival_torch.py" "$t" >> "$out/rows.tsv"; fi
-  done
   echo "threads: $t"
-  python3 "$here/tests/bench/table.py" "$out/rows.tsv"
+  python3 "$here/tests/bench/turns.py" "$turns" "$out/elementwise $t" "$out/mlp $t" "${rivals[@]/%/ $t}"
 done
