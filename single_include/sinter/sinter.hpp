@@ -2181,11 +2181,12 @@ struct map_base {
     return eval(static_cast<const map_node<Op, A...>&>(*this)).item();
   }
 
-  /// Records the value, of one element, and runs backward from it, as of a variable.
-  void backward() const
+  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
+  template <class... Seed>
+  void backward(const Seed&... seed) const
     requires(order > 0)
   {
-    eval(static_cast<const map_node<Op, A...>&>(*this)).backward();
+    eval(static_cast<const map_node<Op, A...>&>(*this)).backward(seed...);
   }
 
   [[no_unique_address]] Op op;
@@ -3087,11 +3088,12 @@ struct point_base {
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return result().item(); }
 
-  /// Records the value, of one element, and runs backward from it, as of a variable.
-  void backward() const
+  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
+  template <class... Seed>
+  void backward(const Seed&... seed) const
     requires(Order > 0)
   {
-    result().backward();
+    result().backward(seed...);
   }
 
   /// The value; computed on first use.
@@ -3798,6 +3800,13 @@ class variable {
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.flip(axis); });
+  }
+
+  /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
+  template <int N>
+  variable<T, N, D, Order> broadcast_to(const index_t (&to)[N]) const {
+    const auto shown = value_.broadcast_to(to);
+    return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
   }
 
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
@@ -7272,11 +7281,12 @@ struct let_node {
   /// The single element, computed and copied to the host, as of a tensor.
   value_type item() const { return eval(*this).item(); }
 
-  /// Records the value, of one element, and runs backward from it, as of a variable.
-  void backward() const
+  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
+  template <class... Seed>
+  void backward(const Seed&... seed) const
     requires(order > 0)
   {
-    eval(*this).backward();
+    eval(*this).backward(seed...);
   }
 
   template <class F>
@@ -10621,10 +10631,11 @@ struct gelu_tanh_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto x2 = x * x * number(g, 0.044715);
-    const auto t = tanh(x * (1 + x2) * number(g, 0.797884560802865356));
-    const auto slope = (1 - t * t) * (1 + 3 * x2) * number(g, 0.797884560802865356);
-    return g * (1 + t + x * slope) / 2;
+    const auto square = x * x;
+    const auto t = tanh(x * (1 + square * number(g, 0.044715)) * number(g, 0.797884560802865356));
+    const auto near = select(square < 256, x, number(x, 0));  // beyond, t is 1 or -1 and 1 - t^2 is 0
+    const auto slope = (1 - t * t) * (1 + near * near * number(g, 0.134145)) * number(g, 0.797884560802865356);
+    return g * (1 + t + near * slope) / 2;
   }
 };
 
@@ -10902,18 +10913,19 @@ struct minimum_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = select(a == b, g / 2, zero_of(g));
+    const auto half = g / 2;
     if constexpr (I == 0)
-      return select(a < b, g, half);
+      return select(a == b, half, select(a > b, zero_of(g), g));
     else
-      return select(b < a, g, half);
+      return select(a == b, half, select(b > a, zero_of(g), g));
   }
 };
 
 }  // namespace ops
 
 /// The smaller of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the smaller, half to each where they are equal. min(x, axis) is the reduction.
+/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
+/// NaN. min(x, axis) is the reduction.
 ///
 ///     tensor y = minimum(a, b);
 SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
@@ -11647,7 +11659,7 @@ struct logit_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (x * (1 - x));
+    return select(logical_or(x < 0, x > 1), number(g, std::numeric_limits<double>::quiet_NaN()), g / (x * (1 - x)));
   }
 };
 
@@ -11670,7 +11682,7 @@ struct limited_logit_op : real_op {
 }  // namespace ops
 
 /// ln(x / (1 - x)), elementwise, floating point: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
-/// Derivative: g / (x (1 - x)).
+/// Derivative: g / (x (1 - x)), NaN where the value is.
 ///
 ///     tensor logits = logit(p);
 SINTER_UNARY_FUNCTION(logit, ops::logit_op)
@@ -12056,18 +12068,19 @@ struct maximum_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = select(a == b, g / 2, zero_of(g));
+    const auto half = g / 2;
     if constexpr (I == 0)
-      return select(a > b, g, half);
+      return select(a == b, half, select(a < b, zero_of(g), g));
     else
-      return select(b > a, g, half);
+      return select(a == b, half, select(b < a, zero_of(g), g));
   }
 };
 
 }  // namespace ops
 
 /// The larger of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the larger, half to each where they are equal. max(x, axis) is the reduction.
+/// Derivative: g to the larger, half to each where they are equal, g to both where one is
+/// NaN. max(x, axis) is the reduction.
 ///
 ///     tensor y = maximum(a, b);
 SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)

@@ -54,6 +54,20 @@ TEST_CASE("a leaf and its views in one statement split and add", "[grad]") {
   check([](const auto& x) { return x * x.transpose(); }, 3, random(gen, {300, 300}));
 }
 
+TEST_CASE("a broadcast variable gets the sum of the gradients of its copies", "[grad]") {
+  const variable x = tensor<float, 1>{1, 2, 3};
+  const variable y = x.reshape({3, 1}).broadcast_to({2, 3, 4});
+  CHECK(y.shape() == extents<3>{2, 3, 4});
+  CHECK((y(0, 1, 3) == 2 && y(1, 2, 0) == 3));
+  sum(y * y).backward();
+  CHECK((x.grad()(0) == 16 && x.grad()(1) == 32 && x.grad()(2) == 48));
+  CHECK_THROWS_WITH(x.broadcast_to({3, 2}), Catch::Contains("(3,) does not broadcast to (3, 2)"));
+  variable<double, 0, cpu, 2> s(full<double>(3));
+  variable cube = sum(s.broadcast_to({2}) * square(s));  // 2 s^3
+  sum(grad(cube, s)).backward();
+  CHECK(s.grad().item() == 36);
+}
+
 TEST_CASE("views of variables hand their gradient to the elements they show", "[grad]") {
   std::mt19937 gen(5);
   const auto w = random(gen, {2, 3, 4});

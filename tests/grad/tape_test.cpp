@@ -36,7 +36,15 @@ TEST_CASE("backward of an expression is that of a variable of its value", "[tape
   check(1, 2, 3);
   let(sum(x), [](const auto& s) { return s * s; }).backward();
   check(12, 12, 12);
+  const tensor<float, 1> seed{1, 10, 100};
+  (x * x).backward(seed);
+  check(2, 40, 600);
+  exp(sum(x.reshape({3, 1}), 1) * 0.f).backward(seed, backward_options{.retain_graph = true});
+  check(0, 0, 0);
+  cumsum(x, 0).backward(seed);
+  check(111, 110, 100);
   CHECK_THROWS_WITH((x * x).backward(), Catch::Contains("not a scalar"));
+  CHECK_THROWS_WITH((x * x).backward(seed.slice(0, 0, 2)), Catch::Contains("seed of shape (2,)"));
   CHECK_FALSE(x.has_grad());
 }
 

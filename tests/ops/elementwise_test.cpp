@@ -195,6 +195,25 @@ TEST_CASE("ties share their gradient in minimum and maximum, and clamp gives it 
   CHECK(high.grad().item() == 12);
 }
 
+TEST_CASE("gradients where an operand is NaN or outside of the domain follow the value") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  variable<double, 1> a(tensor<double, 1>{nan, 1, nan}), b(tensor<double, 1>{1, nan, nan});
+  const tensor<double, 1> seed{1, 2, 3};
+  maximum(a, b).backward(seed);
+  minimum(a, b).backward(seed);
+  CHECK(list(a.grad()) == std::vector<double>{2, 4, 6});
+  CHECK(list(b.grad()) == std::vector<double>{2, 4, 6});
+  variable<double, 1> p(tensor<double, 1>{-0.5, 0.5, 2});
+  logit(p).backward(seed);
+  CHECK(std::isnan(p.grad()(0)));
+  CHECK(p.grad()(1) == 8);
+  CHECK(std::isnan(p.grad()(2)));
+  const float infinity = std::numeric_limits<float>::infinity();
+  variable<float, 1> x(tensor<float, 1>{-infinity, -1e25f, -20, -16, 16, 20, 1e25f, infinity});
+  gelu_tanh(x).backward(ones_like(x.value()));
+  CHECK(list(x.grad()) == std::vector<float>{0, 0, 0, 0, 1, 1, 1, 1});
+}
+
 TEST_CASE("the same leaf used more than once adds up its gradient") {
   variable<double, 1> x(tensor<double, 1>{0.5, -0.25});
   variable y = x * x * x + x / x;

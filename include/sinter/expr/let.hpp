@@ -45,11 +45,12 @@ struct let_node {
   /// The single element, computed and copied to the host, as of a tensor.
   value_type item() const { return eval(*this).item(); }
 
-  /// Records the value, of one element, and runs backward from it, as of a variable.
-  void backward() const
+  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
+  template <class... Seed>
+  void backward(const Seed&... seed) const
     requires(order > 0)
   {
-    eval(*this).backward();
+    eval(*this).backward(seed...);
   }
 
   template <class F>

@@ -83,11 +83,12 @@ struct map_base {
     return eval(static_cast<const map_node<Op, A...>&>(*this)).item();
   }
 
-  /// Records the value, of one element, and runs backward from it, as of a variable.
-  void backward() const
+  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
+  template <class... Seed>
+  void backward(const Seed&... seed) const
     requires(order > 0)
   {
-    eval(static_cast<const map_node<Op, A...>&>(*this)).backward();
+    eval(static_cast<const map_node<Op, A...>&>(*this)).backward(seed...);
   }
 
   [[no_unique_address]] Op op;

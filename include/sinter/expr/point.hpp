@@ -54,11 +54,12 @@ struct point_base {
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return result().item(); }
 
-  /// Records the value, of one element, and runs backward from it, as of a variable.
-  void backward() const
+  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
+  template <class... Seed>
+  void backward(const Seed&... seed) const
     requires(Order > 0)
   {
-    result().backward();
+    result().backward(seed...);
   }
 
   /// The value; computed on first use.

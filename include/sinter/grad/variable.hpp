@@ -216,6 +216,13 @@ class variable {
     return view([=](const auto& t) { return t.flip(axis); });
   }
 
+  /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
+  template <int N>
+  variable<T, N, D, Order> broadcast_to(const index_t (&to)[N]) const {
+    const auto shown = value_.broadcast_to(to);
+    return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
+  }
+
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
   template <device To>
   variable<T, Shape, To, Order> to() const;

@@ -1,6 +1,8 @@
 // sinter/ops/logit.hpp: the inverse of the logistic function.
 #pragma once
 
+#include <limits>
+
 #include "sinter/ops/ternary.hpp"
 
 namespace sinter {
@@ -15,7 +17,7 @@ struct logit_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (x * (1 - x));
+    return select(logical_or(x < 0, x > 1), number(g, std::numeric_limits<double>::quiet_NaN()), g / (x * (1 - x)));
   }
 };
 
@@ -38,7 +40,7 @@ struct limited_logit_op : real_op {
 }  // namespace ops
 
 /// ln(x / (1 - x)), elementwise, floating point: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
-/// Derivative: g / (x (1 - x)).
+/// Derivative: g / (x (1 - x)), NaN where the value is.
 ///
 ///     tensor logits = logit(p);
 SINTER_UNARY_FUNCTION(logit, ops::logit_op)

@@ -15,18 +15,19 @@ struct maximum_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = select(a == b, g / 2, zero_of(g));
+    const auto half = g / 2;
     if constexpr (I == 0)
-      return select(a > b, g, half);
+      return select(a == b, half, select(a < b, zero_of(g), g));
     else
-      return select(b > a, g, half);
+      return select(a == b, half, select(b < a, zero_of(g), g));
   }
 };
 
 }  // namespace ops
 
 /// The larger of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the larger, half to each where they are equal. max(x, axis) is the reduction.
+/// Derivative: g to the larger, half to each where they are equal, g to both where one is
+/// NaN. max(x, axis) is the reduction.
 ///
 ///     tensor y = maximum(a, b);
 SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
