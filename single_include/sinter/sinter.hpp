@@ -7922,8 +7922,8 @@ struct elementwise_node : tape_node {
   extents<max_rank> dense_;
 };
 
-/// An elementwise statement: plan K on elements T on device D. Sums: it has gradients that are surely sums, which a GPU makes
-/// in a kernel of another kind.
+/// An elementwise statement: plan K on elements T on device D. Sums: it has gradients that are surely sums, so that a GPU needs
+/// no kernel for when there are none.
 template <device D, class T, class K, bool Sums>
 struct statement_node : elementwise_node {
   static constexpr leaves_read<K> reads{};
@@ -16312,12 +16312,18 @@ namespace sinter::cuda_impl {
 using sinter::detail::leaf_ref;
 using sinter::detail::sink_ref;
 
-// Before a loop that a GPU's compiler would unroll, although it seldom goes round.
+/// Called with its counter in a loop that seldom goes round, which a GPU's compiler would unroll all the same: `#pragma unroll 1`
+/// gets lost where the body has branches. A counter that it cannot follow it leaves alone.
+SINTER_WORD void keep_loop([[maybe_unused]] int& counter) {
 #if defined(__CUDA_ARCH__)
-#define SINTER_KEEP_LOOP _Pragma("unroll 1")
-#else
-#define SINTER_KEEP_LOOP
+  asm("" : "+r"(counter));
 #endif
+}
+SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
+#if defined(__CUDA_ARCH__)
+  asm("" : "+l"(counter));
+#endif
+}
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
@@ -16383,8 +16389,8 @@ SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits)
 /// Calls f(axis, coordinate) for the outer axes of row number `row`.
 template <class F>
 SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F& f) {
-  SINTER_KEEP_LOOP
   for (int d = space.outer_axes - 1; d >= 0; --d) {
+    keep_loop(d);
     const index_t rest = quotient(row, space.extent[d], space.by[d], space.narrow);
     f(d, row - rest * space.extent[d]);
     row = rest;
@@ -16406,10 +16412,12 @@ struct pass_axes {
   index_t shape[max_rank] = {};
   char* data[N > 0 ? N : 1] = {};
   index_t strides[N > 0 ? N : 1][max_rank] = {};
+  index_t index[max_rank] = {};  ///< strides of the row-major index of an element
 
   void set_shape(const index_t* extents, int count) {
     rank = count;
     for (int d = 0; d < count; ++d) shape[d] = extents[d];
+    sinter::detail::row_major_strides(shape, rank, index);
   }
   void bind(int s, const leaf_ref& leaf) {
     data[s] = static_cast<char*>(leaf.data);
@@ -16425,7 +16433,23 @@ struct pass_axes {
   }
 
   void coalesce() {
-    rank = sinter::detail::coalesce_axes(shape, rank, N, [this](int s) { return strides[s]; });
+    rank = sinter::detail::coalesce_axes(shape, rank, N + 1, [this](int s) { return s < N ? strides[s] : index; });
+  }
+
+  /// Puts the outer axes for which `first` holds before the other ones.
+  template <class F>
+  void bring_forward(const F& first) {
+    const pass_axes old = *this;
+    int to = 0;
+    for (const bool wanted : {true, false}) {
+      for (int d = 0; d + 1 < rank; ++d) {
+        if (first(d) != wanted) continue;
+        shape[to] = old.shape[d];
+        index[to] = old.index[d];
+        for (int s = 0; s < N; ++s) strides[s][to] = old.strides[s][d];
+        ++to;
+      }
+    }
   }
 
   /// The last axis is the inner one.
@@ -16660,8 +16684,9 @@ struct map_body {
   access_mode out_mode[operand_table<outputs>::size] = {};
   bool add[operand_table<outputs>::size] = {};
   bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
+  index_t index_stride[max_rank] = {};  ///< of the row-major index of an element, along the outer axes
   index_t chunks_per_row = 0;
-  divider by_chunks;
+  divider by_chunks = {};
   bool narrow = true;
 
   /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it. Body says where
@@ -16763,15 +16788,16 @@ struct map_body {
   /// Puts a machine where a chunk begins.
   template <class Machine>
   SINTER_WORD void place(Machine& m, index_t row, index_t column) const {
+    m.index_of_chunk = column;
     if (space.rows > 1) {
       each_coordinate(space, row, [&](int d, index_t i) {
         for (int s = 0; s < inputs; ++s) m.in_at[s] += i * in.stride[s][d];
         for (int s = 0; s < outputs; ++s) m.out_at[s] += i * out.stride[s][d];
+        m.index_of_chunk += i * index_stride[d];
       });
     }
     for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
     for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
-    m.index_of_chunk = row * space.inner + column;
     m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
   }
 };
@@ -16793,8 +16819,8 @@ template <class Pass>
 map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
   constexpr int lanes = lanes_of<Pass>;
   axes.coalesce();
-  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, {}, 0,
-                      {}, true};
+  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs)};
+  for (int d = 0; d < body.space.outer_axes; ++d) body.index_stride[d] = axes.index[d];
   for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of<lanes>(axes, s, in_size[s]);
   for (int s = 0; s < Pass::outputs; ++s) {
     body.out_mode[s] = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
@@ -17023,19 +17049,19 @@ void report_fault() {
 }
 
 }  // namespace sinter::cuda_impl
-// sinter/cuda/map_sums.hpp: the body of backward passes that add up the gradients of broadcast leaves on the way.
+// sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
 //
 // A block goes down a slab of rows, each thread in columns of its own, and adds in registers; then its threads add up what
 // they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone.
 
 namespace sinter::cuda_impl {
 
-/// What the gradient of a leaf is made of.
+/// What an element of a leaf's gradient is made of.
 enum class sink_kind : unsigned char {
-  element,  ///< one element of the pass for each
-  column,   ///< a column: the leaf was repeated along all outer axes
-  row,      ///< a row: it was repeated along the inner axis
-  total     ///< everything
+  element,  ///< one element of the pass
+  row,      ///< a row
+  column,   ///< a column of a group of rows
+  total     ///< all of a group of rows
 };
 
 template <class Pass>
@@ -17047,11 +17073,12 @@ struct map_sums_body {
   elements at;
   sink_kind kind[outputs] = {};
   bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
+  index_t groups = 1, height = 1;                      ///< of rows that follow each other
   int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
   index_t strips = 1;                                  ///< blocks side by side
-  index_t slabs = 1, per_slab = 0;                     ///< blocks one above the other, and their rows
+  index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
   double* partial[outputs] = {};                       ///< sums of the blocks
-  unsigned* arrivals = nullptr;
+  unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
 
   /// A machine whose sums stay in registers.
   struct machine : elements::template machine<elements> {
@@ -17072,94 +17099,91 @@ struct map_sums_body {
   SINTER_WORD void operator()(const G& g) const {
     double* const share = g.template shared<double>() + g.thread() * lanes;
     const int x = g.thread() % across, y = g.thread() / across;
-    const index_t strip = g.block() % strips, slab = g.block() / strips;
-    const index_t end = (slab + 1) * per_slab < at.space.rows ? (slab + 1) * per_slab : at.space.rows;
+    const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
+    const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
+    const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
+    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
+    const index_t blocks = slabs * strips;
+    const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), first, column, slabs, group * slabs, slab,
+                     at.space.inner};
+    const team all{g.thread(), block_threads, 1, 1, first, 0, blocks, group * blocks, g.block(), 1};
     registers sum = {};
-    for (index_t top = slab * per_slab; top < end; top += down) {  // equally often for all threads: they may meet
+    bool merge_columns = false, merge_totals = false;
+    for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
       const index_t row = top + y;
       for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
         machine m(*this, sum);
         at.place(m, row, c * lanes);
         run_lanes<lanes>(m, at.pass);
       }
-      if (!rows) continue;
-      const team mates{x, across, 1, row < end ? 1 : 0, row, 0, 1, 0, 0};
-      each_output([&](int o) {
-        if (kind[o] == sink_kind::row) add_up(g, share, sum, o, mates);
-      });
+      const bool through = top + down >= end, merging = merge_columns || merge_totals;
+      if (!through && !rows) continue;
+      for (int o = 0; o < outputs; ++o) {
+        keep_loop(o);
+        team t = all;
+        bool wanted = through && merging == merge_totals;
+        if (kind[o] == sink_kind::column) {
+          t = above;
+          wanted = through && merging == merge_columns;
+        } else if (kind[o] == sink_kind::row) {
+          t = {x, across, 1, row < end ? 1 : 0, row, 0, 1, 0, 0, 0};
+          wanted = !merging;
+        }
+        if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
+      }
+      if (!through) continue;
+      if (merging) break;
+      merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
+      merge_totals = totals && blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(blocks));
+      if (!merge_columns && !merge_totals) break;
     }
-    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
-    const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), 0, column, slabs, slab, at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, 0, 0, g.blocks(), g.block(), 1};
-    const auto team_of = [&](int o) {
-      team t = all;
-      if (kind[o] == sink_kind::column) t = above;
-      return t;
-    };
-    each_output([&](int o) {
-      if (kind[o] == sink_kind::column || kind[o] == sink_kind::total) add_up(g, share, sum, o, team_of(o));
-    });
-    const bool last_of_strip = columns && slabs > 1 && g.arrives_last(arrivals + 1 + strip, static_cast<unsigned>(slabs));
-    const bool last_of_all = totals && g.blocks() > 1 && g.arrives_last(arrivals, static_cast<unsigned>(g.blocks()));
-    each_output([&](int o) {
-      if ((last_of_strip && kind[o] == sink_kind::column) || (last_of_all && kind[o] == sink_kind::total))
-        merge(g, share, o, team_of(o));
-    });
   }
 
  private:
   /// The threads of a block that have terms of the same sums, and where their sums go.
   struct team {
-    int place, size, apart;       ///< of the thread among them; how many; how far they lie from each other
-    int count;                    ///< their sums, neighbours
-    index_t row, column;          ///< of the first one
-    index_t pieces, piece, pitch;  ///< blocks with terms of the same sums, which of them this is, and how far theirs lie apart
+    int place, size, apart;              ///< of the thread among them; how many; how far they lie from each other
+    int count;                           ///< their sums, neighbours
+    index_t row, column;                 ///< of the first one
+    index_t pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
+    index_t pitch;                       ///< how far the sums of two blocks lie apart
   };
 
-  template <class F>
-  SINTER_WORD static void each_output(const F& f) {
-    SINTER_KEEP_LOOP
-    for (int o = 0; o < outputs; ++o) f(o);
-  }
-
-  /// Adds up what a team has of output o in registers, which then start anew. A thread's `share` has a place for each lane.
+  /// Adds up what a team has of output o: in registers, which then start anew, or when merging in what all its blocks left. A
+  /// thread's `share` has a place for each lane.
   template <class G>
-  SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t) const {
+  SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t, bool merging) const {
     g.sync();
-    SINTER_UNROLL
-    for (int i = 0; i < outputs; ++i) {
-      if (i != o) continue;
+    if (merging) {
+      each_of(t, [&](int i) {
+        share[i] = 0;
+        for (index_t p = t.place; p < t.pieces; p += t.size) share[i] += g.fresh(partial[o] + (t.first_piece + p) * t.pitch + t.column + i);
+      });
+    } else {
       SINTER_UNROLL
-      for (int lane = 0; lane < lanes; ++lane) {
-        share[lane] = static_cast<double>(sum[i][lane]);
-        sum[i][lane] = 0;
+      for (int i = 0; i < outputs; ++i) {
+        if (i != o) continue;
+        SINTER_UNROLL
+        for (int lane = 0; lane < lanes; ++lane) {
+          share[lane] = static_cast<double>(sum[i][lane]);
+          sum[i][lane] = 0;
+        }
       }
+      if (kind[o] != sink_kind::column)
+        for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
     }
-    if (kind[o] != sink_kind::column)
-      for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
     fold(g, share, t);
     if (t.place != 0) return;
-    if (t.pieces > 1) each_of(t, [&](int i) { partial[o][t.piece * t.pitch + t.column + i] = share[i]; });
+    if (t.pieces > 1 && !merging) each_of(t, [&](int i) { partial[o][t.piece * t.pitch + t.column + i] = share[i]; });
     else put(o, share, t);
-  }
-
-  /// Adds up what all blocks have of the sums of output o.
-  template <class G>
-  SINTER_WORD void merge(const G& g, double* share, int o, const team& t) const {
-    g.sync();
-    each_of(t, [&](int i) {
-      double sum = 0;
-      for (index_t p = t.place; p < t.pieces; p += t.size) sum += g.fresh(partial[o] + p * t.pitch + t.column + i);
-      share[i] = sum;
-    });
-    fold(g, share, t);
-    if (t.place == 0) put(o, share, t);
   }
 
   template <class F>
   SINTER_WORD void each_of(const team& t, const F& f) const {
-    SINTER_KEEP_LOOP
-    for (int i = 0; i < t.count; ++i) f(i);
+    for (int i = 0; i < t.count; ++i) {
+      keep_loop(i);
+      f(i);
+    }
   }
 
   /// Leaves the sums of a team with its first thread.
@@ -17186,52 +17210,56 @@ struct map_sums_body {
   }
 };
 
-/// Operand s of coalesced axes is a sink that repeats along some of them: the kind of its sums; `element` where it is none of
-/// them, and has to be added up another way.
+/// The sum that sink s of coalesced axes is made of. It repeats along some of them.
 template <int N>
-sink_kind sums_of(const pass_axes<N>& axes, int s) {
+sink_kind sum_of(const pass_axes<N>& axes, int s) {
   const int last = axes.rank - 1;
-  const auto moves = [&](int d) { return axes.strides[s][d] != 0; };
-  int outer = 0;
-  for (int d = 0; d < last; ++d) outer += moves(d);
-  if (outer == 0) return moves(last) ? sink_kind::column : sink_kind::total;
-  return outer == last && !moves(last) ? sink_kind::row : sink_kind::element;
+  if (last >= 0 && axes.strides[s][last] != 0) return sink_kind::column;
+  for (int d = 0; d < last; ++d)
+    if (axes.strides[s][d] == 0) return sink_kind::total;
+  return last > 0 ? sink_kind::row : sink_kind::total;
 }
 
-/// Lays out the threads and blocks of a body with its kinds set. False where it would keep too few of them busy.
+/// Lays out the threads and blocks of a body with its kinds and groups set. False where blocks would have too little to do, or
+/// threads more columns than they have registers for.
 template <class Pass>
 bool lay_out(map_sums_body<Pass>& b) {
   const index_t rows = b.at.space.rows, chunks = b.at.chunks_per_row;
   const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
+  const bool sums = b.rows || b.columns || b.totals;
+  b.height = b.groups > 0 ? rows / b.groups : 0;
+  const bool wide_block = b.rows ? b.columns || rows < 512 : !b.columns && b.height == 1;
   b.across = 1;
-  const int widest = rows == 1 && !b.columns ? block_threads : 32;
-  while (b.across < widest && b.across < chunks) b.across *= 2;
+  while (b.across < (wide_block ? block_threads : 32) && b.across < chunks) b.across *= 2;
   b.down = block_threads / b.across;
-  const index_t high = up(rows, b.down), wide = up(chunks, b.across);
+  const index_t high = up(b.height, b.down), wide = up(chunks, b.across), enough = sums ? enough_blocks : most_blocks;
   if (b.rows) {
+    if (wide > (b.columns ? 1 : rows < 128 ? 64 : 4096)) return false;
     b.strips = 1;
-    b.slabs = std::min(high, b.totals ? enough_blocks : most_blocks);
-    if (high < 64 && wide > 16) return false;
+    b.slabs = std::min(high, b.totals || b.columns ? std::max<index_t>(1, enough / b.groups) : most_blocks);
   } else {
-    b.strips = b.columns ? wide : std::min(wide, up(enough_blocks, high));
-    b.slabs = std::min(high, std::max<index_t>(1, enough_blocks / b.strips));
+    b.strips = b.columns ? wide : std::min(wide, up(enough, high * b.groups));
+    b.slabs = std::min(high, std::max<index_t>(1, enough / (b.strips * b.groups)));
   }
   b.per_slab = up(high, b.slabs) * b.down;
-  b.slabs = up(rows, b.per_slab);
-  return b.strips * b.slabs <= most_blocks;
+  b.slabs = up(b.height, b.per_slab);
+  const index_t groups_too_many = enough * 16;
+  if (b.groups > groups_too_many && b.height * chunks < block_threads) return false;
+  if (b.totals && b.slabs * b.strips > 1 && b.groups > enough) return false;
+  return b.groups * b.strips * b.slabs <= most_blocks;
 }
 
 /// Scratch space of output o, in sums.
 template <class Pass>
 index_t partial_sums(const map_sums_body<Pass>& b, int o) {
-  if (b.kind[o] == sink_kind::column && b.slabs > 1) return b.slabs * b.at.space.inner;
-  if (b.kind[o] == sink_kind::total && b.slabs * b.strips > 1) return b.slabs * b.strips;
+  if (b.kind[o] == sink_kind::column && b.slabs > 1) return b.groups * b.slabs * b.at.space.inner;
+  if (b.kind[o] == sink_kind::total && b.slabs * b.strips > 1) return b.groups * b.slabs * b.strips;
   return 0;
 }
 
 template <class Pass>
 launch_shape launch_of(const map_sums_body<Pass>& b) {
-  return {b.strips * b.slabs, sizeof(double) * block_threads * b.lanes};
+  return {b.groups * b.strips * b.slabs, b.rows || b.columns || b.totals ? sizeof(double) * block_threads * b.lanes : 0};
 }
 
 }  // namespace sinter::cuda_impl
@@ -17606,8 +17634,10 @@ struct row_team {
   }
   template <class F>
   SINTER_WORD void each(const F& f) const {
-    SINTER_KEEP_LOOP
-    for (index_t i = place; i < n; i += group) f(i);
+    for (index_t i = place; i < n; i += group) {
+      keep_loop(i);
+      f(i);
+    }
   }
 };
 
@@ -18383,31 +18413,49 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   gpu<D>::launch("adding a gradient", body, launch_of(body));
 }
 
-/// Runs a pass whose sinks are sums, gradients of broadcast leaves, in one kernel. False, with apart[s] set, where the sums of
-/// sink s have to be made another way.
+/// Runs a backward pass in one kernel, with the gradients of broadcast leaves, those that fold, added up on the way. False, with
+/// apart[s] set, where the sums of sink s have to be made another way.
 template <device D, class Pass>
-bool run_sums(const char* what, const Pass& pass, const pass_axes<Pass::inputs + Pass::outputs>& axes, const int* in_size, const int* out_size,
-              const sink_ref* sinks, const bool* folds, bool* apart) {
+bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
+              const bool* add, const bool* folds, bool* apart) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
-  bool add[outputs];
-  for (int s = 0; s < outputs; ++s) add[s] = sinks[s].add && !apart[s];
-  map_sums_body<Pass> body{prepare_map(pass, axes, in_size, out_size, add)};
-  pass_axes<inputs + outputs> coalesced = axes;
-  coalesced.coalesce();
-  bool fits = true;
+  axes.coalesce();
+  sink_kind kind[outputs] = {};
+  int first = -1;  // the sink that says which rows make up a group
+  bool rows = false, fits = true;
+  const auto in_group = [&](int s, int d) { return axes.strides[inputs + s][d] == 0; };
   for (int s = 0; s < outputs; ++s) {
     if (!folds[s] || apart[s]) continue;
-    body.kind[s] = sums_of(coalesced, inputs + s);
-    apart[s] = body.kind[s] == sink_kind::element || (body.kind[s] == sink_kind::row && body.columns) ||
-               (body.kind[s] == sink_kind::column && body.rows);
+    kind[s] = sum_of(axes, inputs + s);
+    if (kind[s] == sink_kind::row) rows = true;
+    else if (first < 0) first = s;
+    else
+      for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
     fits = fits && !apart[s];
-    body.rows = body.rows || body.kind[s] == sink_kind::row;
-    body.columns = body.columns || body.kind[s] == sink_kind::column;
-    body.totals = body.totals || body.kind[s] == sink_kind::total;
   }
   if (!fits) return false;
-  if (!lay_out(body)) {
-    for (int s = 0; s < outputs; ++s) apart[s] = folds[s];
+  index_t groups = 1, numel = 1;
+  for (int d = 0; d < axes.rank; ++d) {
+    numel *= axes.shape[d];
+    if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) groups *= axes.shape[d];
+  }
+  if (first >= 0) axes.bring_forward([&, before = axes](int d) { return before.strides[inputs + first][d] != 0; });
+  map_sums_body<Pass> body{prepare_map(pass, axes, in_size, out_size, add)};
+  if (rows && first < 0 && numel > 0 && body.at.space.rows < 512 && body.at.chunks_per_row > 2 * block_threads) {  // each a group of its own
+    for (sink_kind& k : kind)
+      if (k == sink_kind::row) k = sink_kind::total;
+    groups = body.at.space.rows;
+  }
+  for (int s = 0; s < outputs; ++s) {
+    body.kind[s] = kind[s];
+    body.rows = body.rows || kind[s] == sink_kind::row;
+    body.columns = body.columns || kind[s] == sink_kind::column;
+    body.totals = body.totals || kind[s] == sink_kind::total;
+  }
+  body.groups = groups;
+  if (numel == 0 && !body.rows && !body.columns && !body.totals) return true;
+  if ((numel == 0 && groups != 1) || !lay_out(body)) {
+    for (int s = 0; s < outputs; ++s) apart[s] = apart[s] || (folds[s] && (!rows || kind[s] == sink_kind::row));
     return false;
   }
   std::vector<temporary<D>> memory;
@@ -18418,51 +18466,55 @@ bool run_sums(const char* what, const Pass& pass, const pass_axes<Pass::inputs +
   return true;
 }
 
-/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum: with
-/// Sums it is made on the way where that can be, otherwise element by element, to be folded.
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum, made on
+/// the way where that can be, otherwise element by element, to be folded. Sums: there surely is such a sink; a pass without any
+/// has a kernel of its own, which needs fewer registers.
 template <device D, bool Sums = false, class Pass>
 void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   pass_axes<inputs + outputs> axes;
   axes.set_shape(shape, rank);
   int in_size[inputs > 0 ? inputs : 1] = {}, out_size[outputs] = {};
-  bool add[outputs] = {}, folds[outputs] = {};  // only gradients fold: no statement writes to an element twice
-  index_t numel = 1;
-  for (int d = 0; d < rank; ++d) numel *= shape[d];
+  bool add[outputs] = {};
   for (int s = 0; s < inputs; ++s) {
     axes.bind(s, leaves[s]);
     in_size[s] = leaves[s].element_size;
   }
   for (int s = 0; s < outputs; ++s) {
-    for (int d = 0; d < rank; ++d) folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
+    axes.bind(inputs + s, sinks[s]);
     out_size[s] = sinks[s].element_size;
+    add[s] = sinks[s].add;
   }
-  bool apart[outputs] = {};
-  std::vector<temporary<D>> memory;
-  const auto bind_sinks = [&] {
-    for (int s = 0; s < outputs; ++s) {
-      if (apart[s]) axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
-      else axes.bind(inputs + s, sinks[s]);
+  if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
+    bool folds[outputs] = {}, apart[outputs] = {}, any = Sums;
+    index_t numel = 1;
+    for (int d = 0; d < rank; ++d) {
+      numel *= shape[d];
+      for (int s = 0; s < outputs; ++s) {
+        folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
+        any = any || folds[s];
+      }
     }
-  };
-  if constexpr (Sums) {
-    do bind_sinks();
-    while (!run_sums<D>(what, pass, axes, in_size, out_size, sinks, folds, apart));
-  } else {
-    for (int s = 0; s < outputs; ++s) {
-      apart[s] = folds[s];
-      add[s] = sinks[s].add && !folds[s];
+    if (any) {
+      std::vector<temporary<D>> memory;
+      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart)) {
+        for (int s = 0; s < outputs; ++s) {
+          if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
+          axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
+          add[s] = false;
+        }
+      }
+      for (int s = 0; s < outputs; ++s) {
+        if (!apart[s]) continue;
+        if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
+        else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
+      }
+      return;
     }
-    bind_sinks();
+  }
+  if constexpr (!Sums) {
     const auto body = prepare_map(pass, axes, in_size, out_size, add);
     gpu<D>::launch(what, body, launch_of(body));
-  }
-  if constexpr (requires { Pass::folds; }) {
-    for (int s = 0; s < outputs; ++s) {
-      if (!apart[s]) continue;
-      if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
-      else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
-    }
   }
 }
 

@@ -113,13 +113,48 @@ TEST_CASE("gradients of broadcast leaves are added up in the same launch", "[cud
     const auto column = numbers({70, 1}, 5);
     const auto scalar = numbers(extents<0>{}, 6);
     CHECK(compare::gradients(g, x, column, scalar) < 1e-4);
-    if (n < 3000) CHECK(launches_of(g(variable(x.to<g0>()), variable(column.to<g0>()), variable(scalar.to<g0>()))) == 1);
+    CHECK(launches_of(g(variable(x.to<g0>()), variable(column.to<g0>()), variable(scalar.to<g0>()))) == 1);
   }
   const auto x = numbers<double>({6, 50, 7}, 7);
   CHECK(compare::gradients([](const auto& v, const auto& matrix) { return eval(v * matrix); }, x, numbers<double>({50, 7}, 8)) < 1e-12);
   CHECK(compare::gradients([](const auto& v, const auto& lines) { return eval(v * lines); }, x, numbers<double>({50, 1}, 9)) < 1e-12);
   CHECK(compare::gradients([](const auto& v, const auto& r) { return eval(v.transpose(0, 1) * r); }, x, numbers<double>({7}, 10)) < 1e-12);
   CHECK(compare::gradients([](const auto& v, const auto& s) { return eval(v * s); }, numbers({300000}, 11), numbers(extents<0>{}, 12)) < 1e-4);
+  // every axis repeated or not, over few and many rows, short and long ones, beside a leaf that is not
+  const auto each = [](const auto& v, const auto& r) { return eval(v * r + v); };
+  for (const extents<3>& shape : {extents<3>{3, 2, 5}, extents<3>{2, 37, 70}, extents<3>{70, 3, 4}, extents<3>{1, 40, 9}, extents<3>{2, 3, 2500}, extents<3>{600, 2, 9}})
+    for (int repeated = 0; repeated < 8; ++repeated) {
+      extents<3> of_leaf = shape;
+      for (int d = 0; d < 3; ++d)
+        if (repeated >> d & 1) of_leaf[d] = 1;
+      const auto v = numbers<double>(shape, 15), r = numbers<double>(of_leaf, 16);
+      CAPTURE(shape[0], shape[1], shape[2], repeated);
+      CHECK(compare::gradients(each, v, r) < 1e-11);
+      CHECK(launches_of(each(variable(v.to<g0>()), variable(r.to<g0>()))) == 1);
+    }
+  // a gain, a shift and what belongs to each row, as in a normalisation written by hand; sums of two groups of rows
+  const auto normalised = [](const auto& v, const auto& m, const auto& scale, const auto& gain) { return eval((v - m) * scale * gain); };
+  for (const index_t n : {7, 300, 1024}) {
+    const auto v = numbers<double>({90, n}, 17), m = numbers<double>({90, 1}, 18), inverse = numbers<double>({90, 1}, 19);
+    const auto gain = numbers<double>({1, n}, 20);
+    CHECK(compare::gradients(normalised, v, m, inverse, gain) < 1e-11);
+    CHECK(launches_of(normalised(variable(v.to<g0>()), variable(m.to<g0>()), variable(inverse.to<g0>()), variable(gain.to<g0>()))) == 1);
+  }
+  for (const index_t n : {6, 5000})
+    CHECK(compare::gradients(normalised, numbers<double>({4, 5, n}, 21), numbers<double>({4, 1, 1}, 22), numbers<double>({1, 5, 1}, 23),
+                             numbers<double>({1, 1, n}, 24)) < 1e-11);
+  const auto channels = [](const auto& v, const auto& scale, const auto& shift) { return eval(v * scale + shift); };
+  const auto images = numbers({6, 3, 8, 9}, 25), scale = numbers({1, 3, 1, 1}, 26), shift = numbers({1, 3, 1, 1}, 27);
+  CHECK(compare::gradients(channels, images, scale, shift) < 1e-4);
+  CHECK(launches_of(channels(variable(images.to<g0>()), variable(scale.to<g0>()), variable(shift.to<g0>()))) == 1);
+  // masks follow the elements, not the order in which they are visited
+  const auto masked = [](const auto& v, const auto& s) {
+    generator gen(3);
+    return eval(dropout(v * s, 0.5, gen));
+  };
+  CHECK(compare::gradients(masked, images, scale) < 1e-4);
+  CHECK(compare::gradients(channels, numbers({0, 3, 8, 9}), scale, shift) == 0);
+  CHECK(compare::gradients(channels, numbers({6, 3, 0, 9}), scale, shift) == 0);
   const variable wide = numbers({40000, 9}, 13).to<g0>();
   const auto twice = [&] {
     const variable bias = numbers({9}, 14).to<g0>();

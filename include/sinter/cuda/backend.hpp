@@ -86,31 +86,49 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   gpu<D>::launch("adding a gradient", body, launch_of(body));
 }
 
-/// Runs a pass whose sinks are sums, gradients of broadcast leaves, in one kernel. False, with apart[s] set, where the sums of
-/// sink s have to be made another way.
+/// Runs a backward pass in one kernel, with the gradients of broadcast leaves, those that fold, added up on the way. False, with
+/// apart[s] set, where the sums of sink s have to be made another way.
 template <device D, class Pass>
-bool run_sums(const char* what, const Pass& pass, const pass_axes<Pass::inputs + Pass::outputs>& axes, const int* in_size, const int* out_size,
-              const sink_ref* sinks, const bool* folds, bool* apart) {
+bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
+              const bool* add, const bool* folds, bool* apart) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
-  bool add[outputs];
-  for (int s = 0; s < outputs; ++s) add[s] = sinks[s].add && !apart[s];
-  map_sums_body<Pass> body{prepare_map(pass, axes, in_size, out_size, add)};
-  pass_axes<inputs + outputs> coalesced = axes;
-  coalesced.coalesce();
-  bool fits = true;
+  axes.coalesce();
+  sink_kind kind[outputs] = {};
+  int first = -1;  // the sink that says which rows make up a group
+  bool rows = false, fits = true;
+  const auto in_group = [&](int s, int d) { return axes.strides[inputs + s][d] == 0; };
   for (int s = 0; s < outputs; ++s) {
     if (!folds[s] || apart[s]) continue;
-    body.kind[s] = sums_of(coalesced, inputs + s);
-    apart[s] = body.kind[s] == sink_kind::element || (body.kind[s] == sink_kind::row && body.columns) ||
-               (body.kind[s] == sink_kind::column && body.rows);
+    kind[s] = sum_of(axes, inputs + s);
+    if (kind[s] == sink_kind::row) rows = true;
+    else if (first < 0) first = s;
+    else
+      for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
     fits = fits && !apart[s];
-    body.rows = body.rows || body.kind[s] == sink_kind::row;
-    body.columns = body.columns || body.kind[s] == sink_kind::column;
-    body.totals = body.totals || body.kind[s] == sink_kind::total;
   }
   if (!fits) return false;
-  if (!lay_out(body)) {
-    for (int s = 0; s < outputs; ++s) apart[s] = folds[s];
+  index_t groups = 1, numel = 1;
+  for (int d = 0; d < axes.rank; ++d) {
+    numel *= axes.shape[d];
+    if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) groups *= axes.shape[d];
+  }
+  if (first >= 0) axes.bring_forward([&, before = axes](int d) { return before.strides[inputs + first][d] != 0; });
+  map_sums_body<Pass> body{prepare_map(pass, axes, in_size, out_size, add)};
+  if (rows && first < 0 && numel > 0 && body.at.space.rows < 512 && body.at.chunks_per_row > 2 * block_threads) {  // each a group of its own
+    for (sink_kind& k : kind)
+      if (k == sink_kind::row) k = sink_kind::total;
+    groups = body.at.space.rows;
+  }
+  for (int s = 0; s < outputs; ++s) {
+    body.kind[s] = kind[s];
+    body.rows = body.rows || kind[s] == sink_kind::row;
+    body.columns = body.columns || kind[s] == sink_kind::column;
+    body.totals = body.totals || kind[s] == sink_kind::total;
+  }
+  body.groups = groups;
+  if (numel == 0 && !body.rows && !body.columns && !body.totals) return true;
+  if ((numel == 0 && groups != 1) || !lay_out(body)) {
+    for (int s = 0; s < outputs; ++s) apart[s] = apart[s] || (folds[s] && (!rows || kind[s] == sink_kind::row));
     return false;
   }
   std::vector<temporary<D>> memory;
@@ -121,51 +139,55 @@ bool run_sums(const char* what, const Pass& pass, const pass_axes<Pass::inputs +
   return true;
 }
 
-/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum: with
-/// Sums it is made on the way where that can be, otherwise element by element, to be folded.
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum, made on
+/// the way where that can be, otherwise element by element, to be folded. Sums: there surely is such a sink; a pass without any
+/// has a kernel of its own, which needs fewer registers.
 template <device D, bool Sums = false, class Pass>
 void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   pass_axes<inputs + outputs> axes;
   axes.set_shape(shape, rank);
   int in_size[inputs > 0 ? inputs : 1] = {}, out_size[outputs] = {};
-  bool add[outputs] = {}, folds[outputs] = {};  // only gradients fold: no statement writes to an element twice
-  index_t numel = 1;
-  for (int d = 0; d < rank; ++d) numel *= shape[d];
+  bool add[outputs] = {};
   for (int s = 0; s < inputs; ++s) {
     axes.bind(s, leaves[s]);
     in_size[s] = leaves[s].element_size;
   }
   for (int s = 0; s < outputs; ++s) {
-    for (int d = 0; d < rank; ++d) folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
+    axes.bind(inputs + s, sinks[s]);
     out_size[s] = sinks[s].element_size;
+    add[s] = sinks[s].add;
   }
-  bool apart[outputs] = {};
-  std::vector<temporary<D>> memory;
-  const auto bind_sinks = [&] {
-    for (int s = 0; s < outputs; ++s) {
-      if (apart[s]) axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
-      else axes.bind(inputs + s, sinks[s]);
+  if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
+    bool folds[outputs] = {}, apart[outputs] = {}, any = Sums;
+    index_t numel = 1;
+    for (int d = 0; d < rank; ++d) {
+      numel *= shape[d];
+      for (int s = 0; s < outputs; ++s) {
+        folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
+        any = any || folds[s];
+      }
     }
-  };
-  if constexpr (Sums) {
-    do bind_sinks();
-    while (!run_sums<D>(what, pass, axes, in_size, out_size, sinks, folds, apart));
-  } else {
-    for (int s = 0; s < outputs; ++s) {
-      apart[s] = folds[s];
-      add[s] = sinks[s].add && !folds[s];
+    if (any) {
+      std::vector<temporary<D>> memory;
+      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart)) {
+        for (int s = 0; s < outputs; ++s) {
+          if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
+          axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
+          add[s] = false;
+        }
+      }
+      for (int s = 0; s < outputs; ++s) {
+        if (!apart[s]) continue;
+        if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
+        else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
+      }
+      return;
     }
-    bind_sinks();
+  }
+  if constexpr (!Sums) {
     const auto body = prepare_map(pass, axes, in_size, out_size, add);
     gpu<D>::launch(what, body, launch_of(body));
-  }
-  if constexpr (requires { Pass::folds; }) {
-    for (int s = 0; s < outputs; ++s) {
-      if (!apart[s]) continue;
-      if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
-      else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
-    }
   }
 }
 

@@ -58,8 +58,9 @@ struct map_body {
   access_mode out_mode[operand_table<outputs>::size] = {};
   bool add[operand_table<outputs>::size] = {};
   bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
+  index_t index_stride[max_rank] = {};  ///< of the row-major index of an element, along the outer axes
   index_t chunks_per_row = 0;
-  divider by_chunks;
+  divider by_chunks = {};
   bool narrow = true;
 
   /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it. Body says where
@@ -161,15 +162,16 @@ struct map_body {
   /// Puts a machine where a chunk begins.
   template <class Machine>
   SINTER_WORD void place(Machine& m, index_t row, index_t column) const {
+    m.index_of_chunk = column;
     if (space.rows > 1) {
       each_coordinate(space, row, [&](int d, index_t i) {
         for (int s = 0; s < inputs; ++s) m.in_at[s] += i * in.stride[s][d];
         for (int s = 0; s < outputs; ++s) m.out_at[s] += i * out.stride[s][d];
+        m.index_of_chunk += i * index_stride[d];
       });
     }
     for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
     for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
-    m.index_of_chunk = row * space.inner + column;
     m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
   }
 };
@@ -191,8 +193,8 @@ template <class Pass>
 map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
   constexpr int lanes = lanes_of<Pass>;
   axes.coalesce();
-  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs), {}, {}, {}, {}, 0,
-                      {}, true};
+  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs)};
+  for (int d = 0; d < body.space.outer_axes; ++d) body.index_stride[d] = axes.index[d];
   for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of<lanes>(axes, s, in_size[s]);
   for (int s = 0; s < Pass::outputs; ++s) {
     body.out_mode[s] = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);

@@ -1,4 +1,4 @@
-// sinter/cuda/map_sums.hpp: the body of backward passes that add up the gradients of broadcast leaves on the way.
+// sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
 //
 // A block goes down a slab of rows, each thread in columns of its own, and adds in registers; then its threads add up what
 // they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone.
@@ -10,12 +10,12 @@
 
 namespace sinter::cuda_impl {
 
-/// What the gradient of a leaf is made of.
+/// What an element of a leaf's gradient is made of.
 enum class sink_kind : unsigned char {
-  element,  ///< one element of the pass for each
-  column,   ///< a column: the leaf was repeated along all outer axes
-  row,      ///< a row: it was repeated along the inner axis
-  total     ///< everything
+  element,  ///< one element of the pass
+  row,      ///< a row
+  column,   ///< a column of a group of rows
+  total     ///< all of a group of rows
 };
 
 template <class Pass>
@@ -27,11 +27,12 @@ struct map_sums_body {
   elements at;
   sink_kind kind[outputs] = {};
   bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
+  index_t groups = 1, height = 1;                      ///< of rows that follow each other
   int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
   index_t strips = 1;                                  ///< blocks side by side
-  index_t slabs = 1, per_slab = 0;                     ///< blocks one above the other, and their rows
+  index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
   double* partial[outputs] = {};                       ///< sums of the blocks
-  unsigned* arrivals = nullptr;
+  unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
 
   /// A machine whose sums stay in registers.
   struct machine : elements::template machine<elements> {
@@ -52,94 +53,91 @@ struct map_sums_body {
   SINTER_WORD void operator()(const G& g) const {
     double* const share = g.template shared<double>() + g.thread() * lanes;
     const int x = g.thread() % across, y = g.thread() / across;
-    const index_t strip = g.block() % strips, slab = g.block() / strips;
-    const index_t end = (slab + 1) * per_slab < at.space.rows ? (slab + 1) * per_slab : at.space.rows;
+    const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
+    const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
+    const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
+    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
+    const index_t blocks = slabs * strips;
+    const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), first, column, slabs, group * slabs, slab,
+                     at.space.inner};
+    const team all{g.thread(), block_threads, 1, 1, first, 0, blocks, group * blocks, g.block(), 1};
     registers sum = {};
-    for (index_t top = slab * per_slab; top < end; top += down) {  // equally often for all threads: they may meet
+    bool merge_columns = false, merge_totals = false;
+    for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
       const index_t row = top + y;
       for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
         machine m(*this, sum);
         at.place(m, row, c * lanes);
         run_lanes<lanes>(m, at.pass);
       }
-      if (!rows) continue;
-      const team mates{x, across, 1, row < end ? 1 : 0, row, 0, 1, 0, 0};
-      each_output([&](int o) {
-        if (kind[o] == sink_kind::row) add_up(g, share, sum, o, mates);
-      });
+      const bool through = top + down >= end, merging = merge_columns || merge_totals;
+      if (!through && !rows) continue;
+      for (int o = 0; o < outputs; ++o) {
+        keep_loop(o);
+        team t = all;
+        bool wanted = through && merging == merge_totals;
+        if (kind[o] == sink_kind::column) {
+          t = above;
+          wanted = through && merging == merge_columns;
+        } else if (kind[o] == sink_kind::row) {
+          t = {x, across, 1, row < end ? 1 : 0, row, 0, 1, 0, 0, 0};
+          wanted = !merging;
+        }
+        if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
+      }
+      if (!through) continue;
+      if (merging) break;
+      merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
+      merge_totals = totals && blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(blocks));
+      if (!merge_columns && !merge_totals) break;
     }
-    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
-    const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), 0, column, slabs, slab, at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, 0, 0, g.blocks(), g.block(), 1};
-    const auto team_of = [&](int o) {
-      team t = all;
-      if (kind[o] == sink_kind::column) t = above;
-      return t;
-    };
-    each_output([&](int o) {
-      if (kind[o] == sink_kind::column || kind[o] == sink_kind::total) add_up(g, share, sum, o, team_of(o));
-    });
-    const bool last_of_strip = columns && slabs > 1 && g.arrives_last(arrivals + 1 + strip, static_cast<unsigned>(slabs));
-    const bool last_of_all = totals && g.blocks() > 1 && g.arrives_last(arrivals, static_cast<unsigned>(g.blocks()));
-    each_output([&](int o) {
-      if ((last_of_strip && kind[o] == sink_kind::column) || (last_of_all && kind[o] == sink_kind::total))
-        merge(g, share, o, team_of(o));
-    });
   }
 
  private:
   /// The threads of a block that have terms of the same sums, and where their sums go.
   struct team {
-    int place, size, apart;       ///< of the thread among them; how many; how far they lie from each other
-    int count;                    ///< their sums, neighbours
-    index_t row, column;          ///< of the first one
-    index_t pieces, piece, pitch;  ///< blocks with terms of the same sums, which of them this is, and how far theirs lie apart
+    int place, size, apart;              ///< of the thread among them; how many; how far they lie from each other
+    int count;                           ///< their sums, neighbours
+    index_t row, column;                 ///< of the first one
+    index_t pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
+    index_t pitch;                       ///< how far the sums of two blocks lie apart
   };
 
-  template <class F>
-  SINTER_WORD static void each_output(const F& f) {
-    SINTER_KEEP_LOOP
-    for (int o = 0; o < outputs; ++o) f(o);
-  }
-
-  /// Adds up what a team has of output o in registers, which then start anew. A thread's `share` has a place for each lane.
+  /// Adds up what a team has of output o: in registers, which then start anew, or when merging in what all its blocks left. A
+  /// thread's `share` has a place for each lane.
   template <class G>
-  SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t) const {
+  SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t, bool merging) const {
     g.sync();
-    SINTER_UNROLL
-    for (int i = 0; i < outputs; ++i) {
-      if (i != o) continue;
+    if (merging) {
+      each_of(t, [&](int i) {
+        share[i] = 0;
+        for (index_t p = t.place; p < t.pieces; p += t.size) share[i] += g.fresh(partial[o] + (t.first_piece + p) * t.pitch + t.column + i);
+      });
+    } else {
       SINTER_UNROLL
-      for (int lane = 0; lane < lanes; ++lane) {
-        share[lane] = static_cast<double>(sum[i][lane]);
-        sum[i][lane] = 0;
+      for (int i = 0; i < outputs; ++i) {
+        if (i != o) continue;
+        SINTER_UNROLL
+        for (int lane = 0; lane < lanes; ++lane) {
+          share[lane] = static_cast<double>(sum[i][lane]);
+          sum[i][lane] = 0;
+        }
       }
+      if (kind[o] != sink_kind::column)
+        for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
     }
-    if (kind[o] != sink_kind::column)
-      for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
     fold(g, share, t);
     if (t.place != 0) return;
-    if (t.pieces > 1) each_of(t, [&](int i) { partial[o][t.piece * t.pitch + t.column + i] = share[i]; });
+    if (t.pieces > 1 && !merging) each_of(t, [&](int i) { partial[o][t.piece * t.pitch + t.column + i] = share[i]; });
     else put(o, share, t);
-  }
-
-  /// Adds up what all blocks have of the sums of output o.
-  template <class G>
-  SINTER_WORD void merge(const G& g, double* share, int o, const team& t) const {
-    g.sync();
-    each_of(t, [&](int i) {
-      double sum = 0;
-      for (index_t p = t.place; p < t.pieces; p += t.size) sum += g.fresh(partial[o] + p * t.pitch + t.column + i);
-      share[i] = sum;
-    });
-    fold(g, share, t);
-    if (t.place == 0) put(o, share, t);
   }
 
   template <class F>
   SINTER_WORD void each_of(const team& t, const F& f) const {
-    SINTER_KEEP_LOOP
-    for (int i = 0; i < t.count; ++i) f(i);
+    for (int i = 0; i < t.count; ++i) {
+      keep_loop(i);
+      f(i);
+    }
   }
 
   /// Leaves the sums of a team with its first thread.
@@ -166,52 +164,56 @@ struct map_sums_body {
   }
 };
 
-/// Operand s of coalesced axes is a sink that repeats along some of them: the kind of its sums; `element` where it is none of
-/// them, and has to be added up another way.
+/// The sum that sink s of coalesced axes is made of. It repeats along some of them.
 template <int N>
-sink_kind sums_of(const pass_axes<N>& axes, int s) {
+sink_kind sum_of(const pass_axes<N>& axes, int s) {
   const int last = axes.rank - 1;
-  const auto moves = [&](int d) { return axes.strides[s][d] != 0; };
-  int outer = 0;
-  for (int d = 0; d < last; ++d) outer += moves(d);
-  if (outer == 0) return moves(last) ? sink_kind::column : sink_kind::total;
-  return outer == last && !moves(last) ? sink_kind::row : sink_kind::element;
+  if (last >= 0 && axes.strides[s][last] != 0) return sink_kind::column;
+  for (int d = 0; d < last; ++d)
+    if (axes.strides[s][d] == 0) return sink_kind::total;
+  return last > 0 ? sink_kind::row : sink_kind::total;
 }
 
-/// Lays out the threads and blocks of a body with its kinds set. False where it would keep too few of them busy.
+/// Lays out the threads and blocks of a body with its kinds and groups set. False where blocks would have too little to do, or
+/// threads more columns than they have registers for.
 template <class Pass>
 bool lay_out(map_sums_body<Pass>& b) {
   const index_t rows = b.at.space.rows, chunks = b.at.chunks_per_row;
   const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
+  const bool sums = b.rows || b.columns || b.totals;
+  b.height = b.groups > 0 ? rows / b.groups : 0;
+  const bool wide_block = b.rows ? b.columns || rows < 512 : !b.columns && b.height == 1;
   b.across = 1;
-  const int widest = rows == 1 && !b.columns ? block_threads : 32;
-  while (b.across < widest && b.across < chunks) b.across *= 2;
+  while (b.across < (wide_block ? block_threads : 32) && b.across < chunks) b.across *= 2;
   b.down = block_threads / b.across;
-  const index_t high = up(rows, b.down), wide = up(chunks, b.across);
+  const index_t high = up(b.height, b.down), wide = up(chunks, b.across), enough = sums ? enough_blocks : most_blocks;
   if (b.rows) {
+    if (wide > (b.columns ? 1 : rows < 128 ? 64 : 4096)) return false;
     b.strips = 1;
-    b.slabs = std::min(high, b.totals ? enough_blocks : most_blocks);
-    if (high < 64 && wide > 16) return false;
+    b.slabs = std::min(high, b.totals || b.columns ? std::max<index_t>(1, enough / b.groups) : most_blocks);
   } else {
-    b.strips = b.columns ? wide : std::min(wide, up(enough_blocks, high));
-    b.slabs = std::min(high, std::max<index_t>(1, enough_blocks / b.strips));
+    b.strips = b.columns ? wide : std::min(wide, up(enough, high * b.groups));
+    b.slabs = std::min(high, std::max<index_t>(1, enough / (b.strips * b.groups)));
   }
   b.per_slab = up(high, b.slabs) * b.down;
-  b.slabs = up(rows, b.per_slab);
-  return b.strips * b.slabs <= most_blocks;
+  b.slabs = up(b.height, b.per_slab);
+  const index_t groups_too_many = enough * 16;
+  if (b.groups > groups_too_many && b.height * chunks < block_threads) return false;
+  if (b.totals && b.slabs * b.strips > 1 && b.groups > enough) return false;
+  return b.groups * b.strips * b.slabs <= most_blocks;
 }
 
 /// Scratch space of output o, in sums.
 template <class Pass>
 index_t partial_sums(const map_sums_body<Pass>& b, int o) {
-  if (b.kind[o] == sink_kind::column && b.slabs > 1) return b.slabs * b.at.space.inner;
-  if (b.kind[o] == sink_kind::total && b.slabs * b.strips > 1) return b.slabs * b.strips;
+  if (b.kind[o] == sink_kind::column && b.slabs > 1) return b.groups * b.slabs * b.at.space.inner;
+  if (b.kind[o] == sink_kind::total && b.slabs * b.strips > 1) return b.groups * b.slabs * b.strips;
   return 0;
 }
 
 template <class Pass>
 launch_shape launch_of(const map_sums_body<Pass>& b) {
-  return {b.strips * b.slabs, sizeof(double) * block_threads * b.lanes};
+  return {b.groups * b.strips * b.slabs, b.rows || b.columns || b.totals ? sizeof(double) * block_threads * b.lanes : 0};
 }
 
 }  // namespace sinter::cuda_impl

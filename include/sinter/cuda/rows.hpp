@@ -68,8 +68,10 @@ struct row_team {
   }
   template <class F>
   SINTER_WORD void each(const F& f) const {
-    SINTER_KEEP_LOOP
-    for (index_t i = place; i < n; i += group) f(i);
+    for (index_t i = place; i < n; i += group) {
+      keep_loop(i);
+      f(i);
+    }
   }
 };
 

@@ -15,12 +15,18 @@ namespace sinter::cuda_impl {
 using sinter::detail::leaf_ref;
 using sinter::detail::sink_ref;
 
-// Before a loop that a GPU's compiler would unroll, although it seldom goes round.
+/// Called with its counter in a loop that seldom goes round, which a GPU's compiler would unroll all the same: `#pragma unroll 1`
+/// gets lost where the body has branches. A counter that it cannot follow it leaves alone.
+SINTER_WORD void keep_loop([[maybe_unused]] int& counter) {
 #if defined(__CUDA_ARCH__)
-#define SINTER_KEEP_LOOP _Pragma("unroll 1")
-#else
-#define SINTER_KEEP_LOOP
+  asm("" : "+r"(counter));
 #endif
+}
+SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
+#if defined(__CUDA_ARCH__)
+  asm("" : "+l"(counter));
+#endif
+}
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
@@ -86,8 +92,8 @@ SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits)
 /// Calls f(axis, coordinate) for the outer axes of row number `row`.
 template <class F>
 SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F& f) {
-  SINTER_KEEP_LOOP
   for (int d = space.outer_axes - 1; d >= 0; --d) {
+    keep_loop(d);
     const index_t rest = quotient(row, space.extent[d], space.by[d], space.narrow);
     f(d, row - rest * space.extent[d]);
     row = rest;
@@ -109,10 +115,12 @@ struct pass_axes {
   index_t shape[max_rank] = {};
   char* data[N > 0 ? N : 1] = {};
   index_t strides[N > 0 ? N : 1][max_rank] = {};
+  index_t index[max_rank] = {};  ///< strides of the row-major index of an element
 
   void set_shape(const index_t* extents, int count) {
     rank = count;
     for (int d = 0; d < count; ++d) shape[d] = extents[d];
+    sinter::detail::row_major_strides(shape, rank, index);
   }
   void bind(int s, const leaf_ref& leaf) {
     data[s] = static_cast<char*>(leaf.data);
@@ -128,7 +136,23 @@ struct pass_axes {
   }
 
   void coalesce() {
-    rank = sinter::detail::coalesce_axes(shape, rank, N, [this](int s) { return strides[s]; });
+    rank = sinter::detail::coalesce_axes(shape, rank, N + 1, [this](int s) { return s < N ? strides[s] : index; });
+  }
+
+  /// Puts the outer axes for which `first` holds before the other ones.
+  template <class F>
+  void bring_forward(const F& first) {
+    const pass_axes old = *this;
+    int to = 0;
+    for (const bool wanted : {true, false}) {
+      for (int d = 0; d + 1 < rank; ++d) {
+        if (first(d) != wanted) continue;
+        shape[to] = old.shape[d];
+        index[to] = old.index[d];
+        for (int s = 0; s < N; ++s) strides[s][to] = old.strides[s][d];
+        ++to;
+      }
+    }
   }
 
   /// The last axis is the inner one.

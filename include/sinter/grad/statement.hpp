@@ -151,8 +151,8 @@ struct elementwise_node : tape_node {
   extents<max_rank> dense_;
 };
 
-/// An elementwise statement: plan K on elements T on device D. Sums: it has gradients that are surely sums, which a GPU makes
-/// in a kernel of another kind.
+/// An elementwise statement: plan K on elements T on device D. Sums: it has gradients that are surely sums, so that a GPU needs
+/// no kernel for when there are none.
 template <device D, class T, class K, bool Sums>
 struct statement_node : elementwise_node {
   static constexpr leaves_read<K> reads{};
