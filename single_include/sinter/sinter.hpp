@@ -7727,7 +7727,8 @@ SINTER_WORD bits_of<T> sort_key(T x, bool descending) {
 }  // namespace sinter::detail
 // sinter/grad.hpp: variables and their gradients.
 
-// sinter/grad/narrow.hpp: backward of statements over half and bfloat16: gradients that are sums are gathered in float.
+// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are gathered in
+// float. GPUs round them where they are made.
 
 namespace sinter::detail {
 
@@ -7741,7 +7742,7 @@ void add_rounded(void* sums, index_t n, sink_ref to) {
 }
 
 /// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
-template <class T, device D, bool Sums, class K>
+template <class T, device D, class K>
 void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
   constexpr narrow_sinks<K> narrow;
   sink_ref to[K::sinks];
@@ -7761,7 +7762,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
     to[s].element_size = sizeof(float);
     to[s].add = false;
   }
-  backend<D>::template reverse<T, Sums>(plan, shape, rank, inputs, to);
+  backend<D>::template reverse<T>(plan, shape, rank, inputs, to);
   for (int s = 0; s < K::sinks; ++s) {
     if (sums[s] == 0) continue;
     if (narrow.of[s] == kernel::narrow_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
@@ -7934,7 +7935,7 @@ struct statement_node : elementwise_node {
       : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (narrow_sinks<K>().any) reverse_narrow<T, D, Sums>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (narrow_sinks<K>().any && !is_cuda_v<D>) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
     else backend<D>::template reverse<T, Sums>(plan, swept.shape.data(), swept.rank, in, out);
   }
 };
@@ -17078,6 +17079,7 @@ struct map_sums_body {
   index_t strips = 1;                                  ///< blocks side by side
   index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
   double* partial[outputs] = {};                       ///< sums of the blocks
+  sinter::detail::kernel::narrow_format format[outputs] = {};
   unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
 
   /// A machine whose sums stay in registers.
@@ -17200,13 +17202,19 @@ struct map_sums_body {
     each_coordinate(at.space, t.row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
     each_of(t, [&](int i) {
       const index_t place = to + i * at.out.step[o];
-      if (at.wide[o]) put_at(reinterpret_cast<float*>(at.out.data[o]) + place, at.add[o], share[i]);
-      else put_at(reinterpret_cast<double*>(at.out.data[o]) + place, at.add[o], share[i]);
+      if constexpr (sinter::detail::narrow_sinks<typename Pass::plan_type>().any) {
+        using sinter::detail::kernel::narrow_format;
+        if (format[o] == narrow_format::half) return put_at<half>(o, place, share[i]);
+        if (format[o] == narrow_format::bfloat16) return put_at<bfloat16>(o, place, share[i]);
+      }
+      if (at.wide[o]) put_at<float>(o, place, share[i]);
+      else put_at<double>(o, place, share[i]);
     });
   }
   template <class T>
-  SINTER_WORD static void put_at(T* to, bool add, double sum) {
-    *to = static_cast<T>(add ? static_cast<double>(*to) + sum : sum);
+  SINTER_WORD void put_at(int o, index_t place, double sum) const {
+    T& to = reinterpret_cast<T*>(at.out.data[o])[place];
+    to = static_cast<T>(at.add[o] ? static_cast<double>(to) + sum : sum);
   }
 };
 
@@ -18369,12 +18377,12 @@ pass_axes<N> axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
 }
 
 /// to (+)= from.
-template <class T>
+template <class From, class To>
 struct add_pass {
   static constexpr int inputs = 1, outputs = 1;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
-    m.template accumulate<0, T>(m.template load<0, T>());
+    m.template put<0, To>(m.template load<0, From>());
   }
 };
 
@@ -18387,8 +18395,8 @@ void reduce_on(const char* what, const K& plan, const pass_axes<K::leaves>& axes
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
-/// Folds `values`, dense over the pass's shape, into a sink that repeats along some of its axes.
-template <class T, device D>
+/// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
+template <class T, class To, device D>
 void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sink) {
   bool reduced[max_rank] = {};
   index_t kept = 1;
@@ -18399,17 +18407,17 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   pass_axes<1> axes;
   axes.set_shape(shape, rank);
   axes.bind_dense(0, values);
-  const temporary<D> apart(sink.add ? static_cast<std::size_t>(kept) * sizeof(T) : 0);
-  T* const to = static_cast<T*>(sink.add ? apart.data() : sink.data);
-  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, to);
-  if (!sink.add) return;
+  const bool at_once = !sink.add && std::is_same_v<T, To>;
+  const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
+  T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
+  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, sums);
+  if (at_once) return;
   pass_axes<2> sum;
   sum.set_shape(&kept, 1);
-  sum.bind_dense(0, to);
+  sum.bind_dense(0, sums);
   sum.bind_dense(1, sink.data);
-  const int size[1] = {sizeof(T)};
-  const bool add[1] = {true};
-  const auto body = prepare_map(add_pass<T>{}, sum, size, size, add);
+  const int in_size[1] = {sizeof(T)}, out_size[1] = {sizeof(To)};
+  const auto body = prepare_map(add_pass<T, To>{}, sum, in_size, out_size, &sink.add);
   gpu<D>::launch("adding a gradient", body, launch_of(body));
 }
 
@@ -18417,7 +18425,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// apart[s] set, where the sums of sink s have to be made another way.
 template <device D, class Pass>
 bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
-              const bool* add, const bool* folds, bool* apart) {
+              const bool* add, const bool* folds, bool* apart, const sinter::detail::kernel::narrow_format* formats) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   axes.coalesce();
   sink_kind kind[outputs] = {};
@@ -18448,6 +18456,7 @@ bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass:
   }
   for (int s = 0; s < outputs; ++s) {
     body.kind[s] = kind[s];
+    body.format[s] = formats[s];
     body.rows = body.rows || kind[s] == sink_kind::row;
     body.columns = body.columns || kind[s] == sink_kind::column;
     body.totals = body.totals || kind[s] == sink_kind::total;
@@ -18496,18 +18505,24 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
       }
     }
     if (any) {
+      using sinter::detail::kernel::narrow_format;
+      constexpr sinter::detail::narrow_sinks<typename Pass::plan_type> narrow;
       std::vector<temporary<D>> memory;
-      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart)) {
+      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart, narrow.of)) {
         for (int s = 0; s < outputs; ++s) {
           if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
+          if (narrow.of[s] != narrow_format::none) out_size[s] = sizeof(float);
           axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
           add[s] = false;
         }
       }
       for (int s = 0; s < outputs; ++s) {
         if (!apart[s]) continue;
-        if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
-        else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
+        void* const values = axes.data[inputs + s];
+        if (narrow.of[s] == narrow_format::half) fold_into<float, half, D>(shape, rank, values, sinks[s]);
+        else if (narrow.of[s] == narrow_format::bfloat16) fold_into<float, bfloat16, D>(shape, rank, values, sinks[s]);
+        else if (out_size[s] == sizeof(float)) fold_into<float, float, D>(shape, rank, values, sinks[s]);
+        else fold_into<double, double, D>(shape, rank, values, sinks[s]);
       }
       return;
     }

@@ -33,6 +33,23 @@ TEST_CASE("gradients of half leaves, broadcast or not, gather in float", "[cuda]
   const auto f = [](const auto& x, const auto& y) { return eval(sigmoid(x * y + x) * y); };
   CHECK(compare::gradients(f, a, b) <= 4 * place<sinter::half>);
   CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(cast<float>(x * r)); }, a, row) <= 4 * place<sinter::half>);
+  // in one kernel, rounded once also where a gradient is added to
+  for (const extents<2>& shape : {extents<2>{1, 21}, extents<2>{6, 1}, extents<2>{1, 1}}) {
+    const variable x = a.to<g0>(), part = numbers<sinter::half>(shape, 4).to<g0>();
+    const auto once = [&] {
+      const variable y = x * part;
+      const auto before = launches<g0>();
+      y.backward(b.to<g0>());
+      return launches<g0>() - before;
+    };
+    CHECK(once() == 1);
+    const auto first = part.grad().to<cpu>().clone();
+    CHECK(once() == 1);
+    CHECK(distance(part.grad(), eval(first * 2)) <= place<sinter::half>);
+  }
+  // rows too long to add them up beside columns
+  const auto product = [](const auto& x, const auto& r, const auto& c) { return eval(x * r * c); };
+  CHECK(compare::gradients(product, numbers<bfloat16>({3, 9000}, 5), numbers<bfloat16>({3, 1}, 6), numbers<bfloat16>({9000}, 7)) <= 4 * place<bfloat16>);
   const variable scale = zeros<bfloat16, g0>();
   variable(sum(ones<bfloat16, g0>({3000}) * scale)).backward();
   CHECK(scale.grad().item() == bfloat16(3000));

@@ -42,12 +42,12 @@ pass_axes<N> axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
 }
 
 /// to (+)= from.
-template <class T>
+template <class From, class To>
 struct add_pass {
   static constexpr int inputs = 1, outputs = 1;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
-    m.template accumulate<0, T>(m.template load<0, T>());
+    m.template put<0, To>(m.template load<0, From>());
   }
 };
 
@@ -60,8 +60,8 @@ void reduce_on(const char* what, const K& plan, const pass_axes<K::leaves>& axes
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
-/// Folds `values`, dense over the pass's shape, into a sink that repeats along some of its axes.
-template <class T, device D>
+/// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
+template <class T, class To, device D>
 void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sink) {
   bool reduced[max_rank] = {};
   index_t kept = 1;
@@ -72,17 +72,17 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   pass_axes<1> axes;
   axes.set_shape(shape, rank);
   axes.bind_dense(0, values);
-  const temporary<D> apart(sink.add ? static_cast<std::size_t>(kept) * sizeof(T) : 0);
-  T* const to = static_cast<T*>(sink.add ? apart.data() : sink.data);
-  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, to);
-  if (!sink.add) return;
+  const bool at_once = !sink.add && std::is_same_v<T, To>;
+  const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
+  T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
+  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, sums);
+  if (at_once) return;
   pass_axes<2> sum;
   sum.set_shape(&kept, 1);
-  sum.bind_dense(0, to);
+  sum.bind_dense(0, sums);
   sum.bind_dense(1, sink.data);
-  const int size[1] = {sizeof(T)};
-  const bool add[1] = {true};
-  const auto body = prepare_map(add_pass<T>{}, sum, size, size, add);
+  const int in_size[1] = {sizeof(T)}, out_size[1] = {sizeof(To)};
+  const auto body = prepare_map(add_pass<T, To>{}, sum, in_size, out_size, &sink.add);
   gpu<D>::launch("adding a gradient", body, launch_of(body));
 }
 
@@ -90,7 +90,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// apart[s] set, where the sums of sink s have to be made another way.
 template <device D, class Pass>
 bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
-              const bool* add, const bool* folds, bool* apart) {
+              const bool* add, const bool* folds, bool* apart, const sinter::detail::kernel::narrow_format* formats) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   axes.coalesce();
   sink_kind kind[outputs] = {};
@@ -121,6 +121,7 @@ bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass:
   }
   for (int s = 0; s < outputs; ++s) {
     body.kind[s] = kind[s];
+    body.format[s] = formats[s];
     body.rows = body.rows || kind[s] == sink_kind::row;
     body.columns = body.columns || kind[s] == sink_kind::column;
     body.totals = body.totals || kind[s] == sink_kind::total;
@@ -169,18 +170,24 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
       }
     }
     if (any) {
+      using sinter::detail::kernel::narrow_format;
+      constexpr sinter::detail::narrow_sinks<typename Pass::plan_type> narrow;
       std::vector<temporary<D>> memory;
-      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart)) {
+      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart, narrow.of)) {
         for (int s = 0; s < outputs; ++s) {
           if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
+          if (narrow.of[s] != narrow_format::none) out_size[s] = sizeof(float);
           axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
           add[s] = false;
         }
       }
       for (int s = 0; s < outputs; ++s) {
         if (!apart[s]) continue;
-        if (out_size[s] == sizeof(float)) fold_into<float, D>(shape, rank, axes.data[inputs + s], sinks[s]);
-        else fold_into<double, D>(shape, rank, axes.data[inputs + s], sinks[s]);
+        void* const values = axes.data[inputs + s];
+        if (narrow.of[s] == narrow_format::half) fold_into<float, half, D>(shape, rank, values, sinks[s]);
+        else if (narrow.of[s] == narrow_format::bfloat16) fold_into<float, bfloat16, D>(shape, rank, values, sinks[s]);
+        else if (out_size[s] == sizeof(float)) fold_into<float, float, D>(shape, rank, values, sinks[s]);
+        else fold_into<double, double, D>(shape, rank, values, sinks[s]);
       }
       return;
     }

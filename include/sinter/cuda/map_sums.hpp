@@ -32,6 +32,7 @@ struct map_sums_body {
   index_t strips = 1;                                  ///< blocks side by side
   index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
   double* partial[outputs] = {};                       ///< sums of the blocks
+  sinter::detail::kernel::narrow_format format[outputs] = {};
   unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
 
   /// A machine whose sums stay in registers.
@@ -154,13 +155,19 @@ struct map_sums_body {
     each_coordinate(at.space, t.row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
     each_of(t, [&](int i) {
       const index_t place = to + i * at.out.step[o];
-      if (at.wide[o]) put_at(reinterpret_cast<float*>(at.out.data[o]) + place, at.add[o], share[i]);
-      else put_at(reinterpret_cast<double*>(at.out.data[o]) + place, at.add[o], share[i]);
+      if constexpr (sinter::detail::narrow_sinks<typename Pass::plan_type>().any) {
+        using sinter::detail::kernel::narrow_format;
+        if (format[o] == narrow_format::half) return put_at<half>(o, place, share[i]);
+        if (format[o] == narrow_format::bfloat16) return put_at<bfloat16>(o, place, share[i]);
+      }
+      if (at.wide[o]) put_at<float>(o, place, share[i]);
+      else put_at<double>(o, place, share[i]);
     });
   }
   template <class T>
-  SINTER_WORD static void put_at(T* to, bool add, double sum) {
-    *to = static_cast<T>(add ? static_cast<double>(*to) + sum : sum);
+  SINTER_WORD void put_at(int o, index_t place, double sum) const {
+    T& to = reinterpret_cast<T*>(at.out.data[o])[place];
+    to = static_cast<T>(at.add[o] ? static_cast<double>(to) + sum : sum);
   }
 };
 

@@ -1,4 +1,5 @@
-// sinter/grad/narrow.hpp: backward of statements over half and bfloat16: gradients that are sums are gathered in float.
+// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are gathered in
+// float. GPUs round them where they are made.
 #pragma once
 
 #include <vector>
@@ -18,7 +19,7 @@ void add_rounded(void* sums, index_t n, sink_ref to) {
 }
 
 /// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
-template <class T, device D, bool Sums, class K>
+template <class T, device D, class K>
 void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
   constexpr narrow_sinks<K> narrow;
   sink_ref to[K::sinks];
@@ -38,7 +39,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
     to[s].element_size = sizeof(float);
     to[s].add = false;
   }
-  backend<D>::template reverse<T, Sums>(plan, shape, rank, inputs, to);
+  backend<D>::template reverse<T>(plan, shape, rank, inputs, to);
   for (int s = 0; s < K::sinks; ++s) {
     if (sums[s] == 0) continue;
     if (narrow.of[s] == kernel::narrow_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
