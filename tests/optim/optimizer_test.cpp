@@ -97,6 +97,14 @@ TEST_CASE("clip_grad_norm scales to the norm, and only then") {
   CHECK(optim::clip_grad_norm(none, 1) == 0);
 }
 
+TEST_CASE("clip_grad_norm of half gradients whose squares are no half") {
+  const variable w = zeros<half>({2});
+  (w * tensor<half, 1>{300, 400}).backward(ones<half>({2}));
+  CHECK(optim::clip_grad_norm(w, 50) == Approx(500));
+  CHECK(static_cast<float>(w.grad()(0)) == Approx(30).epsilon(1e-3));
+  CHECK(static_cast<float>(w.grad()(1)) == Approx(40).epsilon(1e-3));
+}
+
 TEST_CASE("clip_grad_value clamps each element") {
   const variable<float, 2> a = zeros<float>({1, 3});
   set_gradient(a, tensor<float, 2>{{-5, 0.25f, 7}});

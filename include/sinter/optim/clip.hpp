@@ -1,6 +1,10 @@
 // sinter/optim/clip.hpp: bounds on gradients before a step.
 #pragma once
 
+#include <functional>
+#include <vector>
+
+#include "sinter/ops/cast.hpp"
 #include "sinter/ops/clamp.hpp"
 #include "sinter/ops/in_place.hpp"
 #include "sinter/ops/square.hpp"
@@ -15,10 +19,13 @@ template <class Source>
 double clip_grad_norm(const Source& source, double max_norm) {
   if (!(max_norm >= 0))
     throw value_error("clip_grad_norm: max_norm must not be negative, but is " + std::to_string(max_norm));
-  double squares = 0;
-  detail::for_each_variable(source, [&squares](const std::string&, const auto& v) {
-    if (v.has_grad()) squares += static_cast<double>(eval(sum(square(v.grad().flatten()))).item());
+  std::vector<std::function<double()>> sums;  // all are started before the first one is waited for
+  detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
+    using T = compute_type<element_of<decltype(v)>>;  // squares of half soon exceed it
+    if (v.has_grad()) sums.push_back([of_one = eval(sum(square(cast<T>(v.grad().flatten()))))] { return static_cast<double>(of_one.item()); });
   });
+  double squares = 0;
+  for (const auto& of_one : sums) squares += of_one();
   const double norm = std::sqrt(squares);
   const double factor = max_norm / (norm + 1e-6);
   if (!(factor >= 1))
