@@ -89,6 +89,7 @@ if command -v compute-sanitizer >/dev/null; then
   export SINTER_CUDA_MAP=0,0
   for test in map fold scan sort graph; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
   attempt racecheck_fold compute-sanitizer --tool racecheck --error-exitcode 1 "$out/fold_test" "rows of any width*,sums and extremes*"
+  attempt racecheck_map compute-sanitizer --tool racecheck --error-exitcode 1 "$out/map_test" "gradients of operands*"
   attempt racecheck_scan compute-sanitizer --tool racecheck --error-exitcode 1 "$out/scan_test" "scans of rows*"
   attempt racecheck_sort compute-sanitizer --tool racecheck --error-exitcode 1 "$out/sort_test" "sort and topk*,unique*"
   unset SINTER_CUDA_MAP
