@@ -2433,11 +2433,14 @@ inline constexpr unsigned nothing = 0, first = 1, second = 2, third = 4, result 
 
 namespace detail::kernel {
 
-/// Which of the narrow elements a gradient has, if any.
-enum class narrow_format : unsigned char { none, half, bfloat16 };
+/// The elements of a gradient.
+enum class gradient_format : unsigned char { float32, float64, half, bfloat16 };
 template <class T>
-inline constexpr narrow_format narrow_format_of =
-    std::is_same_v<T, half> ? narrow_format::half : std::is_same_v<T, bfloat16> ? narrow_format::bfloat16 : narrow_format::none;
+inline constexpr gradient_format gradient_format_of = std::is_same_v<T, half>       ? gradient_format::half
+                                                      : std::is_same_v<T, bfloat16> ? gradient_format::bfloat16
+                                                      : std::is_same_v<T, double>   ? gradient_format::float64
+                                                                                    : gradient_format::float32;
+constexpr bool is_narrow(gradient_format f) { return f == gradient_format::half || f == gradient_format::bfloat16; }
 
 /// Stands for a value that no derivative reads; using it does not compile.
 struct unneeded {};
@@ -2473,8 +2476,8 @@ struct leaf {
   static constexpr void mark(bool* needed) {
     needed[0] = Need;
   }
-  static constexpr void list_formats(narrow_format* to) {
-    if constexpr (Diff) *to = narrow_format_of<T>;
+  static constexpr void list_formats(gradient_format* to) {
+    if constexpr (Diff) *to = gradient_format_of<T>;
   }
 };
 
@@ -2567,7 +2570,7 @@ struct map<Op, A> {
   static constexpr void mark(bool* needed) {
     A::template mark<need_a<Need, Given>>(needed);
   }
-  static constexpr void list_formats(narrow_format* to) {
+  static constexpr void list_formats(gradient_format* to) {
     if constexpr (A::sinks > 0) A::list_formats(to);
   }
 };
@@ -2621,7 +2624,7 @@ struct map<Op, A, B> {
     A::template mark<need_a<Need, Given>>(needed);
     B::template mark<need_b<Need, Given>>(needed + A::leaves);
   }
-  static constexpr void list_formats(narrow_format* to) {
+  static constexpr void list_formats(gradient_format* to) {
     if constexpr (A::sinks > 0) A::list_formats(to);
     if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
   }
@@ -2684,7 +2687,7 @@ struct map<Op, A, B, C> {
     B::template mark<need<Need, Given, uses::second>>(needed + A::leaves);
     C::template mark<need<Need, Given, uses::third>>(needed + A::leaves + B::leaves);
   }
-  static constexpr void list_formats(narrow_format* to) {
+  static constexpr void list_formats(gradient_format* to) {
     if constexpr (A::sinks > 0) A::list_formats(to);
     if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
     if constexpr (C::sinks > 0) C::list_formats(to + A::sinks + B::sinks);
@@ -2787,14 +2790,17 @@ struct leaves_read {
   }
 };
 
-/// The gradients of K's tracked leaves that are narrow.
+/// The elements of the gradients of K's tracked leaves.
 template <class K>
-struct narrow_sinks {
-  kernel::narrow_format of[K::sinks] = {};
-  bool any = false;
-  constexpr narrow_sinks() {
+struct gradient_formats {
+  kernel::gradient_format of[K::sinks] = {};
+  bool any_narrow = false, any_double = false;
+  constexpr gradient_formats() {
     K::list_formats(of);
-    for (const auto format : of) any = any || format != kernel::narrow_format::none;
+    for (const auto format : of) {
+      any_narrow = any_narrow || kernel::is_narrow(format);
+      any_double = any_double || format == kernel::gradient_format::float64;
+    }
   }
 };
 
@@ -7400,7 +7406,7 @@ struct let {
     Body::template mark<Need>(needed);
     X::template mark<true>(needed + Body::leaves);
   }
-  static constexpr void list_formats(narrow_format* to) {
+  static constexpr void list_formats(gradient_format* to) {
     if constexpr (Body::sinks > 0) Body::list_formats(to);
     if constexpr (X::sinks > 0) X::list_formats(to + Body::sinks);
   }
@@ -7744,7 +7750,7 @@ void add_rounded(void* sums, index_t n, sink_ref to) {
 /// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
 template <class T, device D, class K>
 void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
-  constexpr narrow_sinks<K> narrow;
+  constexpr gradient_formats<K> format;
   sink_ref to[K::sinks];
   index_t sums[K::sinks] = {};
   std::vector<temporary<D>> memory;
@@ -7756,7 +7762,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
       repeats = repeats || (sinks[s].strides[d] == 0 && shape[d] != 1);
       n *= sinks[s].strides[d] == 0 ? 1 : shape[d];
     }
-    if (!repeats || narrow.of[s] == kernel::narrow_format::none) continue;
+    if (!repeats || !kernel::is_narrow(format.of[s])) continue;
     sums[s] = n;
     to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
     to[s].element_size = sizeof(float);
@@ -7765,7 +7771,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
   backend<D>::template reverse<T>(plan, shape, rank, inputs, to);
   for (int s = 0; s < K::sinks; ++s) {
     if (sums[s] == 0) continue;
-    if (narrow.of[s] == kernel::narrow_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
+    if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
     else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
   }
 }
@@ -7935,7 +7941,7 @@ struct statement_node : elementwise_node {
       : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (narrow_sinks<K>().any && !is_cuda_v<D>) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
     else backend<D>::template reverse<T, Sums>(plan, swept.shape.data(), swept.rank, in, out);
   }
 };
@@ -14031,7 +14037,7 @@ inline index_t span_of(const loop& l, const operand& o) {
 inline void clear(const loop& l, const operand& o) {
   index_t n = 1;
   for (int d = 0; d < l.rank; ++d) n *= o.strides[d] == 0 ? 1 : l.shape[d];
-  std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
+  if (n > 0) std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
 }
 
 template <class T>
@@ -17069,7 +17075,9 @@ template <class Pass>
 struct map_sums_body {
   using elements = map_body<Pass>;
   static constexpr int outputs = Pass::outputs, lanes = elements::lanes;
-  using registers = typename Pass::sum_type[outputs][lanes];
+  static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
+  using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;
+  using registers = sum_type[outputs][lanes];
 
   elements at;
   sink_kind kind[outputs] = {};
@@ -17079,7 +17087,7 @@ struct map_sums_body {
   index_t strips = 1;                                  ///< blocks side by side
   index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
   double* partial[outputs] = {};                       ///< sums of the blocks
-  sinter::detail::kernel::narrow_format format[outputs] = {};
+  sinter::detail::kernel::gradient_format format[outputs] = {};
   unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
 
   /// A machine whose sums stay in registers.
@@ -17091,7 +17099,7 @@ struct map_sums_body {
     SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
-      if (this->lane < this->valid) sum[O][this->lane] += static_cast<typename Pass::sum_type>(x);
+      if (this->lane < this->valid) sum[O][this->lane] += static_cast<sum_type>(x);
       this->written[O][this->lane] = pack(x);
       if (this->lane == lanes - 1 && body.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
     }
@@ -17202,13 +17210,15 @@ struct map_sums_body {
     each_coordinate(at.space, t.row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
     each_of(t, [&](int i) {
       const index_t place = to + i * at.out.step[o];
-      if constexpr (sinter::detail::narrow_sinks<typename Pass::plan_type>().any) {
-        using sinter::detail::kernel::narrow_format;
-        if (format[o] == narrow_format::half) return put_at<half>(o, place, share[i]);
-        if (format[o] == narrow_format::bfloat16) return put_at<bfloat16>(o, place, share[i]);
+      using sinter::detail::kernel::gradient_format;
+      if constexpr (formats.any_narrow) {
+        if (format[o] == gradient_format::half) return put_at<half>(o, place, share[i]);
+        if (format[o] == gradient_format::bfloat16) return put_at<bfloat16>(o, place, share[i]);
       }
-      if (at.wide[o]) put_at<float>(o, place, share[i]);
-      else put_at<double>(o, place, share[i]);
+      if constexpr (formats.any_double) {
+        if (format[o] == gradient_format::float64) return put_at<double>(o, place, share[i]);
+      }
+      put_at<float>(o, place, share[i]);
     });
   }
   template <class T>
@@ -17251,9 +17261,9 @@ bool lay_out(map_sums_body<Pass>& b) {
   }
   b.per_slab = up(high, b.slabs) * b.down;
   b.slabs = up(b.height, b.per_slab);
-  const index_t groups_too_many = enough * 16;
-  if (b.groups > groups_too_many && b.height * chunks < block_threads) return false;
-  if (b.totals && b.slabs * b.strips > 1 && b.groups > enough) return false;
+  if (b.groups > 16 * enough && b.height * chunks < block_threads) return false;
+  const index_t counters = b.columns && b.slabs > 1 ? b.groups * (b.strips + 1) : b.totals && b.slabs * b.strips > 1 ? b.groups : 0;
+  if (counters > max_arrivals) return false;
   return b.groups * b.strips * b.slabs <= most_blocks;
 }
 
@@ -18425,7 +18435,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// apart[s] set, where the sums of sink s have to be made another way.
 template <device D, class Pass>
 bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
-              const bool* add, const bool* folds, bool* apart, const sinter::detail::kernel::narrow_format* formats) {
+              const bool* add, const bool* folds, bool* apart, const sinter::detail::kernel::gradient_format* formats) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   axes.coalesce();
   sink_kind kind[outputs] = {};
@@ -18453,6 +18463,7 @@ bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass:
     for (sink_kind& k : kind)
       if (k == sink_kind::row) k = sink_kind::total;
     groups = body.at.space.rows;
+    rows = false;
   }
   for (int s = 0; s < outputs; ++s) {
     body.kind[s] = kind[s];
@@ -18505,13 +18516,13 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
       }
     }
     if (any) {
-      using sinter::detail::kernel::narrow_format;
-      constexpr sinter::detail::narrow_sinks<typename Pass::plan_type> narrow;
+      using sinter::detail::kernel::gradient_format;
+      constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format;
       std::vector<temporary<D>> memory;
-      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart, narrow.of)) {
+      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart, format.of)) {
         for (int s = 0; s < outputs; ++s) {
           if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
-          if (narrow.of[s] != narrow_format::none) out_size[s] = sizeof(float);
+          if (sinter::detail::kernel::is_narrow(format.of[s])) out_size[s] = sizeof(float);
           axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
           add[s] = false;
         }
@@ -18519,10 +18530,10 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
       for (int s = 0; s < outputs; ++s) {
         if (!apart[s]) continue;
         void* const values = axes.data[inputs + s];
-        if (narrow.of[s] == narrow_format::half) fold_into<float, half, D>(shape, rank, values, sinks[s]);
-        else if (narrow.of[s] == narrow_format::bfloat16) fold_into<float, bfloat16, D>(shape, rank, values, sinks[s]);
-        else if (out_size[s] == sizeof(float)) fold_into<float, float, D>(shape, rank, values, sinks[s]);
-        else fold_into<double, double, D>(shape, rank, values, sinks[s]);
+        if (format.of[s] == gradient_format::half) fold_into<float, half, D>(shape, rank, values, sinks[s]);
+        else if (format.of[s] == gradient_format::bfloat16) fold_into<float, bfloat16, D>(shape, rank, values, sinks[s]);
+        else if (format.of[s] == gradient_format::float64) fold_into<double, double, D>(shape, rank, values, sinks[s]);
+        else fold_into<float, float, D>(shape, rank, values, sinks[s]);
       }
       return;
     }
@@ -20126,7 +20137,7 @@ struct dropout {
   static constexpr void mark(bool* needed) {
     A::template mark<Need>(needed);
   }
-  static constexpr void list_formats(narrow_format* to) { A::list_formats(to); }
+  static constexpr void list_formats(gradient_format* to) { A::list_formats(to); }
 };
 
 }  // namespace detail::kernel

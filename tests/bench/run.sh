@@ -7,7 +7,7 @@ usage() {
 Usage: bash tests/bench/run.sh [options]
 
   --python PROGRAM   a Python with PyTorch, the rival (default: python3; left out if it has none)
-  --turns N          turns in which both sides of each ratio run once (default: 21)
+  --turns N          turns in which both sides of each ratio run once, 2 or more (default: 21)
   --threads LIST     thread counts (default: "1 2")
   -h, --help         this text
 
@@ -38,12 +38,12 @@ for program in elementwise mlp; do
 done
 rivals=()
 if "$python" -c 'import torch' 2>/dev/null; then
-  rivals=("$python $here/tests/bench/rival_torch.py")
+  rivals=("$(printf "%q %q" "$python" "$here/tests/bench/rival_torch.py")")
 else
-  echo "no PyTorch in $python: its rows are left out" >&2
+  echo "no PyTorch in $python: its rows and the ratios to them are left out" >&2
 fi
 
 for t in $threads; do
   echo "threads: $t"
-  python3 "$here/tests/bench/turns.py" "$turns" "$out/elementwise $t" "$out/mlp $t" "${rivals[@]/%/ $t}"
+  python3 "$here/tests/bench/turns.py" "$turns" "$(printf %q "$out/elementwise") $t" "$(printf %q "$out/mlp") $t" "${rivals[@]/%/ $t}"
 done

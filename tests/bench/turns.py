@@ -58,7 +58,8 @@ def main(turns, commands):
 
     times, ratios = {}, []
     for what, rival, ours, by_bytes in RATIOS:
-        if rival not in offers or ours not in offers:
+        if rival not in offers:  # ours alone
+            times[ours] = times.get(ours) or [timed(ours) for _ in range(turns)]
             continue
         scale = offers[ours].rows[ours] / offers[rival].rows[rival] if by_bytes else 1.0
         for name in (rival, ours):
@@ -80,4 +81,6 @@ def main(turns, commands):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3 or not sys.argv[1].isdigit() or int(sys.argv[1]) < 2:
+        sys.exit(__doc__ + "\nTURNS is 2 or more.")
     main(int(sys.argv[1]), sys.argv[2:])

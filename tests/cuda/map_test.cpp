@@ -147,6 +147,10 @@ TEST_CASE("gradients of broadcast leaves are added up in the same launch", "[cud
   const auto images = numbers({6, 3, 8, 9}, 25), scale = numbers({1, 3, 1, 1}, 26), shift = numbers({1, 3, 1, 1}, 27);
   CHECK(compare::gradients(channels, images, scale, shift) < 1e-4);
   CHECK(launches_of(channels(variable(images.to<g0>()), variable(scale.to<g0>()), variable(shift.to<g0>()))) == 1);
+  // leaves of two types: what belongs to the double one never is a float
+  const auto mixed = [](const auto& v, const auto& big) { return eval(v + cast<float>(big * 1e100)); };
+  CHECK(compare::gradients(mixed, numbers({7}, 28), numbers<double>({1}, 29)) == 0);
+  CHECK(compare::gradients(mixed, numbers({7, 3}, 28), numbers<double>({3}, 29)) == 0);
   // masks follow the elements, not the order in which they are visited
   const auto masked = [](const auto& v, const auto& s) {
     generator gen(3);

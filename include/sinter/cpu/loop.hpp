@@ -469,7 +469,7 @@ inline index_t span_of(const loop& l, const operand& o) {
 inline void clear(const loop& l, const operand& o) {
   index_t n = 1;
   for (int d = 0; d < l.rank; ++d) n *= o.strides[d] == 0 ? 1 : l.shape[d];
-  std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
+  if (n > 0) std::memset(o.data, 0, static_cast<std::size_t>(n * o.size));
 }
 
 template <class T>

@@ -90,7 +90,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// apart[s] set, where the sums of sink s have to be made another way.
 template <device D, class Pass>
 bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
-              const bool* add, const bool* folds, bool* apart, const sinter::detail::kernel::narrow_format* formats) {
+              const bool* add, const bool* folds, bool* apart, const sinter::detail::kernel::gradient_format* formats) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   axes.coalesce();
   sink_kind kind[outputs] = {};
@@ -118,6 +118,7 @@ bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass:
     for (sink_kind& k : kind)
       if (k == sink_kind::row) k = sink_kind::total;
     groups = body.at.space.rows;
+    rows = false;
   }
   for (int s = 0; s < outputs; ++s) {
     body.kind[s] = kind[s];
@@ -170,13 +171,13 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
       }
     }
     if (any) {
-      using sinter::detail::kernel::narrow_format;
-      constexpr sinter::detail::narrow_sinks<typename Pass::plan_type> narrow;
+      using sinter::detail::kernel::gradient_format;
+      constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format;
       std::vector<temporary<D>> memory;
-      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart, narrow.of)) {
+      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart, format.of)) {
         for (int s = 0; s < outputs; ++s) {
           if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
-          if (narrow.of[s] != narrow_format::none) out_size[s] = sizeof(float);
+          if (sinter::detail::kernel::is_narrow(format.of[s])) out_size[s] = sizeof(float);
           axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
           add[s] = false;
         }
@@ -184,10 +185,10 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
       for (int s = 0; s < outputs; ++s) {
         if (!apart[s]) continue;
         void* const values = axes.data[inputs + s];
-        if (narrow.of[s] == narrow_format::half) fold_into<float, half, D>(shape, rank, values, sinks[s]);
-        else if (narrow.of[s] == narrow_format::bfloat16) fold_into<float, bfloat16, D>(shape, rank, values, sinks[s]);
-        else if (out_size[s] == sizeof(float)) fold_into<float, float, D>(shape, rank, values, sinks[s]);
-        else fold_into<double, double, D>(shape, rank, values, sinks[s]);
+        if (format.of[s] == gradient_format::half) fold_into<float, half, D>(shape, rank, values, sinks[s]);
+        else if (format.of[s] == gradient_format::bfloat16) fold_into<float, bfloat16, D>(shape, rank, values, sinks[s]);
+        else if (format.of[s] == gradient_format::float64) fold_into<double, double, D>(shape, rank, values, sinks[s]);
+        else fold_into<float, float, D>(shape, rank, values, sinks[s]);
       }
       return;
     }

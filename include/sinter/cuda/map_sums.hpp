@@ -22,7 +22,9 @@ template <class Pass>
 struct map_sums_body {
   using elements = map_body<Pass>;
   static constexpr int outputs = Pass::outputs, lanes = elements::lanes;
-  using registers = typename Pass::sum_type[outputs][lanes];
+  static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
+  using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;
+  using registers = sum_type[outputs][lanes];
 
   elements at;
   sink_kind kind[outputs] = {};
@@ -32,7 +34,7 @@ struct map_sums_body {
   index_t strips = 1;                                  ///< blocks side by side
   index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
   double* partial[outputs] = {};                       ///< sums of the blocks
-  sinter::detail::kernel::narrow_format format[outputs] = {};
+  sinter::detail::kernel::gradient_format format[outputs] = {};
   unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
 
   /// A machine whose sums stay in registers.
@@ -44,7 +46,7 @@ struct map_sums_body {
     SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
-      if (this->lane < this->valid) sum[O][this->lane] += static_cast<typename Pass::sum_type>(x);
+      if (this->lane < this->valid) sum[O][this->lane] += static_cast<sum_type>(x);
       this->written[O][this->lane] = pack(x);
       if (this->lane == lanes - 1 && body.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
     }
@@ -155,13 +157,15 @@ struct map_sums_body {
     each_coordinate(at.space, t.row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
     each_of(t, [&](int i) {
       const index_t place = to + i * at.out.step[o];
-      if constexpr (sinter::detail::narrow_sinks<typename Pass::plan_type>().any) {
-        using sinter::detail::kernel::narrow_format;
-        if (format[o] == narrow_format::half) return put_at<half>(o, place, share[i]);
-        if (format[o] == narrow_format::bfloat16) return put_at<bfloat16>(o, place, share[i]);
+      using sinter::detail::kernel::gradient_format;
+      if constexpr (formats.any_narrow) {
+        if (format[o] == gradient_format::half) return put_at<half>(o, place, share[i]);
+        if (format[o] == gradient_format::bfloat16) return put_at<bfloat16>(o, place, share[i]);
       }
-      if (at.wide[o]) put_at<float>(o, place, share[i]);
-      else put_at<double>(o, place, share[i]);
+      if constexpr (formats.any_double) {
+        if (format[o] == gradient_format::float64) return put_at<double>(o, place, share[i]);
+      }
+      put_at<float>(o, place, share[i]);
     });
   }
   template <class T>
@@ -204,9 +208,9 @@ bool lay_out(map_sums_body<Pass>& b) {
   }
   b.per_slab = up(high, b.slabs) * b.down;
   b.slabs = up(b.height, b.per_slab);
-  const index_t groups_too_many = enough * 16;
-  if (b.groups > groups_too_many && b.height * chunks < block_threads) return false;
-  if (b.totals && b.slabs * b.strips > 1 && b.groups > enough) return false;
+  if (b.groups > 16 * enough && b.height * chunks < block_threads) return false;
+  const index_t counters = b.columns && b.slabs > 1 ? b.groups * (b.strips + 1) : b.totals && b.slabs * b.strips > 1 ? b.groups : 0;
+  if (counters > max_arrivals) return false;
   return b.groups * b.strips * b.slabs <= most_blocks;
 }
 

@@ -25,11 +25,14 @@ inline constexpr unsigned nothing = 0, first = 1, second = 2, third = 4, result 
 
 namespace detail::kernel {
 
-/// Which of the narrow elements a gradient has, if any.
-enum class narrow_format : unsigned char { none, half, bfloat16 };
+/// The elements of a gradient.
+enum class gradient_format : unsigned char { float32, float64, half, bfloat16 };
 template <class T>
-inline constexpr narrow_format narrow_format_of =
-    std::is_same_v<T, half> ? narrow_format::half : std::is_same_v<T, bfloat16> ? narrow_format::bfloat16 : narrow_format::none;
+inline constexpr gradient_format gradient_format_of = std::is_same_v<T, half>       ? gradient_format::half
+                                                      : std::is_same_v<T, bfloat16> ? gradient_format::bfloat16
+                                                      : std::is_same_v<T, double>   ? gradient_format::float64
+                                                                                    : gradient_format::float32;
+constexpr bool is_narrow(gradient_format f) { return f == gradient_format::half || f == gradient_format::bfloat16; }
 
 /// Stands for a value that no derivative reads; using it does not compile.
 struct unneeded {};
@@ -65,8 +68,8 @@ struct leaf {
   static constexpr void mark(bool* needed) {
     needed[0] = Need;
   }
-  static constexpr void list_formats(narrow_format* to) {
-    if constexpr (Diff) *to = narrow_format_of<T>;
+  static constexpr void list_formats(gradient_format* to) {
+    if constexpr (Diff) *to = gradient_format_of<T>;
   }
 };
 
@@ -159,7 +162,7 @@ struct map<Op, A> {
   static constexpr void mark(bool* needed) {
     A::template mark<need_a<Need, Given>>(needed);
   }
-  static constexpr void list_formats(narrow_format* to) {
+  static constexpr void list_formats(gradient_format* to) {
     if constexpr (A::sinks > 0) A::list_formats(to);
   }
 };
@@ -213,7 +216,7 @@ struct map<Op, A, B> {
     A::template mark<need_a<Need, Given>>(needed);
     B::template mark<need_b<Need, Given>>(needed + A::leaves);
   }
-  static constexpr void list_formats(narrow_format* to) {
+  static constexpr void list_formats(gradient_format* to) {
     if constexpr (A::sinks > 0) A::list_formats(to);
     if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
   }
@@ -276,7 +279,7 @@ struct map<Op, A, B, C> {
     B::template mark<need<Need, Given, uses::second>>(needed + A::leaves);
     C::template mark<need<Need, Given, uses::third>>(needed + A::leaves + B::leaves);
   }
-  static constexpr void list_formats(narrow_format* to) {
+  static constexpr void list_formats(gradient_format* to) {
     if constexpr (A::sinks > 0) A::list_formats(to);
     if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
     if constexpr (C::sinks > 0) C::list_formats(to + A::sinks + B::sinks);
@@ -379,14 +382,17 @@ struct leaves_read {
   }
 };
 
-/// The gradients of K's tracked leaves that are narrow.
+/// The elements of the gradients of K's tracked leaves.
 template <class K>
-struct narrow_sinks {
-  kernel::narrow_format of[K::sinks] = {};
-  bool any = false;
-  constexpr narrow_sinks() {
+struct gradient_formats {
+  kernel::gradient_format of[K::sinks] = {};
+  bool any_narrow = false, any_double = false;
+  constexpr gradient_formats() {
     K::list_formats(of);
-    for (const auto format : of) any = any || format != kernel::narrow_format::none;
+    for (const auto format : of) {
+      any_narrow = any_narrow || kernel::is_narrow(format);
+      any_double = any_double || format == kernel::gradient_format::float64;
+    }
   }
 };
 

@@ -164,7 +164,7 @@ struct let {
     Body::template mark<Need>(needed);
     X::template mark<true>(needed + Body::leaves);
   }
-  static constexpr void list_formats(narrow_format* to) {
+  static constexpr void list_formats(gradient_format* to) {
     if constexpr (Body::sinks > 0) Body::list_formats(to);
     if constexpr (X::sinks > 0) X::list_formats(to + Body::sinks);
   }

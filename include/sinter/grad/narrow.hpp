@@ -21,7 +21,7 @@ void add_rounded(void* sums, index_t n, sink_ref to) {
 /// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
 template <class T, device D, class K>
 void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
-  constexpr narrow_sinks<K> narrow;
+  constexpr gradient_formats<K> format;
   sink_ref to[K::sinks];
   index_t sums[K::sinks] = {};
   std::vector<temporary<D>> memory;
@@ -33,7 +33,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
       repeats = repeats || (sinks[s].strides[d] == 0 && shape[d] != 1);
       n *= sinks[s].strides[d] == 0 ? 1 : shape[d];
     }
-    if (!repeats || narrow.of[s] == kernel::narrow_format::none) continue;
+    if (!repeats || !kernel::is_narrow(format.of[s])) continue;
     sums[s] = n;
     to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
     to[s].element_size = sizeof(float);
@@ -42,7 +42,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
   backend<D>::template reverse<T>(plan, shape, rank, inputs, to);
   for (int s = 0; s < K::sinks; ++s) {
     if (sums[s] == 0) continue;
-    if (narrow.of[s] == kernel::narrow_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
+    if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
     else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
   }
 }

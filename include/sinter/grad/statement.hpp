@@ -163,7 +163,7 @@ struct statement_node : elementwise_node {
       : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (narrow_sinks<K>().any && !is_cuda_v<D>) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
     else backend<D>::template reverse<T, Sums>(plan, swept.shape.data(), swept.rank, in, out);
   }
 };

@@ -48,7 +48,7 @@ struct dropout {
   static constexpr void mark(bool* needed) {
     A::template mark<Need>(needed);
   }
-  static constexpr void list_formats(narrow_format* to) { A::list_formats(to); }
+  static constexpr void list_formats(gradient_format* to) { A::list_formats(to); }
 };
 
 }  // namespace detail::kernel
