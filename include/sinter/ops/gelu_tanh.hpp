@@ -18,9 +18,9 @@ struct gelu_tanh_op : real_op {
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
     const auto square = x * x;
     const auto t = tanh(x * (1 + square * number(g, 0.044715)) * number(g, 0.797884560802865356));
-    const auto near = select(square < 256, x, number(x, 0));  // beyond, t is 1 or -1 and 1 - t^2 is 0
-    const auto slope = (1 - t * t) * (1 + near * near * number(g, 0.134145)) * number(g, 0.797884560802865356);
-    return g * (1 + t + near * slope) / 2;
+    const auto bounded = select(square < 256, x, number(x, 0));  // beyond, t is 1 or -1 and 1 - t^2 is 0
+    const auto slope = (1 - t * t) * (1 + bounded * bounded * number(g, 0.134145)) * number(g, 0.797884560802865356);
+    return g * (1 + t + bounded * slope) / 2;
   }
 };
 
