@@ -18390,6 +18390,7 @@ pass_axes<N> axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
 template <class From, class To>
 struct add_pass {
   static constexpr int inputs = 1, outputs = 1;
+  static constexpr bool narrow = narrow_element<To>;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     m.template put<0, To>(m.template load<0, From>());
