@@ -91,7 +91,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// apart[s] set, where the sums of sink s have to be made another way.
 template <device D, class Pass>
 bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
-              const bool* add, const bool* folds, bool* apart, const sinter::detail::kernel::gradient_format* formats) {
+              const bool* add, const bool* folds, bool* apart) {
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   axes.coalesce();
   sink_kind kind[outputs] = {};
@@ -123,7 +123,7 @@ bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass:
   }
   for (int s = 0; s < outputs; ++s) {
     body.kind[s] = kind[s];
-    body.format[s] = formats[s];
+    body.format[s] = body.formats.of[s];
     body.rows = body.rows || kind[s] == sink_kind::row;
     body.columns = body.columns || kind[s] == sink_kind::column;
     body.totals = body.totals || kind[s] == sink_kind::total;
@@ -175,7 +175,7 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
       using sinter::detail::kernel::gradient_format;
       constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format;
       std::vector<temporary<D>> memory;
-      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart, format.of)) {
+      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart)) {
         for (int s = 0; s < outputs; ++s) {
           if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
           if (sinter::detail::kernel::is_narrow(format.of[s])) out_size[s] = sizeof(float);
