@@ -39,6 +39,9 @@
 // host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls it.
 #define SINTER_WORD constexpr SINTER_INLINE
 
+// Before what runs once or when something goes wrong: out of line, and small rather than fast.
+#define SINTER_COLD __attribute__((cold, noinline))
+
 // Before a loop that is to be unrolled.
 #if defined(__CUDA_ARCH__)
 #define SINTER_UNROLL _Pragma("unroll")

@@ -41,99 +41,10 @@
 
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
 
-#include <stdexcept>
-
-namespace sinter {
-
-/// Base of every exception the library throws on purpose.
-class error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Extents that do not fit the operation.
-class shape_error : public error {
- public:
-  using error::error;
-};
-
-/// An index, axis or class label outside its range.
-class index_error : public error {
- public:
-  using error::error;
-};
-
-/// An argument whose value makes no sense, such as a learning rate that is not finite.
-class value_error : public error {
- public:
-  using error::error;
-};
-
-/// A device that is not there, or memory that is not where its type says.
-class device_error : public error {
- public:
-  using error::error;
-};
-
-/// A file that is missing, cut short or not in the expected format.
-class io_error : public error {
- public:
-  using error::error;
-};
-
-/// Misuse of the tape: no graph, a freed graph, a saved tensor that was modified.
-class autograd_error : public error {
- public:
-  using error::error;
-};
-
-/// A device has no memory left for an allocation.
-class out_of_memory : public error {
- public:
-  using error::error;
-};
-
-}  // namespace sinter
-
-namespace sinter::detail {
-
-/// The name of the device whose work this thread records instead of running it; null where it runs.
-inline const std::string*& capturing() {
-  static thread_local const std::string* device = nullptr;
-  return device;
-}
-
-/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
-/// what to do.
-inline void refuse_capture(const std::string& what, const char* why_and_fix) {
-  if (capturing() != nullptr) throw device_error(what + " while a step on " + *capturing() + " is captured: " + why_and_fix);
-}
-
-/// The random numbers of a step that this thread records: each time that the step runs they are others.
-struct captured_draws {
-  /// Where the device counts how often the step has run before: 0 in the first run.
-  virtual const std::int64_t* run() = 0;
-
- protected:
-  ~captured_draws() = default;
-};
-inline captured_draws*& capturing_draws() {
-  static thread_local captured_draws* draws = nullptr;
-  return draws;
-}
-
-}  // namespace sinter::detail
-// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
-
-// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
-
-#include <string_view>
-#include <type_traits>
-
-// sinter/core/types.hpp: the element types of tensors and what follows from them.
-
 #include <concepts>
-#include <cstddef>
+#include <cstdio>
+#include <stdexcept>
+#include <string_view>
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
@@ -174,6 +85,9 @@ inline captured_draws*& capturing_draws() {
 // The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on the
 // host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls it.
 #define SINTER_WORD constexpr SINTER_INLINE
+
+// Before what runs once or when something goes wrong: out of line, and small rather than fast.
+#define SINTER_COLD __attribute__((cold, noinline))
 
 // Before a loop that is to be unrolled.
 #if defined(__CUDA_ARCH__)
@@ -265,6 +179,168 @@ inline void one_configuration() {
 }
 }  // namespace sinter::detail
 #endif
+
+namespace sinter {
+
+/// Base of every exception the library throws on purpose.
+class error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Extents that do not fit the operation.
+class shape_error : public error {
+ public:
+  using error::error;
+};
+
+/// An index, axis or class label outside its range.
+class index_error : public error {
+ public:
+  using error::error;
+};
+
+/// An argument whose value makes no sense, such as a learning rate that is not finite.
+class value_error : public error {
+ public:
+  using error::error;
+};
+
+/// A device that is not there, or memory that is not where its type says.
+class device_error : public error {
+ public:
+  using error::error;
+};
+
+/// A file that is missing, cut short or not in the expected format.
+class io_error : public error {
+ public:
+  using error::error;
+};
+
+/// Misuse of the tape: no graph, a freed graph, a saved tensor that was modified.
+class autograd_error : public error {
+ public:
+  using error::error;
+};
+
+/// A device has no memory left for an allocation.
+class out_of_memory : public error {
+ public:
+  using error::error;
+};
+
+namespace detail {
+
+struct shape_piece {
+  const std::int64_t* extents;
+  int rank;
+};
+
+/// A piece of a message: text, a number, or the extents of a shape. It only refers to what it was made of.
+class text_piece {
+ public:
+  text_piece(std::string_view text) : kind_(kind::text), text_(text.data()), size_(text.size()) {}
+  text_piece(const char* text) : text_piece(std::string_view(text)) {}
+  text_piece(const std::string& text) : text_piece(std::string_view(text)) {}
+  template <std::signed_integral I>
+  text_piece(I number) : kind_(kind::integer), integer_(number) {}
+  template <std::unsigned_integral I>
+  text_piece(I number) : kind_(kind::natural), natural_(number) {}
+  template <std::floating_point F>
+  text_piece(F number) : kind_(kind::real), real_(static_cast<double>(number)) {}
+  text_piece(shape_piece shape) : kind_(kind::shape), extents_(shape.extents), size_(static_cast<std::size_t>(shape.rank)) {}
+  template <class E>
+  requires requires { E::rank; }
+  text_piece(const E& extents) : text_piece(shape_piece{extents.data(), E::rank}) {}
+
+  SINTER_COLD void append_to(std::string& s) const {
+    char digits[32];
+    switch (kind_) {
+      case kind::text: s.append(text_, size_); return;
+      case kind::integer: s += std::to_string(integer_); return;
+      case kind::natural: s += std::to_string(natural_); return;
+      case kind::real:
+        std::snprintf(digits, sizeof digits, "%g", real_);
+        s += digits;
+        return;
+      case kind::shape: break;
+    }
+    s += '(';
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (i > 0) s += ", ";
+      s += std::to_string(extents_[i]);
+    }
+    s += size_ == 1 ? ",)" : ")";
+  }
+
+ private:
+  enum class kind : std::uint8_t { text, integer, natural, real, shape } kind_;
+  union {
+    const char* text_;
+    const std::int64_t* extents_;
+    long long integer_;
+    unsigned long long natural_;
+    double real_;
+  };
+  std::size_t size_ = 0;
+};
+
+/// The pieces one after the other. Messages are put together here, not where they are thrown: strings joined by + are
+/// inlined, and were a sixth of a program's code.
+SINTER_COLD inline std::string joined(std::initializer_list<text_piece> pieces) {
+  std::string s;
+  for (const text_piece& p : pieces) p.append_to(s);
+  return s;
+}
+
+/// Throws Error with the pieces as its text.
+template <class Error>
+[[noreturn]] SINTER_COLD void refuse(std::initializer_list<text_piece> pieces) {
+  throw Error(joined(pieces));
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter::detail {
+
+/// The name of the device whose work this thread records instead of running it; null where it runs.
+inline const std::string*& capturing() {
+  static thread_local const std::string* device = nullptr;
+  return device;
+}
+
+/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
+/// what to do.
+inline void refuse_capture(const std::string& what, const char* why_and_fix) {
+  if (capturing() != nullptr) refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
+}
+
+/// The random numbers of a step that this thread records: each time that the step runs they are others.
+struct captured_draws {
+  /// Where the device counts how often the step has run before: 0 in the first run.
+  virtual const std::int64_t* run() = 0;
+
+ protected:
+  ~captured_draws() = default;
+};
+inline captured_draws*& capturing_draws() {
+  static thread_local captured_draws* draws = nullptr;
+  return draws;
+}
+
+}  // namespace sinter::detail
+// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
+
+// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
+
+#include <type_traits>
+
+// sinter/core/types.hpp: the element types of tensors and what follows from them.
+
+#include <cstddef>
+
 // sinter/core/half.hpp: half and bfloat16, numbers of two bytes that are computed with as float.
 
 #include <bit>
@@ -613,13 +689,13 @@ std::string device_list() {
 template <class F, device D, device... Ds>
 decltype(auto) with_device_impl(std::string_view choice, F& f, std::string (*all)()) {
   if (device_matches<D>(choice)) {
-    if (!available<D>()) throw device_error("with_device: " + device_name<D>() + " is not available on this machine");
+    if (!available<D>()) refuse<device_error>({"with_device: ", device_name<D>(), " is not available on this machine"});
     return f(D{});
   }
   if constexpr (sizeof...(Ds) > 0) {
     return with_device_impl<F, Ds...>(choice, f, all);
   } else {
-    throw device_error("with_device: '" + std::string(choice) + "' is none of the devices this program chooses from: " + all());
+    refuse<device_error>({"with_device: '", choice, "' is none of the devices this program chooses from: ", all()});
     return f(D{});
   }
 }
@@ -667,11 +743,7 @@ struct extents {
 
 namespace detail {
 
-inline std::string shape_text(const index_t* shape, int rank) {
-  std::string text = "(";
-  for (int i = 0; i < rank; ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + (rank == 1 ? ",)" : ")");
-}
+inline std::string shape_text(const index_t* shape, int rank) { return joined({shape_piece{shape, rank}}); }
 
 template <int R>
 std::string shape_text(const extents<R>& shape) {
@@ -786,14 +858,14 @@ inline index_t checked_numel(const char* op, const index_t* shape, int rank, std
   index_t n = 1;
   bool zero = false;
   for (int i = 0; i < rank; ++i) {
-    if (shape[i] < 0) throw shape_error(std::string(op) + ": negative extent in shape " + shape_text(shape, rank));
+    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
     zero = zero || shape[i] == 0;
   }
   if (zero) return 0;
   const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
   for (int i = 0; i < rank; ++i) {
     if (shape[i] > limit / n)
-      throw shape_error(std::string(op) + ": shape " + shape_text(shape, rank) + " has more elements than can be addressed");
+      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
     n *= shape[i];
   }
   return n;
@@ -802,8 +874,8 @@ inline index_t checked_numel(const char* op, const index_t* shape, int rank, std
 /// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
 inline int checked_axis(const char* op, index_t axis, int rank) {
   if (axis < -rank || axis >= rank)
-    throw index_error(std::string(op) + ": axis " + std::to_string(axis) + " is out of range for rank " +
-                      std::to_string(rank) + (rank > 0 ? "; use -" + std::to_string(rank) + " to " + std::to_string(rank - 1) : ""));
+    refuse<index_error>({op, ": axis ", axis, " is out of range for rank ", rank,
+                         rank > 0 ? joined({"; use -", rank, " to ", rank - 1}) : ""});
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
@@ -826,18 +898,15 @@ constexpr extents<R> ones_extents() {
   return e;
 }
 
-[[noreturn]] inline void throw_broadcast_error(const char* op, const std::string& a, const std::string& b) {
-  throw shape_error(std::string(op) + ": shapes " + a + " and " + b +
-                    " do not broadcast; aligned at the last axis, extents must be equal or 1");
-}
-
 /// (A) x (B) => the broadcast shape of both, or shape_error.
 template <int A, int B>
 extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
   constexpr int R = A > B ? A : B;
   extents<R> out = ones_extents<R>();
   broadcast_into(out.values, R, a.values, A);
-  if (!broadcast_into(out.values, R, b.values, B)) throw_broadcast_error(op, shape_text(a), shape_text(b));
+  if (!broadcast_into(out.values, R, b.values, B))
+    refuse<shape_error>({op, ": shapes ", a, " and ", b,
+                         " do not broadcast; aligned at the last axis, extents must be equal or 1"});
   return out;
 }
 
@@ -1179,10 +1248,10 @@ class caching_arena {
       p = source_.take(size);
     }
     if (p == nullptr)
-      throw out_of_memory(name_ + ": out of memory allocating " + std::to_string(size) + " bytes; " +
-                          std::to_string(stats_.bytes_in_use) + " bytes are in use by tensors" +
-                          (limit_ != 0 ? ", the limit is " + std::to_string(limit_) : std::string()) +
-                          ". Free tensors or use smaller batches");
+      refuse<out_of_memory>({name_, ": out of memory allocating ", size, " bytes; ", stats_.bytes_in_use,
+                             " bytes are in use by tensors",
+                             limit_ != 0 ? joined({", the limit is ", limit_}) : "",
+                             ". Free tensors or use smaller batches"});
     ++stats_.system_allocations;
     return p;
   }
@@ -1390,6 +1459,14 @@ struct device_runtime<D> {
   }
 };
 
+/// Memory for the elements of a dense tensor, and its strides.
+template <device D>
+[[gnu::noinline]] storage_ptr allocate_dense(const index_t* shape, int rank, std::size_t element_size, index_t* strides) {
+  const index_t n = checked_numel("tensor", shape, rank, element_size);
+  row_major_strides(shape, rank, strides);
+  return device_runtime<D>::allocate(static_cast<std::size_t>(n) * element_size);
+}
+
 /// Wraps memory that stays its owner's.
 inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
   auto* s = new storage;
@@ -1421,7 +1498,7 @@ bool available() {
 namespace sinter::detail {
 
 [[noreturn]] inline void refuse_undefined(const char* op) {
-  throw shape_error(std::string(op) + ": the tensor is empty (default constructed); assign a value to it first");
+  refuse<shape_error>({op, ": the tensor is empty (default constructed); assign a value to it first"});
 }
 
 /// Restricts one axis to begin, begin+step, ... before end; returns the offset in elements. Negative begin and end
@@ -1431,10 +1508,10 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
   const index_t n = shape[a];
   const index_t b = begin < 0 ? begin + n : begin;
   const index_t e = end < 0 ? end + n : end;
-  if (step < 1) throw value_error("slice: step " + std::to_string(step) + " must be at least 1; flip() reverses an axis");
+  if (step < 1) refuse<value_error>({"slice: step ", step, " must be at least 1; flip() reverses an axis"});
   if (b < 0 || e > n || b > e)
-    throw index_error("slice: range [" + std::to_string(begin) + ", " + std::to_string(end) + ") does not lie within axis " +
-                      std::to_string(a) + " of shape " + shape_text(shape, rank));
+    refuse<index_error>({"slice: range [", begin, ", ", end, ") does not lie within axis ", a, " of shape ",
+                         shape_piece{shape, rank}});
   shape[a] = e > b ? (e - b - 1) / step + 1 : 0;
   const index_t offset = b * strides[a];
   if (shape[a] > 1) strides[a] *= step;
@@ -1445,28 +1522,27 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
 inline index_t select_offset(const index_t* shape, const index_t* strides, int rank, int axis, index_t i) {
   const index_t n = shape[axis];
   if (i < -n || i >= n)
-    throw index_error("select: index " + std::to_string(i) + " is out of range for axis " + std::to_string(axis) + " of shape " +
-                      shape_text(shape, rank));
+    refuse<index_error>({"select: index ", i, " is out of range for axis ", axis, " of shape ", shape_piece{shape, rank}});
   return (i < 0 ? i + n : i) * strides[axis];
 }
 
 /// Resolves one extent of -1 in a reshape of n elements and checks the product.
-inline void resolve_reshape(index_t n, index_t* shape, int rank, const std::string& from) {
+inline void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece from) {
   int unknown = -1;
   index_t known = 1;
   for (int i = 0; i < rank; ++i) {
     if (shape[i] == -1 && unknown < 0) unknown = i;
-    else if (shape[i] < 0) throw shape_error("reshape: shape " + shape_text(shape, rank) + " has a negative extent (only one may be -1)");
+    else if (shape[i] < 0)
+      refuse<shape_error>({"reshape: shape ", shape_piece{shape, rank}, " has a negative extent (only one may be -1)"});
     else if (known > 0 && shape[i] > std::numeric_limits<index_t>::max() / known) known = -1;
     else if (known >= 0) known *= shape[i];
   }
-  const std::string target = shape_text(shape, rank);
   if (unknown >= 0 && known > 0 && n % known == 0) {
     shape[unknown] = n / known;
     known = n;
   }
   if (known != n || (unknown >= 0 && shape[unknown] < 0))
-    throw shape_error("reshape: " + from + " with " + std::to_string(n) + " elements does not fit " + target);
+    refuse<shape_error>({"reshape: ", from, " with ", n, " elements does not fit ", shape_piece{shape, rank}});
 }
 
 /// Strides that show the same elements in another shape without a copy; false when there are none.
@@ -1514,10 +1590,11 @@ inline bool reshape_strides(const index_t* shape, const index_t* strides, int ra
 /// True when axis i of `order` names every axis once; resolves negative axes.
 inline void checked_permutation(index_t* order, int rank) {
   bool seen[max_rank] = {};
-  const std::string text = shape_text(order, rank);
+  index_t given[max_rank] = {};
+  for (int i = 0; i < rank; ++i) given[i] = order[i];
   for (int i = 0; i < rank; ++i) {
     const int a = checked_axis("permute", order[i], rank);
-    if (seen[a]) throw value_error("permute: " + text + " names an axis twice");
+    if (seen[a]) refuse<value_error>({"permute: ", shape_piece{given, rank}, " names an axis twice"});
     seen[a] = true;
     order[i] = a;
   }
@@ -1572,7 +1649,7 @@ void measure_list(const List& list, index_t* extent, bool first = true) {
   const auto n = static_cast<index_t>(list.size());
   if (first) *extent = n;
   if (n != *extent)
-    throw shape_error("tensor: the rows of a list differ in length: " + std::to_string(*extent) + " and " + std::to_string(n));
+    refuse<shape_error>({"tensor: the rows of a list differ in length: ", *extent, " and ", n});
   if constexpr (R > 1)
     for (const auto& row : list) measure_list<R - 1>(row, extent + 1, first && &row == list.begin());
 }
@@ -1653,12 +1730,10 @@ class tensor {
   /// Memory for `shape`, not initialised.
   static tensor uninitialized(const shape_type& shape) {
     static_cast<void>(sizeof(detail::runs_in_this_file<D>));
-    const index_t n = detail::checked_numel("tensor", shape.data(), rank, sizeof(T));
     tensor t;
-    t.storage_ = detail::device_runtime<D>::allocate(static_cast<std::size_t>(n) * sizeof(T));
-    t.data_ = static_cast<T*>(t.storage_->data);
     t.shape_ = shape;
-    t.strides_ = detail::row_major_strides(shape);
+    t.storage_ = detail::allocate_dense<D>(shape.data(), rank, sizeof(T), t.strides_.values);
+    t.data_ = static_cast<T*>(t.storage_->data);
     return t;
   }
 
@@ -1711,8 +1786,7 @@ class tensor {
     require_value("element access");
     for (int a = 0; a < rank; ++a) {
       if (index[a] < -shape_[a] || index[a] >= shape_[a])
-        throw index_error("element access: index " + std::to_string(index[a]) + " is out of range for axis " + std::to_string(a) +
-                          " of shape " + detail::shape_text(shape_));
+        detail::refuse<index_error>({"element access: index ", index[a], " is out of range for axis ", a, " of shape ", shape_});
       offset += (index[a] < 0 ? index[a] + shape_[a] : index[a]) * strides_[a];
     }
     return data_[offset];
@@ -1752,7 +1826,7 @@ class tensor {
   /// The single element, copied to the host.
   T item() const {
     require_value("item");
-    if (numel() != 1) throw shape_error("item: shape " + detail::shape_text(shape_) + " does not hold exactly one element");
+    if (numel() != 1) detail::refuse<shape_error>({"item: shape ", shape_, " does not hold exactly one element"});
     if constexpr (is_cpu_v<D>) {
       return *data_;
     } else {
@@ -1798,9 +1872,9 @@ class tensor {
   template <int N>
   tensor<T, N, D> reshape(extents<N> to) const {
     require_value("reshape");
-    detail::resolve_reshape(numel(), to.values, N, detail::shape_text(shape_));
+    detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
     extents<N> strides;
-    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return contiguous().reshape(to);
+    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return clone().reshape(to);
     return view<N>(data_, to, strides);
   }
 
@@ -1841,7 +1915,7 @@ class tensor {
     require_value("squeeze");
     const int a = detail::checked_axis("squeeze", axis, rank);
     if (shape_[a] != 1)
-      throw shape_error("squeeze: axis " + std::to_string(a) + " of shape " + detail::shape_text(shape_) + " is not 1");
+      detail::refuse<shape_error>({"squeeze: axis ", a, " of shape ", shape_, " is not 1"});
     return drop_axis(a, data_);
   }
 
@@ -1885,7 +1959,7 @@ class tensor {
     extents<N> merged = to;
     detail::checked_numel("broadcast_to", to.data(), N, sizeof(T));
     if (!detail::broadcast_into(merged.values, N, shape_.data(), rank) || !(merged == to))
-      throw shape_error("broadcast_to: shape " + detail::shape_text(shape_) + " does not broadcast to " + detail::shape_text(to));
+      detail::refuse<shape_error>({"broadcast_to: shape ", shape_, " does not broadcast to ", to});
     extents<N> strides;
     detail::broadcast_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N);
     return view<N>(data_, to, strides);
@@ -1897,7 +1971,7 @@ class tensor {
   }
 
   /// A dense copy in new storage.
-  tensor clone() const { return detail::evaluation<tensor>::run(*this); }
+  [[gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
 
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
@@ -2158,39 +2232,53 @@ struct map_node;
 
 namespace detail {
 
-/// What all elementwise nodes share.
-template <class Op, class... A>
-struct map_base {
-  using op_type = Op;
-  using value_type = typename Op::template result<element_of<A>...>;
-  using device_type = typename first_device<A...>::type;
-  static constexpr int rank = larger(A::rank...);
-  static constexpr int order = floating_element<value_type> ? larger(A::order...) : 0;  // masks carry no gradient
-  static constexpr bool is_expression = true;
-  static constexpr bool is_point = false;
-  static constexpr int points = (points_in<A> + ...);
+/// The order of a value of type T made from operands of this order: masks and indices carry no gradient.
+template <class T>
+inline constexpr int order_of_value(int order) {
+  return floating_element<T> ? order : 0;
+}
 
-  const extents<rank>& shape() const { return shape_; }
+/// What every expression that is no value yet shares; Self is the expression.
+template <class Self, class T, int R, class D, int Order>
+struct expression_base {
+  using value_type = T;
+  using device_type = D;
+  static constexpr int rank = R;
+  static constexpr int order = Order;
+  static constexpr bool is_expression = true;
+
+  const extents<R>& shape() const { return shape_; }
 
   /// Expressions have no `to`: what is copied to another device is a value.
-  template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
-  tensor<value_type, rank, To> to() const = delete;
+  template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
+  tensor<T, R, To> to() const = delete;
 
   /// The single element, computed and copied to the host, as of a tensor.
-  value_type item() const {
-    return eval(static_cast<const map_node<Op, A...>&>(*this)).item();
-  }
+  T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }
 
   /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
   template <class... Seed>
   void backward(const Seed&... seed) const
-    requires(order > 0)
+    requires(Order > 0)
   {
-    eval(static_cast<const map_node<Op, A...>&>(*this)).backward(seed...);
+    eval_to_read(static_cast<const Self&>(*this)).backward(seed...);
   }
 
+  extents<R> shape_;
+};
+
+template <class Op, class... A>
+using map_value = typename Op::template result<element_of<A>...>;
+
+/// What all elementwise nodes share.
+template <class Op, class... A>
+struct map_base : expression_base<map_node<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
+                                  order_of_value<map_value<Op, A...>>(larger(A::order...))> {
+  using op_type = Op;
+  static constexpr bool is_point = false;
+  static constexpr int points = (points_in<A> + ...);
+
   [[no_unique_address]] Op op;
-  extents<rank> shape_;
 };
 
 }  // namespace detail
@@ -2200,7 +2288,7 @@ template <class Op, class A>
 struct map_node<Op, A> : detail::map_base<Op, A> {
   A a;
   template <class X>
-  map_node(Op o, X&& x) : detail::map_base<Op, A>{o, x.shape()}, a(std::forward<X>(x)) {}
+  map_node(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
 
   /// The same op over f(operand)s.
   template <class F>
@@ -2213,7 +2301,7 @@ struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
   B b;
   template <class X, class Y>
   map_node(Op o, X&& x, Y&& y)
-      : detail::map_base<Op, A, B>{o, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, a(std::forward<X>(x)), b(std::forward<Y>(y)) {}
+      : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o}, a(std::forward<X>(x)), b(std::forward<Y>(y)) {}
 
   template <class F>
   auto rebuild(const F& f) const;
@@ -2226,7 +2314,7 @@ struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   C c;
   template <class X, class Y, class Z>
   map_node(Op o, X&& x, Y&& y, Z&& z)
-      : detail::map_base<Op, A, B, C>{o, detail::broadcast_shapes(Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()), z.shape())},
+      : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()), z.shape())}, o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)),
         c(std::forward<Z>(z)) {}
@@ -2272,7 +2360,7 @@ inline constexpr bool is_map<map_node<Op, A...>> = true;
 template <class E>
 void check_defined(const char* op, const E& e) {
   if constexpr (is_tensor<E> || is_variable<E>) {
-    if (!e.defined()) throw shape_error(std::string(op) + ": an operand is an empty (default constructed) tensor");
+    if (!e.defined()) refuse<shape_error>({op, ": an operand is an empty (default constructed) tensor"});
   }
 }
 
@@ -2288,8 +2376,8 @@ template <class T, class A>
 T literal_value(A a) {
   if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
     if (!is_value_of<T>(a))
-      throw value_error("the literal " + std::to_string(a) + " does not fit elements of type " + element_name<T>() +
-                        "; cast<...>() the tensor to a wider type");
+      refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(),
+                           "; cast<...>() the tensor to a wider type"});
   }
   return static_cast<T>(a);
 }
@@ -2917,10 +3005,9 @@ struct lowering<map_node<Op, A, B, C>> {
 namespace sinter::detail {
 
 /// For check_range: an index or label that is none.
-[[noreturn]] inline void throw_out_of_range(const char* op, const char* what, std::int64_t value, index_t position, index_t extent,
-                                            const std::string& remark = {}) {
-  throw index_error(std::string(op) + ": " + what + " " + std::to_string(value) + " at position " + std::to_string(position) +
-                    " is out of range [0, " + std::to_string(extent) + ")" + remark);
+[[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value, index_t position,
+                                                  index_t extent, const std::string& remark = {}) {
+  refuse<index_error>({op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
 }
 
 /// One result of a pass, or one gradient: dense memory, or a view. Strides are those of the pass's index space; 0 along
@@ -3075,32 +3162,10 @@ inline constexpr bool differentiable_twice = requires { requires Node::different
 ///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
 ///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
 template <class Node, class T, int R, device D, int Order>
-struct point_base {
-  using value_type = T;
-  using device_type = D;
-  static constexpr int rank = R;
-  static constexpr int order = Order;
-  static constexpr bool is_expression = true;
+struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
   using tensor_type = tensor<T, R, D>;
   using result_type = typename result_of_point<T, R, D, Order>::type;
-
-  const extents<R>& shape() const { return shape_; }
-
-  /// Expressions have no `to`: what is copied to another device is a value.
-  template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
-  tensor<T, R, To> to() const = delete;
-
-  /// The single element, computed and copied to the host, as of a tensor.
-  T item() const { return result().item(); }
-
-  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
-  template <class... Seed>
-  void backward(const Seed&... seed) const
-    requires(Order > 0)
-  {
-    result().backward(seed...);
-  }
 
   /// The value; computed on first use.
   const result_type& result() const {
@@ -3108,7 +3173,7 @@ struct point_base {
                   "sinter: this op has no second derivative; use it on variables of order 1, or write it with elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
-      const tensor_type value = tensor_type::uninitialized(shape_);
+      const tensor_type value = tensor_type::uninitialized(this->shape_);
       node.compute_into(value, no_epilogue<D>);
       if constexpr (Order > 0) slot_->value = node.record(value);
       else slot_->value = value;
@@ -3124,7 +3189,6 @@ struct point_base {
   /// Whether this one, given its axes, can do what `takes_epilogue` says of its type.
   bool ready_for_epilogue() const { return true; }
 
-  extents<R> shape_;
   std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
 };
 
@@ -3343,10 +3407,10 @@ void check_assignable(const char* op, const Y& y, const E& e) {
   extents<Y::rank> merged = y.shape();
   bool fits = E::rank <= Y::rank && broadcast_into(merged.values, Y::rank, e.shape().data(), E::rank);
   if (!fits || !(merged == y.shape()))
-    throw shape_error(std::string(op) + ": shape " + shape_text(e.shape()) + " does not broadcast to the destination's " + shape_text(y.shape()));
+    refuse<shape_error>({op, ": shape ", e.shape(), " does not broadcast to the destination's ", y.shape()});
   for (int d = 0; d < Y::rank && y.numel() > 0; ++d)
     if (y.strides()[d] == 0 && y.shape()[d] > 1)
-      throw shape_error(std::string(op) + ": the destination is a broadcast view; its elements repeat. Write to a clone() instead");
+      refuse<shape_error>({op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
 }
 
 /// Writes e into y's storage.
@@ -3495,7 +3559,7 @@ struct grad_state {
 };
 
 inline void tape_node::backward_graph(const state_ptr&, graph_gradients&) {
-  throw autograd_error(std::string("grad: '") + name + "' has no second derivative");
+  refuse<autograd_error>({"grad: '", name, "' has no second derivative"});
 }
 
 inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
@@ -3559,8 +3623,8 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     if (s->producer == nullptr || !s->has_grad) continue;
     tape_node& node = *s->producer;
     if (node.released)
-      throw autograd_error(std::string("backward: the graph through '") + node.name +
-                           "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one");
+      refuse<autograd_error>({"backward: the graph through '", node.name,
+                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     node.backward(*s);
     int count = 0;
     const state_ptr* inputs = node.inputs(count);
@@ -3720,8 +3784,8 @@ class variable {
   /// What backward() has gathered; dense, of this variable's shape.
   tensor_type grad() const {
     if (!has_grad())
-      throw autograd_error("grad: the variable of shape " + detail::shape_text(shape()) +
-                           " has no gradient; run backward() first, and retain_grad() before it on results of statements");
+      detail::refuse<autograd_error>({"grad: the variable of shape ", shape(),
+                                      " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
     return state().kept.defined() ? state().kept : state().grad;
   }
   /// Forgets the gradient; the next backward() starts from nothing.
@@ -3741,7 +3805,7 @@ class variable {
   void backward(backward_options options = {}) const {
     if (!defined()) detail::refuse_undefined("backward");
     if (numel() != 1)
-      throw shape_error("backward: shape " + detail::shape_text(shape()) + " is not a scalar; pass a seed of that shape");
+      detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
     auto seed = tensor_type::uninitialized(shape());
     detail::write(constant_node<T>{T(1)}, seed);
     backward(seed, options);
@@ -3749,12 +3813,11 @@ class variable {
   /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.
   void backward(const tensor_type& seed, backward_options options = {}) const {
     if (!state_)
-      throw autograd_error("backward: this variable of shape " + detail::shape_text(shape()) +
-                           " was computed under no_grad or is empty; there is no graph");
+      detail::refuse<autograd_error>({"backward: this variable of shape ", shape(),
+                                      " was computed under no_grad or is empty; there is no graph"});
     if (!seed.defined()) detail::refuse_undefined("backward, seed");
     if (!(seed.shape() == shape()))
-      throw shape_error("backward: seed of shape " + detail::shape_text(seed.shape()) + " for a variable of shape " +
-                        detail::shape_text(shape()));
+      detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
     if (is_leaf() || state_->retain || state_->has_grad || !seed.is_contiguous()) {
       detail::add_gradient(state_, seed.clone());
     } else {  // nobody will see this gradient: the seed itself is read, and never written to
@@ -4668,16 +4731,25 @@ struct first_of {
   using type = First;
 };
 
+/// The name of a member, "fc1.weight", put together only where somebody reads it.
+struct member_name {
+  const member_name* outer;  ///< the module's in what holds it; null for the outermost
+  sinter::detail::text_piece own;
+
+  SINTER_COLD std::string text() const {
+    return outer == nullptr ? sinter::detail::joined({own}) : sinter::detail::joined({outer->text(), ".", own});
+  }
+};
+
 /// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself.
 template <class F, class... M>
-void walk(const std::string& prefix, F& f, M&... m) {
+void walk(const member_name* outer, F& f, M&... m) {
   first_of<bare<M>...>::type::visit(
-      [&](const auto& name, auto&... member) {
+      [&](sinter::detail::text_piece own, auto&... member) {
+        const member_name name{outer, own};
         using X = typename first_of<bare<decltype(member)>...>::type;
-        if constexpr (is_module<X>)
-          walk(prefix + name + ".", f, member...);
-        else
-          f(prefix + name, member...);
+        if constexpr (is_module<X>) walk(&name, f, member...);
+        else f(name, member...);
       },
       m...);
 }
@@ -4699,12 +4771,12 @@ concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_devic
 /// The visitor that only looks at types: members live on D.
 template <device D>
 struct members_on {
-  template <class Name, class X>
-  requires(!lives_elsewhere<X, D>) void operator()(const Name&, const X&) const {}
-  template <class Name, class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
+  template <class X>
+  requires(!lives_elsewhere<X, D>) void operator()(sinter::detail::text_piece, const X&) const {}
+  template <class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
             class Fix = declare_the_parameter_on_the_device_of_the_module>
   requires lives_elsewhere<X, D>
-  void operator()(const Name&, const X&) const = delete;
+  void operator()(sinter::detail::text_piece, const X&) const = delete;
 };
 
 template <class M>
@@ -4791,19 +4863,15 @@ class module {
   auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
     detail::member_copies members;
-    auto put = [&members](const std::string&, auto& a, const auto& b) { members.copy(a, b); };
-    detail::walk("", put, copy, self());
+    auto put = [&members](const detail::member_name&, auto& a, const auto& b) { members.copy(a, b); };
+    detail::walk(nullptr, put, copy, self());
     return copy;
   }
 
   /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
   template <class F>
   void for_each_parameter(F&& f) const {
-    auto pick = [&f](const std::string& name, const auto& x) {
-      using X = detail::bare<decltype(x)>;
-      if constexpr (detail::is_tensor<X> || detail::is_variable<X>) f(name, x);
-    };
-    detail::walk("", pick, self());
+    each_parameter([&f](const detail::member_name& name, const auto& p) { f(name.text(), p); });
   }
 
   std::vector<parameter_info> named_parameters() const {
@@ -4822,24 +4890,24 @@ class module {
   index_t parameter_count() const {
     index_t n = 0;
     sinter::detail::addresses seen;
-    for_each_parameter([&](const std::string&, const auto& p) {
+    each_parameter([&](const detail::member_name&, const auto& p) {
       if (seen.add(sinter::detail::access::data(sinter::detail::plain(p)))) n += p.numel();
     });
     return n;
   }
 
   void zero_grad() const {
-    for_each_parameter([](const std::string&, const auto& p) {
+    each_parameter([](const detail::member_name&, const auto& p) {
       if constexpr (detail::is_variable<detail::bare<decltype(p)>>) p.zero_grad();
     });
   }
 
   /// Training mode on or off, in all submodules too.
   void train(bool on = true) {
-    auto set = [on](const std::string&, auto& x) {
+    auto set = [on](const detail::member_name&, auto& x) {
       if constexpr (std::is_same_v<detail::bare<decltype(x)>, mode>) x.training = on;
     };
-    detail::walk("", set, self());
+    detail::walk(nullptr, set, self());
   }
   void eval() { train(false); }
 
@@ -4850,6 +4918,14 @@ class module {
   }
 
  private:
+  template <class F>
+  void each_parameter(const F& f) const {
+    auto pick = [&f](const detail::member_name& name, const auto& x) {
+      using X = detail::bare<decltype(x)>;
+      if constexpr (detail::is_tensor<X> || detail::is_variable<X>) f(name, x);
+    };
+    detail::walk(nullptr, pick, self());
+  }
   const Self& self() const { return static_cast<const Self&>(*this); }
   Self& self() { return static_cast<Self&>(*this); }
 };
@@ -4861,8 +4937,8 @@ class module {
 template <is_module M>
 auto infer(const M& model) {
   typename detail::kind_changed<M, plain>::type view;
-  auto put = [](const std::string&, auto& a, const auto& b) { detail::share_member(a, b); };
-  detail::walk("", put, view, model);
+  auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
+  detail::walk(nullptr, put, view, model);
   view.eval();
   return view;
 }
@@ -4871,19 +4947,19 @@ auto infer(const M& model) {
 /// naming the parameter.
 template <is_module From, is_module To>
 void copy_state(const From& from, const To& to) {
-  auto put = [](const std::string& name, const auto& a, const auto& b) {
+  auto put = [](const detail::member_name& name, const auto& a, const auto& b) {
     using A = detail::bare<decltype(a)>;
     if constexpr (detail::is_tensor<A> || detail::is_variable<A>) {
       if (!(a.shape() == b.shape()))
-        throw shape_error("copy_state: parameter '" + name + "' has shape " + sinter::detail::shape_text(b.shape()) +
-                          " in the source and " + sinter::detail::shape_text(a.shape()) + " in the destination");
+        sinter::detail::refuse<shape_error>({"copy_state: parameter '", name.text(), "' has shape ", b.shape(),
+                                             " in the source and ", a.shape(), " in the destination"});
       if constexpr (detail::is_variable<A>)
         copy(b.value(), a.value());
       else
         copy(b, a);
     }
   };
-  detail::walk("", put, to, from);
+  detail::walk(nullptr, put, to, from);
 }
 
 }  // namespace nn
@@ -4943,19 +5019,19 @@ class number {
     requires(std::is_arithmetic_v<A> || narrow_element<A>)
   number(A a) {  // NOLINT: implicit on purpose
     if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-      if (!is_value_of<T>(a)) refuse(std::to_string(a));
+      if (!is_value_of<T>(a)) refuse_number(a);
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       const double whole = std::trunc(static_cast<double>(a));
       if (!(whole >= static_cast<double>(std::numeric_limits<T>::min()) && whole < static_cast<double>(std::numeric_limits<T>::max()) + 1))
-        refuse(std::to_string(static_cast<double>(a)));
+        refuse_number(static_cast<double>(a));
     }
     value_ = static_cast<T>(a);
   }
   operator T() const { return value_; }
 
  private:
-  [[noreturn, gnu::cold]] static void refuse(const std::string& a) {
-    throw value_error(a + " does not fit elements of type " + element_name<T>());
+  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
+    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
   }
   T value_;
 };
@@ -4967,7 +5043,7 @@ using bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_ty
 /// Errors: value_error unless x fits T.
 template <class T>
 void check_fits(const char* op, std::int64_t x) {
-  if (!is_value_of<T>(x)) throw value_error(std::string(op) + ": " + std::to_string(x) + " does not fit elements of type " + element_name<T>());
+  if (!is_value_of<T>(x)) refuse<value_error>({op, ": ", x, " does not fit elements of type ", element_name<T>()});
 }
 
 }  // namespace detail
@@ -5100,8 +5176,7 @@ template <element T, device D = cpu, int R>
 tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const extents<R>& shape) {
   const index_t n = detail::checked_numel("from_data", shape.data(), R, sizeof(T));
   if (n != static_cast<index_t>(values.size()))
-    throw shape_error("from_data: " + std::to_string(values.size()) + " values for shape " + detail::shape_text(shape) + ", which holds " +
-                      std::to_string(n));
+    detail::refuse<shape_error>({"from_data: ", values.size(), " values for shape ", shape, ", which holds ", n});
   return detail::upload<T, D>(values.data(), shape);
 }
 template <element T, device D = cpu, int R>
@@ -5126,7 +5201,7 @@ template <device D = cpu, element T, int R>
   requires is_cpu_v<D>
 tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
   const index_t n = detail::checked_numel("wrap", shape.data(), R, sizeof(T));
-  if (data == nullptr && n > 0) throw device_error("wrap: null pointer for shape " + detail::shape_text(shape));
+  if (data == nullptr && n > 0) detail::refuse<device_error>({"wrap: null pointer for shape ", shape});
   return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
                                        detail::row_major_strides(shape));
 }
@@ -5189,8 +5264,7 @@ void copy(const tensor<T, Shape, From>& src, const tensor<T, Shape, To>& dst) {
   if (!src.defined()) detail::refuse_undefined("copy, source");
   if (!dst.defined()) detail::refuse_undefined("copy, destination");
   if (!(src.shape() == dst.shape()))
-    throw shape_error("copy: source of shape " + detail::shape_text(src.shape()) + " into destination of shape " +
-                      detail::shape_text(dst.shape()));
+    detail::refuse<shape_error>({"copy: source of shape ", src.shape(), " into destination of shape ", dst.shape()});
   auto target = dst;
   if constexpr (std::is_same_v<From, To>) std::move(target) = src;
   else std::move(target) = src.template to<To>();
@@ -5255,8 +5329,6 @@ pending<tensor<T, Shape, To>> tensor<T, Shape, D>::to_async() const {
 
 }  // namespace sinter
 // sinter/core/print.hpp: tensors as text.
-
-#include <cstdio>
 
 namespace sinter {
 
@@ -7107,8 +7179,8 @@ template <class A, class... Rest>
 void check_fuse_shapes(A& first, Rest&... rest) {
   [[maybe_unused]] const auto compare = [&](const auto& shape) {
     if (!(shape == fuse_space(first)))
-      throw shape_error("fuse: assignments of shapes " + shape_text(fuse_space(first)) + " and " + shape_text(shape) +
-                        " cannot share a pass; all must have one shape");
+      refuse<shape_error>({"fuse: assignments of shapes ", fuse_space(first), " and ", shape,
+                           " cannot share a pass; all must have one shape"});
   };
   (compare(fuse_space(rest)), ...);
 }
@@ -7266,33 +7338,14 @@ struct bound_node {
 };
 
 template <class Tag, class X, class Body>
-struct let_node {
-  using value_type = element_of<Body>;
-  using device_type = typename detail::first_device<X, Body>::type;
-  static constexpr int rank = detail::larger(X::rank, Body::rank);
-  static constexpr int order = floating_element<value_type> ? detail::larger(X::order, Body::order) : 0;
-  static constexpr bool is_expression = true;
+struct let_node : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
+                                          typename detail::first_device<X, Body>::type,
+                                          detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
 
   let_node(X value, Body in) : x(std::move(value)), body(std::move(in)) {
-    shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
-  }
-  const extents<rank>& shape() const { return shape_; }
-
-  /// Expressions have no `to`: what is copied to another device is a value.
-  template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
-  tensor<value_type, rank, To> to() const = delete;
-
-  /// The single element, computed and copied to the host, as of a tensor.
-  value_type item() const { return eval(*this).item(); }
-
-  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
-  template <class... Seed>
-  void backward(const Seed&... seed) const
-    requires(order > 0)
-  {
-    eval(*this).backward(seed...);
+    this->shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
   }
 
   template <class F>
@@ -7304,9 +7357,6 @@ struct let_node {
 
   X x;
   Body body;
-
- private:
-  extents<rank> shape_;
 };
 
 namespace detail {
@@ -7815,8 +7865,8 @@ struct saved_leaf {
 
   void check_version(const char* name, const char* what) const {
     if (storage && storage->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its " + what + " of shape " + shape_text(shape.data(), rank) +
-                           " was modified in place after the statement; use a copy, or write to it after backward()");
+      refuse<autograd_error>({"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
+                              " was modified in place after the statement; use a copy, or write to it after backward()"});
   }
 };
 
@@ -8066,8 +8116,9 @@ class versioned_expression {
     const leaves_of<E> leaves(*e_);
     for (int i = 0; i < leaves.count; ++i)
       if (version_of(leaves.at[i]) != version_[i])
-        throw autograd_error(std::string(doing) + " '" + name +
-                             "': an operand was modified in place after the statement; use a copy, or write to it after the gradient is taken");
+        refuse<autograd_error>({doing, " '", name,
+                                "': an operand was modified in place after the statement; use a copy, or write to it after "
+                                "the gradient is taken"});
     return *e_;
   }
 
@@ -8264,8 +8315,8 @@ inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gra
     heap.pop_back();
     if (s.get() == target.get() || s->producer == nullptr || !gradients.has(s)) continue;
     if (s->producer->released)
-      throw autograd_error(std::string("grad: the graph through '") + s->producer->name +
-                           "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one");
+      refuse<autograd_error>({"grad: the graph through '", s->producer->name,
+                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     s->producer->backward_graph(s, gradients);
     int count = 0;
     const state_ptr* inputs = s->producer->inputs(count);
@@ -8432,7 +8483,7 @@ axis_set axes_of(const char* op, const index_t* axes, int count) {
   axis_set set;
   for (int i = 0; i < count; ++i) {
     const int a = checked_axis(op, axes[i], R);
-    if (set.has[a]) throw index_error(std::string(op) + ": axis " + std::to_string(axes[i]) + " is named twice");
+    if (set.has[a]) refuse<index_error>({op, ": axis ", axes[i], " is named twice"});
     set.has[a] = true;
   }
   return set;
@@ -8489,8 +8540,7 @@ struct reduce_node
       if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
     }
     if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
-      throw shape_error(std::string(Op::name) + ": no values along the reduced axes of shape " +
-                        detail::shape_text(e.shape()));
+      detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
   }
 
   void compute_into(const tensor<Out, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
@@ -8975,14 +9025,15 @@ template <class E>
   requires(detail::is_fitting<detail::bincount_mistake<E>>)
 tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
   detail::check_defined("bincount", x);
-  if (minlength < 0) throw value_error("bincount: minlength " + std::to_string(minlength) + " is negative");
+  if (minlength < 0) detail::refuse<value_error>({"bincount: minlength ", minlength, " is negative"});
   const tensor<std::int64_t, 1, device_of<E>> values = cast<std::int64_t>(x);
   index_t bins = minlength;
   if (values.numel() > 0) {
     const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
-    if (least < 0) throw value_error("bincount: element " + std::to_string(least) + " is negative; shift the elements to start at 0");
+    if (least < 0) detail::refuse<value_error>({"bincount: element ", least, " is negative; shift the elements to start at 0"});
     if (most > std::numeric_limits<index_t>::max() / 16)
-      throw value_error("bincount: element " + std::to_string(most) + " would need more bins than there is memory for; unique() counts such values");
+      detail::refuse<value_error>({"bincount: element ", most,
+                                   " would need more bins than there is memory for; unique() counts such values"});
     if (most >= bins) bins = most + 1;
   }
   return detail::counts_of(values, bins);
@@ -9292,7 +9343,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
   using T = element_of<Part>;
   using D = device_of<Part>;
   constexpr int R = Part::rank + (Stack ? 1 : 0);
-  if (parts.empty()) throw shape_error(std::string(op) + ": there are no tensors");
+  if (parts.empty()) refuse<shape_error>({op, ": there are no tensors"});
   const int a = checked_axis(op, axis, R);
   extents<R> shape;
   std::vector<index_t> begins;
@@ -9302,8 +9353,8 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     bool fits = true;
     for (int d = 0; d < Part::rank; ++d) fits = fits && ((!Stack && d == a) || p.shape()[d] == parts[0].shape()[d]);
     if (!fits)
-      throw shape_error(std::string(op) + ": shapes " + shape_text(parts[0].shape()) + " and " + shape_text(p.shape()) +
-                        (Stack ? " differ" : " differ outside axis " + std::to_string(a)));
+      refuse<shape_error>({op, ": shapes ", parts[0].shape(), " and ", p.shape(),
+                           Stack ? std::string(" differ") : joined({" differ outside axis ", a})});
     begins.push_back(total);
     if constexpr (Stack) total += 1;
     else total += p.shape()[a];
@@ -9615,7 +9666,7 @@ cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& label
   check_defined("cross_entropy", logits);
   check_defined("cross_entropy", labels);
   if (labels.shape()[0] != logits.shape()[0])
-    throw shape_error("cross_entropy: " + std::to_string(labels.shape()[0]) + " labels for logits of shape " + shape_text(logits.shape()));
+    refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
   const auto y = [&] {
     if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
     else return eval(cast<std::int64_t>(labels));
@@ -9854,8 +9905,8 @@ struct picked_tape final : tape_node {
   void release() override { index = {}; }
   void backward(grad_state& y) override {
     if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its indices of shape " + shape_text(index.shape()) +
-                           " were modified in place after the statement; use a copy");
+      refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
+                              " were modified in place after the statement; use a copy"});
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
     if (!to.has_grad) {
       bool add = false;
@@ -9975,8 +10026,8 @@ struct scan_tape final : tape_node {
     const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
     if constexpr (Op::keeps_operands) {
       if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-        throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
-                             " was modified in place after the statement; use a copy, or write to it after backward()");
+        refuse<autograd_error>({"backward of '", name, "': its result of shape ", y.shape(),
+                                " was modified in place after the statement; use a copy, or write to it after backward()"});
       add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
     } else {
       add_gradient(source, Op::grad(g, axis));
@@ -10229,8 +10280,7 @@ void check_inner(const char* op, const A& a, const B& b) {
   check_defined(op, a);
   check_defined(op, b);
   if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
-    throw shape_error(std::string(op) + ": shapes " + shape_text(a.shape()) + " and " + shape_text(b.shape()) +
-                      " do not fit: their last extents must be equal");
+    refuse<shape_error>({op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
 }
 
 }  // namespace detail
@@ -10561,8 +10611,8 @@ detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
   const auto source = eval(x);
   for (int d = 0; d < rank_of<X>; ++d)
     if (d != a && index.shape()[d] > source.shape()[d])
-      throw shape_error("gather: index of shape " + detail::shape_text(index.shape()) + " is larger than x of shape " +
-                        detail::shape_text(source.shape()) + " on axis " + std::to_string(d));
+      detail::refuse<shape_error>({"gather: index of shape ", index.shape(), " is larger than x of shape ", source.shape(), " on axis ",
+                                   d});
   return detail::gather_evaluated("gather", source, a, detail::checked_indices("gather", index, source.shape()[a]));
 }
 
@@ -10698,7 +10748,7 @@ struct declare_them_with_order_2;
 ///     variable(sum(slope)).backward();     // x.grad() is 6 x
 template <class T, auto SY, auto SX, device D, device DX>
 variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, DX, 2>& x) {
-  if (y.numel() != 1) throw shape_error("grad: y of shape " + detail::shape_text(y.shape()) + " is not a scalar; sum it first");
+  if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
   const detail::state_ptr& root = detail::access::state_of(y);
   const detail::state_ptr& target = detail::access::state_of(x);
   detail::graph_gradients gradients;
@@ -10951,7 +11001,7 @@ template <expression E>
   requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
 tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
   detail::check_defined("histc", x);
-  if (bins < 1) throw value_error("histc: " + std::to_string(bins) + " bins; there must be at least 1");
+  if (bins < 1) detail::refuse<value_error>({"histc: ", bins, " bins; there must be at least 1"});
   const no_grad guard;
   const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
   if (low == high && e.shape().numel() > 0) {
@@ -10963,7 +11013,7 @@ tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double l
     high += 1;
   }
   if (!(low < high) || !std::isfinite(high - low))
-    throw value_error("histc: the range [" + std::to_string(low) + ", " + std::to_string(high) + "] is empty or not finite");
+    detail::refuse<value_error>({"histc: the range [", low, ", ", high, "] is empty or not finite"});
   const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
   return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
 }
@@ -11109,8 +11159,8 @@ struct row_tape final : tape_node {
   }
   void backward(grad_state& result) override {
     if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
-                           " was modified in place after the statement; use a copy, or write to it after backward()");
+      refuse<autograd_error>({"backward of '", name, "': its result of shape ", y.shape(),
+                              " was modified in place after the statement; use a copy, or write to it after backward()"});
     const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
     const auto moved = swap_to_end(y, axis).contiguous();
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
@@ -11206,7 +11256,7 @@ namespace detail {
 
 inline double checked_eps(const char* op, double eps) {
   if (!(eps >= 0) || !std::isfinite(eps))
-    throw value_error(std::string(op) + ": eps is " + std::to_string(eps) + "; it must be a finite number, 0 or more");
+    refuse<value_error>({op, ": eps is ", eps, "; it must be a finite number, 0 or more"});
   return eps;
 }
 
@@ -11216,8 +11266,8 @@ void check_row_operand(const char* op, const char* what, const E& x, const W& w)
   check_defined(op, x);
   check_defined(op, w);
   if (w.shape()[0] != x.shape()[rank_of<E> - 1])
-    throw shape_error(std::string(op) + ": a " + what + " of shape " + shape_text(w.shape()) + " for rows of x of shape " +
-                      shape_text(x.shape()) + "; it needs one value for each of the last axis");
+    refuse<shape_error>({op, ": a ", what, " of shape ", w.shape(), " for rows of x of shape ", x.shape(),
+                         "; it needs one value for each of the last axis"});
 }
 
 }  // namespace detail
@@ -11852,8 +11902,8 @@ struct matmul_node_tape : tape_node {
   }
   static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
     if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error("backward of 'matmul': its operand of shape " + shape_text(t.shape()) +
-                           " was modified in place after the statement; use a copy, or write to it after backward()");
+      refuse<autograd_error>({"backward of 'matmul': its operand of shape ", t.shape(),
+                              " was modified in place after the statement; use a copy, or write to it after backward()"});
   }
 };
 
@@ -11911,9 +11961,10 @@ struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A:
     bool fits = s[R - 1] == inner;
     if constexpr (R == 3) fits = fits && s[0] == t[0];
     if (!fits)
-      throw shape_error(std::string(op) + ": shapes " + detail::shape_text(s) + " and " + detail::shape_text(t) +
-                        (BT ? " do not fit: both must have the same last extent" : " do not fit: the last extent of the first must be the second to last of the second") +
-                        (R == 3 ? ", and the batches be equal" : ""));
+      detail::refuse<shape_error>({op, ": shapes ", s, " and ", t,
+                                   BT ? " do not fit: both must have the same last extent"
+                                      : " do not fit: the last extent of the first must be the second to last of the second",
+                                   (R == 3 ? ", and the batches be equal" : "")});
     this->shape_ = s;
     this->shape_[R - 1] = BT ? t[R - 2] : t[R - 1];
   }
@@ -12032,8 +12083,7 @@ namespace detail {
 template <int R>
 void check_bias(const extents<2>& product, const extents<R>& bias) {
   if (R != 1 || bias[0] != product[1])
-    throw shape_error("linear: a bias of shape " + shape_text(bias) + " for " + std::to_string(product[1]) + " outputs; it must be (" +
-                      std::to_string(product[1]) + ",)");
+    refuse<shape_error>({"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
 }
 
 }  // namespace detail
@@ -12827,11 +12877,9 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
   extents<R> shape = x.shape();
   if (all) k = shape[a];
   if (k < 0 || k > shape[a])
-    throw shape_error(std::string(op) + ": there are no " + std::to_string(k) + " elements on axis " + std::to_string(a) + " of shape " +
-                      shape_text(shape));
+    refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
   if (shape[a] > std::numeric_limits<std::uint32_t>::max())
-    throw shape_error(std::string(op) + ": axis " + std::to_string(a) + " of shape " + shape_text(shape) +
-                      " has more than 2^32 - 1 elements; sort slices of it");
+    refuse<shape_error>({op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
   shape[a] = k;
   const auto e = prologue(std::forward<E>(x));
   const auto values = tensor<T, R, D>::uninitialized(shape);
@@ -13298,8 +13346,8 @@ inline int default_threads(int node) {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
     if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
-    throw value_error("the environment variable SINTER_NUM_THREADS is '" + std::string(text) + "'; set it to a number from 1 to " +
-                      std::to_string(most_threads) + ", or not at all");
+    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
+                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
   }
   const int usable = usable_processor_count(node);
   if (usable > 0) return usable;
@@ -13383,8 +13431,8 @@ class thread_pool {
 
   static int checked(int threads) {
     if (threads < 1 || threads > detail::most_threads)
-      throw value_error("sinter: a thread pool has 1 to " + std::to_string(detail::most_threads) + " threads, got " + std::to_string(threads) +
-                        "; the calling thread counts as one");
+      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ", threads,
+                                           "; the calling thread counts as one"});
     return threads;
   }
 
@@ -13736,7 +13784,7 @@ char* scratch(std::size_t bytes) {
     b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
     if (b.data == nullptr) {
       b.size = 0;
-      throw out_of_memory("cpu: out of memory for a staging buffer of " + std::to_string(bytes) + " bytes");
+      sinter::detail::refuse<out_of_memory>({"cpu: out of memory for a staging buffer of ", bytes, " bytes"});
     }
   }
   return b.data;
@@ -16183,7 +16231,7 @@ struct backend<D> {
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     for (index_t i = 0; i < n; ++i)
       if (values[i] < 0 || values[i] >= extent)
-        throw_out_of_range(op, what, values[i], i, extent);
+        refuse_index(op, what, values[i], i, extent);
   }
 
   template <class T, int R>
@@ -17051,8 +17099,8 @@ void report_fault() {
   gpu<D>::synchronize();
   const index_fault found = std::exchange(*fault, index_fault());
   if (found.op == nullptr) return;  // another thread was here first
-  sinter::detail::throw_out_of_range(found.op, found.what, found.value, found.position, found.extent,
-                                     "; " + device_name<D>() + " met it in a statement before this one");
+  sinter::detail::refuse_index(found.op, found.what, found.value, found.position, found.extent,
+                               "; " + device_name<D>() + " met it in a statement before this one");
 }
 
 }  // namespace sinter::cuda_impl
@@ -17891,7 +17939,7 @@ struct device_runtime<D> {
     auto* const s = new (std::nothrow) storage;
     if (s == nullptr) {
       memory.release(data, bytes);
-      throw out_of_memory("out of host memory for the handle of a tensor on " + device_name<D>());
+      refuse<out_of_memory>({"out of host memory for the handle of a tensor on ", device_name<D>()});
     }
     s->data = data;
     s->bytes = bytes;
@@ -18944,9 +18992,10 @@ inline std::vector<int> device_map() {
     char* end = nullptr;
     const long gpu = std::strtol(at, &end, 10);
     if (end == at || gpu < 0 || (*end != '\0' && *end != ','))
-      throw device_error(std::string("SINTER_CUDA_MAP is '") + list + "'; it must list GPU numbers separated by commas, such as 0,0");
+      sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP is '", list,
+                                            "'; it must list GPU numbers separated by commas, such as 0,0"});
     if (count > 0 && gpu >= count)
-      throw device_error("SINTER_CUDA_MAP names GPU " + std::to_string(gpu) + ", but there are " + std::to_string(count));
+      sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP names GPU ", gpu, ", but there are ", count});
     if (count > 0) map.push_back(static_cast<int>(gpu));
     if (*end == '\0') return map;
     at = end + 1;
@@ -19096,9 +19145,10 @@ inline context& context_of(int ordinal) {
   if (i >= map.size()) {
     cudaError_t status;
     physical_gpus(status);
-    throw device_error("cuda:" + std::to_string(ordinal) + " is not available: " +
-                       (map.empty() ? status != cudaSuccess ? describe(status) : std::string("there is no GPU")
-                                    : "there are " + std::to_string(map.size()) + " GPUs, numbered from 0"));
+    sinter::detail::refuse<device_error>({"cuda:", ordinal, " is not available: ",
+                                          (!map.empty()             ? "there are " + std::to_string(map.size()) + " GPUs, numbered from 0"
+                                           : status != cudaSuccess ? describe(status)
+                                                                   : "there is no GPU")});
   }
   if (all.size() <= i) all.resize(i + 1, nullptr);
   all[i] = new context(ordinal, map[i]);
@@ -19127,7 +19177,8 @@ namespace sinter::cuda_impl {
 inline void check(cublasStatus_t status, const std::string& what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const std::string text = what + ": " + cublasLtGetStatusString(status) + " (" + cublasLtGetStatusName(status) + ")";
-  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw out_of_memory(text + "; free tensors or use smaller batches");
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    sinter::detail::refuse<out_of_memory>({text, "; free tensors or use smaller batches"});
   throw device_error(text);
 }
 
@@ -19887,7 +19938,7 @@ struct bernoulli_numbers {
 
 inline std::uint64_t bernoulli_limit(const char* op, double p) {
   if (!(p >= 0 && p <= 1))
-    throw value_error(std::string(op) + ": the probability must be in [0, 1], not " + std::to_string(p));
+    refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
   return static_cast<std::uint64_t>(p * 0x1p32);
 }
 
@@ -19977,8 +20028,7 @@ namespace detail {
 
 inline void check_finite(const char* op, double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b))
-    throw value_error(std::string(op) + ": the parameters must be finite, not " + std::to_string(a) + " and " +
-                      std::to_string(b));
+    refuse<value_error>({op, ": the parameters must be finite, not ", a, " and ", b});
 }
 
 }  // namespace detail
@@ -20041,7 +20091,7 @@ tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
 template <integer_element T = std::int64_t, device D = cpu, int R>
 tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const extents<R>& shape) {
   const std::int64_t first = low, end = high;
-  if (first >= end) throw value_error("randint: no integer is in [" + std::to_string(first) + ", " + std::to_string(end) + ")");
+  if (first >= end) detail::refuse<value_error>({"randint: no integer is in [", first, ", ", end, ")"});
   detail::check_fits<T>("randint", first);
   detail::check_fits<T>("randint", end - 1);
   const auto width = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first);
@@ -20065,9 +20115,9 @@ tensor<T, R, D> bernoulli(generator& gen, double p, const index_t (&shape)[R]) {
 /// A random order of 0, ..., n - 1 (Fisher and Yates).
 template <integer_element T = std::int64_t, device D = cpu>
 tensor<T, 1, D> randperm(generator& gen, index_t n) {
-  if (n < 0) throw value_error("randperm: n is negative: " + std::to_string(n));
+  if (n < 0) detail::refuse<value_error>({"randperm: n is negative: ", n});
   if (n > 0 && static_cast<std::uint64_t>(n - 1) > static_cast<std::uint64_t>(std::numeric_limits<T>::max()))
-    throw value_error("randperm: " + std::to_string(n) + " numbers do not fit " + element_name<T>());
+    detail::refuse<value_error>({"randperm: ", n, " numbers do not fit ", element_name<T>()});
   const auto host = tensor<T, 1, cpu>::uninitialized(extents<1>{{n}});
   T* const p = detail::access::data(host);
   const random_key key = gen.next();
@@ -20243,10 +20293,6 @@ auto dropout(X&& x, double p, generator& gen) {
 #define SINTER_DETAIL_PCLOSE pclose
 #endif
 
-#ifndef SINTER_COLD
-#define SINTER_COLD __attribute__((cold))
-#endif
-
 namespace sinter::detail {
 
 SINTER_COLD inline std::string system_text(int code) { return std::generic_category().message(code); }
@@ -20267,18 +20313,18 @@ class byte_source {
  public:
   SINTER_COLD explicit byte_source(std::string path) : path_(std::move(path)), piped_(ends_with(path_, ".gz")) {
     file_ = std::fopen(path_.c_str(), "rb");
-    if (file_ == nullptr) throw io_error(path_ + ": cannot open for reading: " + system_text(errno));
+    if (file_ == nullptr) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
 #if !defined(_WIN32)
     struct stat info;
     if (::fstat(::fileno(file_), &info) == 0 && S_ISDIR(info.st_mode)) {
       std::fclose(file_);
-      throw io_error(path_ + ": is a directory, not a file");
+      refuse<io_error>({path_, ": is a directory, not a file"});
     }
 #endif
     if (!piped_) return;
     std::fclose(file_);
     file_ = SINTER_DETAIL_POPEN(("gzip -dc < " + shell_quoted(path_) + " 2>/dev/null").c_str(), "r");
-    if (file_ == nullptr) throw io_error(path_ + ": cannot start gzip: " + system_text(errno));
+    if (file_ == nullptr) refuse<io_error>({path_, ": cannot start gzip: ", system_text(errno)});
   }
   byte_source(const byte_source&) = delete;
   byte_source& operator=(const byte_source&) = delete;
@@ -20292,12 +20338,12 @@ class byte_source {
   SINTER_COLD std::size_t read(void* to, std::size_t n) {
     const std::size_t got = std::fread(to, 1, n, file_);
     if (got < n) {
-      if (std::ferror(file_)) throw io_error(path_ + ": reading failed: " + system_text(errno));
+      if (std::ferror(file_)) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
       const int code = close_file();
       file_ = nullptr;
       if (piped_ && code == 127 * 256)
-        throw io_error(path_ + ": needs the program gzip, which was not found; install it or unpack the file");
-      if (piped_ && code != 0) throw io_error(path_ + ": gzip -dc failed; the file is cut short or not in gzip format");
+        refuse<io_error>({path_, ": needs the program gzip, which was not found; install it or unpack the file"});
+      if (piped_ && code != 0) refuse<io_error>({path_, ": gzip -dc failed; the file is cut short or not in gzip format"});
     }
     return got;
   }
@@ -20337,14 +20383,14 @@ SINTER_COLD inline std::string read_file(const std::string& path) {
 SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
   const std::string part = path + ".part";
   std::FILE* f = std::fopen(part.c_str(), "wb");
-  if (f == nullptr) throw io_error(path + ": cannot open for writing: " + system_text(errno));
+  if (f == nullptr) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
   int problem = 0;
   if (std::fwrite(bytes.data(), 1, bytes.size(), f) != bytes.size()) problem = errno;
   if (std::fclose(f) != 0 && problem == 0) problem = errno;
   if (problem == 0 && std::rename(part.c_str(), path.c_str()) != 0) problem = errno;
   if (problem != 0) {
     std::remove(part.c_str());
-    throw io_error(path + ": writing failed: " + system_text(problem));
+    refuse<io_error>({path, ": writing failed: ", system_text(problem)});
   }
 }
 
@@ -20362,10 +20408,9 @@ struct csv_options {
 
 namespace detail {
 
-[[noreturn]] SINTER_COLD inline void throw_csv(const std::string& path, index_t line, index_t column,
-                                               const std::string& what) {
-  throw io_error(path + ":" + std::to_string(line) + (column > 0 ? ": column " + std::to_string(column) : "") + ": " +
-                 what);
+[[noreturn]] SINTER_COLD inline void refuse_csv(const std::string& path, index_t line, index_t column,
+                                                std::initializer_list<text_piece> what) {
+  refuse<io_error>({path, ":", line, column > 0 ? joined({": column ", column}) : "", ": ", joined(what)});
 }
 
 /// The text of a field as it may stand in a message.
@@ -20392,7 +20437,7 @@ template <element T = float>
 requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::string& path,
                                                                      const csv_options& options = {}) {
   if (options.skip_lines < 0)
-    throw value_error("read_csv: csv_options::skip_lines is " + std::to_string(options.skip_lines) + "; it must not be negative");
+    detail::refuse<value_error>({"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
   const std::string text = detail::read_file(path);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
@@ -20413,22 +20458,21 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
       T value{};
       const auto [last, problem] = std::from_chars(field.data(), field.data() + field.size(), value);
       if (problem == std::errc::result_out_of_range)
-        detail::throw_csv(path, line, column, detail::shown(field) + " does not fit " + element_name<T>());
-      if (field.empty()) detail::throw_csv(path, line, column, "the field is empty");
+        detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
+      if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
       if (problem != std::errc() || last != field.data() + field.size())
-        detail::throw_csv(path, line, column, detail::shown(field) + " is not a number of type " + element_name<T>() +
-                              (rows == 0 ? "; csv_options::skip_lines skips a heading" : ""));
+        detail::refuse_csv(path, line, column, {detail::shown(field), " is not a number of type ", element_name<T>(),
+                                                rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
       values.push_back(value);
     }
     if (rows == 0) columns = column;
     if (column != columns)
-      detail::throw_csv(path, line, 0,
-                        std::to_string(column) + (column == 1 ? " field" : " fields") + " where the first row has " +
-                            std::to_string(columns) +
-                            (column < columns && at >= text.size() ? "; the file seems to be cut short" : ""));
+      detail::refuse_csv(path, line, 0,
+                         {column, column == 1 ? " field" : " fields", " where the first row has ", columns,
+                          column < columns && at >= text.size() ? "; the file seems to be cut short" : ""});
     ++rows;
   }
-  if (rows == 0) throw io_error(path + ": holds no rows");
+  if (rows == 0) detail::refuse<io_error>({path, ": holds no rows"});
   return from_data<T>(values, {rows, columns});
 }
 
@@ -20466,14 +20510,14 @@ template <element T, int R>
 requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   detail::byte_source source(path);
   unsigned char head[4 + 4 * R];
-  if (source.read(head, 4) < 4) throw io_error(path + ": cut short: no idx header");
+  if (source.read(head, 4) < 4) detail::refuse<io_error>({path, ": cut short: no idx header"});
   const char* const type = detail::idx_type(head[2]);
-  if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) throw io_error(path + ": not an idx file");
+  if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) detail::refuse<io_error>({path, ": not an idx file"});
   if (head[2] != detail::idx_code<T>())
-    throw io_error(path + ": holds elements of type " + type + ", not " + element_name<T>());
+    detail::refuse<io_error>({path, ": holds elements of type ", type, ", not ", element_name<T>()});
   if (head[3] != R)
-    throw io_error(path + ": holds a tensor of rank " + std::to_string(int{head[3]}) + ", not " + std::to_string(R));
-  if (source.read(head + 4, 4 * R) < 4 * R) throw io_error(path + ": cut short: incomplete idx header");
+    detail::refuse<io_error>({path, ": holds a tensor of rank ", int{head[3]}, ", not ", R});
+  if (source.read(head + 4, 4 * R) < 4 * R) detail::refuse<io_error>({path, ": cut short: incomplete idx header"});
   extents<R> shape;
   for (int d = 0; d < R; ++d) {
     const unsigned char* b = head + 4 + 4 * d;
@@ -20483,16 +20527,15 @@ requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx
   try {
     bytes = static_cast<std::size_t>(detail::checked_numel("read_idx", shape.data(), R, sizeof(T))) * sizeof(T);
   } catch (const shape_error& e) {
-    throw io_error(path + ": " + e.what());
+    detail::refuse<io_error>({path, ": ", e.what()});
   }
   std::string data;
   const std::size_t got = source.at_end() ? 0 : detail::read_more(source, data, bytes);
   char extra;
   if (got < bytes)
-    throw io_error(path + ": cut short: " + std::to_string(got) + " bytes of data where its shape " +
-                   detail::shape_text(shape) + " needs " + std::to_string(bytes));
+    detail::refuse<io_error>({path, ": cut short: ", got, " bytes of data where its shape ", shape, " needs ", bytes});
   if (!source.at_end() && source.read(&extra, 1) == 1)
-    throw io_error(path + ": longer than its shape " + detail::shape_text(shape) + " needs");
+    detail::refuse<io_error>({path, ": longer than its shape ", shape, " needs"});
   if constexpr (sizeof(T) > 1 && std::endian::native == std::endian::little)
     for (std::size_t i = 0; i < bytes; i += sizeof(T)) std::reverse(data.data() + i, data.data() + i + sizeof(T));
   auto t = tensor<T, R>::uninitialized(shape);
@@ -20587,8 +20630,7 @@ SINTER_COLD inline void put_chunk(std::string& to, const char* type, std::string
 /// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
 SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
   if (height < 1 || width < 1 || height > 1 << 24 || width > 1 << 24)
-    throw shape_error("png: an image of " + std::to_string(height) + " x " + std::to_string(width) +
-                      " pixels cannot be written");
+    refuse<shape_error>({"png: an image of ", height, " x ", width, " pixels cannot be written"});
   std::string head;
   put_big_endian(head, static_cast<std::uint32_t>(width));
   put_big_endian(head, static_cast<std::uint32_t>(height));
@@ -20616,7 +20658,7 @@ template <int R>
 requires(R == 2 || R == 3) void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
   if constexpr (R == 3)
     if (image.shape()[2] != 3)
-      throw shape_error("write_png: shape " + detail::shape_text(image.shape()) + " is not (height, width, 3)");
+      detail::refuse<shape_error>({"write_png: shape ", image.shape(), " is not (height, width, 3)"});
   const auto dense = image.contiguous();
   detail::write_file(path, detail::png_bytes(dense.data(), dense.shape()[0], dense.shape()[1], R == 3 ? 3 : 1));
 }
@@ -20811,8 +20853,7 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
   const auto x_at = [](const plot_line& l, std::size_t i) { return l.x.empty() ? static_cast<double>(i + 1) : l.x[i]; };
   for (const plot_line& l : plot.lines) {
     if (!l.x.empty() && l.x.size() != l.y.size())
-      throw value_error("write_plots: line '" + l.name + "' has " + std::to_string(l.x.size()) + " x and " +
-                        std::to_string(l.y.size()) + " y values");
+      refuse<value_error>({"write_plots: line '", l.name, "' has ", l.x.size(), " x and ", l.y.size(), " y values"});
     for (std::size_t i = 0; i < l.y.size(); ++i) x.include(x_at(l, i)), y.include(l.y[i]);
   }
   x.finish(false);
@@ -20884,8 +20925,7 @@ requires(R == 3) SINTER_COLD
                           const std::vector<std::string>& captions, const std::string& title = "") {
   const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
   if (n != static_cast<index_t>(captions.size()))
-    throw shape_error("write_image_grid: " + std::to_string(n) + " images and " + std::to_string(captions.size()) +
-                      " captions");
+    detail::refuse<shape_error>({"write_image_grid: ", n, " images and ", captions.size(), " captions"});
   constexpr index_t columns = 8;
   constexpr double tile = 80, pitch_x = 96, pitch_y = 110;
   const auto dense = images.contiguous();
@@ -20966,7 +21006,7 @@ tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t
   T* out = to.data();
   for (index_t row : rows) {
     if (row < 0 || row >= count)
-      throw index_error("gather: row " + std::to_string(row) + " of a tensor of shape " + shape_text(from.shape()));
+      refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
     if (each > 0) std::memcpy(out, from.data() + row * each, static_cast<std::size_t>(each) * sizeof(T));
     out += each;
   }
@@ -20990,8 +21030,8 @@ template <class T, auto S, auto R, device D>
 void stack_put(const tensor<T, S, D>& to, index_t i, const tensor<T, R, D>& value, index_t number) {
   for (int d = 0; d < value.rank; ++d)
     if (value.shape()[d] != to.shape()[d + 1])
-      throw shape_error("data_loader: sample " + std::to_string(number) + " has shape " + shape_text(value.shape()) +
-                        ", unlike the others of its batch, " + shape_text(to[0].shape()));
+      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(), ", unlike the others of its batch, ",
+                           to[0].shape()});
   const auto dense = value.contiguous();
   std::memcpy(to.data() + i * value.numel(), dense.data(), static_cast<std::size_t>(value.numel()) * sizeof(T));
 }
@@ -21139,9 +21179,9 @@ class data_loader {
 
   explicit data_loader(Set set, loader_options options = {}) : set_(std::move(set)), options_(options) {
     if (options.batch_size < 1)
-      throw value_error("data_loader: the batch size must be at least 1, not " + std::to_string(options.batch_size));
+      detail::refuse<value_error>({"data_loader: the batch size must be at least 1, not ", options.batch_size});
     if (options.prefetch < 0)
-      throw value_error("data_loader: prefetch must not be negative, but is " + std::to_string(options.prefetch));
+      detail::refuse<value_error>({"data_loader: prefetch must not be negative, but is ", options.prefetch});
   }
 
   /// Number of batches in an epoch.
@@ -21223,9 +21263,8 @@ class tensor_dataset {
     if (!inputs.defined() || !targets.defined())
       throw shape_error("tensor_dataset: an empty (default constructed) tensor");
     if (inputs.shape()[0] != targets.shape()[0])
-      throw shape_error("tensor_dataset: inputs of shape " + detail::shape_text(inputs.shape()) +
-                        " and targets of shape " + detail::shape_text(targets.shape()) +
-                        "; their first extents must be equal");
+      detail::refuse<shape_error>({"tensor_dataset: inputs of shape ", inputs.shape(), " and targets of shape ", targets.shape(),
+                                   "; their first extents must be equal"});
   }
 
   index_t size() const { return inputs_.shape()[0]; }
@@ -21322,7 +21361,7 @@ struct dropout : module<dropout<Kind>> {
 
   dropout() = default;
   dropout(double probability, generator& gen) : p(probability), source(gen.split()) {
-    if (!(p >= 0 && p <= 1)) throw value_error("dropout: the probability must be in [0, 1], not " + std::to_string(p));
+    if (!(p >= 0 && p <= 1)) sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
   }
 
   template <class X>
@@ -21416,8 +21455,7 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear() = default;
   linear(index_t inputs, index_t outputs, generator& gen) {
     if (inputs < 0 || outputs < 0)
-      throw shape_error("linear: " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) +
-                        " outputs; neither may be negative");
+      sinter::detail::refuse<shape_error>({"linear: ", inputs, " inputs and ", outputs, " outputs; neither may be negative"});
     weight = init::fan_in_uniform<T, D>(gen, inputs, extents<2>{{outputs, inputs}});
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }
@@ -21476,8 +21514,8 @@ void check_loss_shapes(const char* op, const A& prediction, const B& target) {
   check_defined(op, prediction);
   check_defined(op, target);
   if (!(prediction.shape() == target.shape()))
-    throw shape_error(std::string(op) + ": prediction of shape " + shape_text(prediction.shape()) +
-                      " and target of shape " + shape_text(target.shape()) + " differ; reshape one");
+    refuse<shape_error>({op, ": prediction of shape ", prediction.shape(), " and target of shape ", target.shape(),
+                         " differ; reshape one"});
 }
 
 }  // namespace detail
@@ -21548,8 +21586,7 @@ requires(detail::is_fitting<detail::classification_mistake<A, B>>) auto nll_loss
   detail::check_defined("nll_loss", scores);
   detail::check_defined("nll_loss", labels);
   if (labels.shape()[0] != scores.shape()[0])
-    throw shape_error("nll_loss: " + std::to_string(labels.shape()[0]) + " labels for scores of shape " +
-                      detail::shape_text(scores.shape()));
+    detail::refuse<shape_error>({"nll_loss: ", labels.shape()[0], " labels for scores of shape ", scores.shape()});
   const auto y = detail::checked_labels("nll_loss", labels, scores.shape()[1]);
   const auto picked = detail::gather_evaluated("nll_loss", eval(std::forward<A>(scores)), 1, y.unsqueeze(1));
   return detail::reduced<R>(-picked.squeeze(1));
@@ -21681,7 +21718,7 @@ struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
   }
   template <std::size_t N, class F, class... S>
   static void visit_one(F& f, S&... s) {
-    f(std::to_string(N), s.template get<N>()...);
+    f(N, s.template get<N>()...);
   }
 };
 
@@ -21794,13 +21831,13 @@ namespace sinter::optim::detail {
 
 using sinter::detail::access;
 
-[[gnu::cold]] inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
-                                          bool is_dense) {
+SINTER_COLD inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
+                                        bool is_dense) {
   if (is_leaf && is_dense) return;
-  const std::string label =
-      (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
-  if (!is_leaf) throw value_error("optimizer: " + label + " is not a parameter but the result of a statement");
-  throw value_error("optimizer: " + label + " is a strided view; use a variable of its contiguous()");
+  const std::string label = sinter::detail::joined(
+      {name.empty() ? "a variable" : "'" + name + "'", " of shape ", sinter::detail::shape_piece{shape, rank}});
+  if (!is_leaf) sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
+  sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
 }
 
 /// A parameter as a flat array.
@@ -21813,7 +21850,9 @@ class flat_parameter {
         state_(access::state_of(v)),
         data_(access::data(access::value_of(v))),
         numel_(v.numel()) {
-    if (!v.defined()) throw value_error("optimizer: " + (name.empty() ? "a variable" : "'" + name + "'") + " is empty; build the module before its optimizer");
+    if (!v.defined())
+      sinter::detail::refuse<value_error>({"optimizer: ", (name.empty() ? "a variable" : "'" + name + "'"),
+                                           " is empty; build the module before its optimizer"});
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
   }
 
@@ -21947,10 +21986,9 @@ void for_each_variable(const Source& source, const F& f) {
 
 inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
   if (!std::isfinite(value) || value < 0 || value >= below)
-    throw value_error(
-        std::string(optimizer) + ": " + name + " must be " +
-        (std::isfinite(below) ? "in [0, " + std::to_string(below).substr(0, 3) + ")" : "finite and not negative") +
-        ", but is " + std::to_string(value));
+    sinter::detail::refuse<value_error>(
+        {optimizer, ": ", name, " must be ",
+         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative", ", but is ", value});
 }
 
 }  // namespace detail
@@ -22256,7 +22294,7 @@ namespace sinter::optim {
 template <class Source>
 double clip_grad_norm(const Source& source, double max_norm) {
   if (!(max_norm >= 0))
-    throw value_error("clip_grad_norm: max_norm must not be negative, but is " + std::to_string(max_norm));
+    sinter::detail::refuse<value_error>({"clip_grad_norm: max_norm must not be negative, but is ", max_norm});
   std::vector<std::function<double()>> sums;  // all are started before the first one is waited for
   detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;  // squares of half soon exceed it
@@ -22279,7 +22317,7 @@ double clip_grad_norm(const Source& source, double max_norm) {
 template <class Source>
 void clip_grad_value(const Source& source, double limit) {
   if (!(limit >= 0))
-    throw value_error("clip_grad_value: the limit must not be negative, but is " + std::to_string(limit));
+    sinter::detail::refuse<value_error>({"clip_grad_value: the limit must not be negative, but is ", limit});
   detail::for_each_variable(source, [limit](const std::string&, const auto& v) {
     if (!v.has_grad()) return;
     auto g = v.grad().flatten();
@@ -22319,9 +22357,9 @@ class grad_scaler {
   explicit grad_scaler(const grad_scaler_options& options = {}) : options_(options), scale_(options.init_scale) {
     check_scale(scale_);
     if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) || options.growth_interval < 1)
-      throw value_error("grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, not " +
-                        std::to_string(options.growth_factor) + ", " + std::to_string(options.backoff_factor) + " and " +
-                        std::to_string(options.growth_interval));
+      sinter::detail::refuse<value_error>(
+          {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, not ",
+           options.growth_factor, ", ", options.backoff_factor, " and ", options.growth_interval});
   }
 
   /// The loss times the scale, in float where the loss is half or bfloat16.
@@ -22393,7 +22431,7 @@ class grad_scaler {
 
   static void check_scale(double scale) {
     if (!(scale > 0) || !std::isfinite(scale))
-      throw value_error("grad_scaler: the scale must be positive and finite, but is " + std::to_string(scale));
+      sinter::detail::refuse<value_error>({"grad_scaler: the scale must be positive and finite, but is ", scale});
   }
   use& use_of(const void* optimizer) {
     for (use& u : uses_)

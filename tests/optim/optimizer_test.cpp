@@ -120,7 +120,7 @@ TEST_CASE("settings that make no sense are value errors that say which") {
   CHECK_THROWS_WITH(optim::sgd(w, {.lr = NAN}), Contains("the learning rate must be finite and not negative"));
   CHECK_THROWS_AS(optim::adam(w, {.lr = -0.1}), value_error);
   CHECK_THROWS_AS(optim::adam(w, {.lr = INFINITY}), value_error);
-  CHECK_THROWS_WITH(optim::adam(w, {.beta1 = 1}), Contains("beta1 must be in [0, 1.0)"));
+  CHECK_THROWS_WITH(optim::adam(w, {.beta1 = 1}), Contains("beta1 must be in [0, 1)"));
   CHECK_THROWS_WITH(optim::adamw(w, {.weight_decay = -1}), Contains("adamw: weight_decay"));
   CHECK_THROWS_AS(optim::rmsprop(w, {.alpha = -1}), value_error);
   CHECK_THROWS_WITH(optim::sgd(w, {.nesterov = true}), Contains("Nesterov"));

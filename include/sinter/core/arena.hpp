@@ -189,10 +189,10 @@ class caching_arena {
       p = source_.take(size);
     }
     if (p == nullptr)
-      throw out_of_memory(name_ + ": out of memory allocating " + std::to_string(size) + " bytes; " +
-                          std::to_string(stats_.bytes_in_use) + " bytes are in use by tensors" +
-                          (limit_ != 0 ? ", the limit is " + std::to_string(limit_) : std::string()) +
-                          ". Free tensors or use smaller batches");
+      refuse<out_of_memory>({name_, ": out of memory allocating ", size, " bytes; ", stats_.bytes_in_use,
+                             " bytes are in use by tensors",
+                             limit_ != 0 ? joined({", the limit is ", limit_}) : "",
+                             ". Free tensors or use smaller batches"});
     ++stats_.system_allocations;
     return p;
   }

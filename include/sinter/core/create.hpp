@@ -53,19 +53,19 @@ class number {
     requires(std::is_arithmetic_v<A> || narrow_element<A>)
   number(A a) {  // NOLINT: implicit on purpose
     if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-      if (!is_value_of<T>(a)) refuse(std::to_string(a));
+      if (!is_value_of<T>(a)) refuse_number(a);
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       const double whole = std::trunc(static_cast<double>(a));
       if (!(whole >= static_cast<double>(std::numeric_limits<T>::min()) && whole < static_cast<double>(std::numeric_limits<T>::max()) + 1))
-        refuse(std::to_string(static_cast<double>(a)));
+        refuse_number(static_cast<double>(a));
     }
     value_ = static_cast<T>(a);
   }
   operator T() const { return value_; }
 
  private:
-  [[noreturn, gnu::cold]] static void refuse(const std::string& a) {
-    throw value_error(a + " does not fit elements of type " + element_name<T>());
+  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
+    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
   }
   T value_;
 };
@@ -77,7 +77,7 @@ using bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_ty
 /// Errors: value_error unless x fits T.
 template <class T>
 void check_fits(const char* op, std::int64_t x) {
-  if (!is_value_of<T>(x)) throw value_error(std::string(op) + ": " + std::to_string(x) + " does not fit elements of type " + element_name<T>());
+  if (!is_value_of<T>(x)) refuse<value_error>({op, ": ", x, " does not fit elements of type ", element_name<T>()});
 }
 
 }  // namespace detail
@@ -210,8 +210,7 @@ template <element T, device D = cpu, int R>
 tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const extents<R>& shape) {
   const index_t n = detail::checked_numel("from_data", shape.data(), R, sizeof(T));
   if (n != static_cast<index_t>(values.size()))
-    throw shape_error("from_data: " + std::to_string(values.size()) + " values for shape " + detail::shape_text(shape) + ", which holds " +
-                      std::to_string(n));
+    detail::refuse<shape_error>({"from_data: ", values.size(), " values for shape ", shape, ", which holds ", n});
   return detail::upload<T, D>(values.data(), shape);
 }
 template <element T, device D = cpu, int R>
@@ -236,7 +235,7 @@ template <device D = cpu, element T, int R>
   requires is_cpu_v<D>
 tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
   const index_t n = detail::checked_numel("wrap", shape.data(), R, sizeof(T));
-  if (data == nullptr && n > 0) throw device_error("wrap: null pointer for shape " + detail::shape_text(shape));
+  if (data == nullptr && n > 0) detail::refuse<device_error>({"wrap: null pointer for shape ", shape});
   return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
                                        detail::row_major_strides(shape));
 }
@@ -299,8 +298,7 @@ void copy(const tensor<T, Shape, From>& src, const tensor<T, Shape, To>& dst) {
   if (!src.defined()) detail::refuse_undefined("copy, source");
   if (!dst.defined()) detail::refuse_undefined("copy, destination");
   if (!(src.shape() == dst.shape()))
-    throw shape_error("copy: source of shape " + detail::shape_text(src.shape()) + " into destination of shape " +
-                      detail::shape_text(dst.shape()));
+    detail::refuse<shape_error>({"copy: source of shape ", src.shape(), " into destination of shape ", dst.shape()});
   auto target = dst;
   if constexpr (std::is_same_v<From, To>) std::move(target) = src;
   else std::move(target) = src.template to<To>();

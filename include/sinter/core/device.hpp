@@ -143,13 +143,13 @@ std::string device_list() {
 template <class F, device D, device... Ds>
 decltype(auto) with_device_impl(std::string_view choice, F& f, std::string (*all)()) {
   if (device_matches<D>(choice)) {
-    if (!available<D>()) throw device_error("with_device: " + device_name<D>() + " is not available on this machine");
+    if (!available<D>()) refuse<device_error>({"with_device: ", device_name<D>(), " is not available on this machine"});
     return f(D{});
   }
   if constexpr (sizeof...(Ds) > 0) {
     return with_device_impl<F, Ds...>(choice, f, all);
   } else {
-    throw device_error("with_device: '" + std::string(choice) + "' is none of the devices this program chooses from: " + all());
+    refuse<device_error>({"with_device: '", choice, "' is none of the devices this program chooses from: ", all()});
     return f(D{});
   }
 }

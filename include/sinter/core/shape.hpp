@@ -39,11 +39,7 @@ struct extents {
 
 namespace detail {
 
-inline std::string shape_text(const index_t* shape, int rank) {
-  std::string text = "(";
-  for (int i = 0; i < rank; ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + (rank == 1 ? ",)" : ")");
-}
+inline std::string shape_text(const index_t* shape, int rank) { return joined({shape_piece{shape, rank}}); }
 
 template <int R>
 std::string shape_text(const extents<R>& shape) {
@@ -158,14 +154,14 @@ inline index_t checked_numel(const char* op, const index_t* shape, int rank, std
   index_t n = 1;
   bool zero = false;
   for (int i = 0; i < rank; ++i) {
-    if (shape[i] < 0) throw shape_error(std::string(op) + ": negative extent in shape " + shape_text(shape, rank));
+    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
     zero = zero || shape[i] == 0;
   }
   if (zero) return 0;
   const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
   for (int i = 0; i < rank; ++i) {
     if (shape[i] > limit / n)
-      throw shape_error(std::string(op) + ": shape " + shape_text(shape, rank) + " has more elements than can be addressed");
+      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
     n *= shape[i];
   }
   return n;
@@ -174,8 +170,8 @@ inline index_t checked_numel(const char* op, const index_t* shape, int rank, std
 /// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
 inline int checked_axis(const char* op, index_t axis, int rank) {
   if (axis < -rank || axis >= rank)
-    throw index_error(std::string(op) + ": axis " + std::to_string(axis) + " is out of range for rank " +
-                      std::to_string(rank) + (rank > 0 ? "; use -" + std::to_string(rank) + " to " + std::to_string(rank - 1) : ""));
+    refuse<index_error>({op, ": axis ", axis, " is out of range for rank ", rank,
+                         rank > 0 ? joined({"; use -", rank, " to ", rank - 1}) : ""});
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
@@ -198,18 +194,15 @@ constexpr extents<R> ones_extents() {
   return e;
 }
 
-[[noreturn]] inline void throw_broadcast_error(const char* op, const std::string& a, const std::string& b) {
-  throw shape_error(std::string(op) + ": shapes " + a + " and " + b +
-                    " do not broadcast; aligned at the last axis, extents must be equal or 1");
-}
-
 /// (A) x (B) => the broadcast shape of both, or shape_error.
 template <int A, int B>
 extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
   constexpr int R = A > B ? A : B;
   extents<R> out = ones_extents<R>();
   broadcast_into(out.values, R, a.values, A);
-  if (!broadcast_into(out.values, R, b.values, B)) throw_broadcast_error(op, shape_text(a), shape_text(b));
+  if (!broadcast_into(out.values, R, b.values, B))
+    refuse<shape_error>({op, ": shapes ", a, " and ", b,
+                         " do not broadcast; aligned at the last axis, extents must be equal or 1"});
   return out;
 }
 

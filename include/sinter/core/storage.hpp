@@ -10,6 +10,7 @@
 
 #include "sinter/core/arena.hpp"
 #include "sinter/core/device.hpp"
+#include "sinter/core/shape.hpp"
 
 namespace sinter::detail {
 
@@ -110,6 +111,14 @@ struct device_runtime<D> {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
 };
+
+/// Memory for the elements of a dense tensor, and its strides.
+template <device D>
+[[gnu::noinline]] storage_ptr allocate_dense(const index_t* shape, int rank, std::size_t element_size, index_t* strides) {
+  const index_t n = checked_numel("tensor", shape, rank, element_size);
+  row_major_strides(shape, rank, strides);
+  return device_runtime<D>::allocate(static_cast<std::size_t>(n) * element_size);
+}
 
 /// Wraps memory that stays its owner's.
 inline storage_ptr borrow_storage(void* data, std::size_t bytes) {

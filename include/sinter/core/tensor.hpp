@@ -36,7 +36,7 @@ void measure_list(const List& list, index_t* extent, bool first = true) {
   const auto n = static_cast<index_t>(list.size());
   if (first) *extent = n;
   if (n != *extent)
-    throw shape_error("tensor: the rows of a list differ in length: " + std::to_string(*extent) + " and " + std::to_string(n));
+    refuse<shape_error>({"tensor: the rows of a list differ in length: ", *extent, " and ", n});
   if constexpr (R > 1)
     for (const auto& row : list) measure_list<R - 1>(row, extent + 1, first && &row == list.begin());
 }
@@ -117,12 +117,10 @@ class tensor {
   /// Memory for `shape`, not initialised.
   static tensor uninitialized(const shape_type& shape) {
     static_cast<void>(sizeof(detail::runs_in_this_file<D>));
-    const index_t n = detail::checked_numel("tensor", shape.data(), rank, sizeof(T));
     tensor t;
-    t.storage_ = detail::device_runtime<D>::allocate(static_cast<std::size_t>(n) * sizeof(T));
-    t.data_ = static_cast<T*>(t.storage_->data);
     t.shape_ = shape;
-    t.strides_ = detail::row_major_strides(shape);
+    t.storage_ = detail::allocate_dense<D>(shape.data(), rank, sizeof(T), t.strides_.values);
+    t.data_ = static_cast<T*>(t.storage_->data);
     return t;
   }
 
@@ -175,8 +173,7 @@ class tensor {
     require_value("element access");
     for (int a = 0; a < rank; ++a) {
       if (index[a] < -shape_[a] || index[a] >= shape_[a])
-        throw index_error("element access: index " + std::to_string(index[a]) + " is out of range for axis " + std::to_string(a) +
-                          " of shape " + detail::shape_text(shape_));
+        detail::refuse<index_error>({"element access: index ", index[a], " is out of range for axis ", a, " of shape ", shape_});
       offset += (index[a] < 0 ? index[a] + shape_[a] : index[a]) * strides_[a];
     }
     return data_[offset];
@@ -216,7 +213,7 @@ class tensor {
   /// The single element, copied to the host.
   T item() const {
     require_value("item");
-    if (numel() != 1) throw shape_error("item: shape " + detail::shape_text(shape_) + " does not hold exactly one element");
+    if (numel() != 1) detail::refuse<shape_error>({"item: shape ", shape_, " does not hold exactly one element"});
     if constexpr (is_cpu_v<D>) {
       return *data_;
     } else {
@@ -262,9 +259,9 @@ class tensor {
   template <int N>
   tensor<T, N, D> reshape(extents<N> to) const {
     require_value("reshape");
-    detail::resolve_reshape(numel(), to.values, N, detail::shape_text(shape_));
+    detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
     extents<N> strides;
-    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return contiguous().reshape(to);
+    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return clone().reshape(to);
     return view<N>(data_, to, strides);
   }
 
@@ -305,7 +302,7 @@ class tensor {
     require_value("squeeze");
     const int a = detail::checked_axis("squeeze", axis, rank);
     if (shape_[a] != 1)
-      throw shape_error("squeeze: axis " + std::to_string(a) + " of shape " + detail::shape_text(shape_) + " is not 1");
+      detail::refuse<shape_error>({"squeeze: axis ", a, " of shape ", shape_, " is not 1"});
     return drop_axis(a, data_);
   }
 
@@ -349,7 +346,7 @@ class tensor {
     extents<N> merged = to;
     detail::checked_numel("broadcast_to", to.data(), N, sizeof(T));
     if (!detail::broadcast_into(merged.values, N, shape_.data(), rank) || !(merged == to))
-      throw shape_error("broadcast_to: shape " + detail::shape_text(shape_) + " does not broadcast to " + detail::shape_text(to));
+      detail::refuse<shape_error>({"broadcast_to: shape ", shape_, " does not broadcast to ", to});
     extents<N> strides;
     detail::broadcast_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N);
     return view<N>(data_, to, strides);
@@ -361,7 +358,7 @@ class tensor {
   }
 
   /// A dense copy in new storage.
-  tensor clone() const { return detail::evaluation<tensor>::run(*this); }
+  [[gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
 
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>

@@ -8,7 +8,7 @@
 namespace sinter::detail {
 
 [[noreturn]] inline void refuse_undefined(const char* op) {
-  throw shape_error(std::string(op) + ": the tensor is empty (default constructed); assign a value to it first");
+  refuse<shape_error>({op, ": the tensor is empty (default constructed); assign a value to it first"});
 }
 
 /// Restricts one axis to begin, begin+step, ... before end; returns the offset in elements. Negative begin and end
@@ -18,10 +18,10 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
   const index_t n = shape[a];
   const index_t b = begin < 0 ? begin + n : begin;
   const index_t e = end < 0 ? end + n : end;
-  if (step < 1) throw value_error("slice: step " + std::to_string(step) + " must be at least 1; flip() reverses an axis");
+  if (step < 1) refuse<value_error>({"slice: step ", step, " must be at least 1; flip() reverses an axis"});
   if (b < 0 || e > n || b > e)
-    throw index_error("slice: range [" + std::to_string(begin) + ", " + std::to_string(end) + ") does not lie within axis " +
-                      std::to_string(a) + " of shape " + shape_text(shape, rank));
+    refuse<index_error>({"slice: range [", begin, ", ", end, ") does not lie within axis ", a, " of shape ",
+                         shape_piece{shape, rank}});
   shape[a] = e > b ? (e - b - 1) / step + 1 : 0;
   const index_t offset = b * strides[a];
   if (shape[a] > 1) strides[a] *= step;
@@ -32,28 +32,27 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
 inline index_t select_offset(const index_t* shape, const index_t* strides, int rank, int axis, index_t i) {
   const index_t n = shape[axis];
   if (i < -n || i >= n)
-    throw index_error("select: index " + std::to_string(i) + " is out of range for axis " + std::to_string(axis) + " of shape " +
-                      shape_text(shape, rank));
+    refuse<index_error>({"select: index ", i, " is out of range for axis ", axis, " of shape ", shape_piece{shape, rank}});
   return (i < 0 ? i + n : i) * strides[axis];
 }
 
 /// Resolves one extent of -1 in a reshape of n elements and checks the product.
-inline void resolve_reshape(index_t n, index_t* shape, int rank, const std::string& from) {
+inline void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece from) {
   int unknown = -1;
   index_t known = 1;
   for (int i = 0; i < rank; ++i) {
     if (shape[i] == -1 && unknown < 0) unknown = i;
-    else if (shape[i] < 0) throw shape_error("reshape: shape " + shape_text(shape, rank) + " has a negative extent (only one may be -1)");
+    else if (shape[i] < 0)
+      refuse<shape_error>({"reshape: shape ", shape_piece{shape, rank}, " has a negative extent (only one may be -1)"});
     else if (known > 0 && shape[i] > std::numeric_limits<index_t>::max() / known) known = -1;
     else if (known >= 0) known *= shape[i];
   }
-  const std::string target = shape_text(shape, rank);
   if (unknown >= 0 && known > 0 && n % known == 0) {
     shape[unknown] = n / known;
     known = n;
   }
   if (known != n || (unknown >= 0 && shape[unknown] < 0))
-    throw shape_error("reshape: " + from + " with " + std::to_string(n) + " elements does not fit " + target);
+    refuse<shape_error>({"reshape: ", from, " with ", n, " elements does not fit ", shape_piece{shape, rank}});
 }
 
 /// Strides that show the same elements in another shape without a copy; false when there are none.
@@ -101,10 +100,11 @@ inline bool reshape_strides(const index_t* shape, const index_t* strides, int ra
 /// True when axis i of `order` names every axis once; resolves negative axes.
 inline void checked_permutation(index_t* order, int rank) {
   bool seen[max_rank] = {};
-  const std::string text = shape_text(order, rank);
+  index_t given[max_rank] = {};
+  for (int i = 0; i < rank; ++i) given[i] = order[i];
   for (int i = 0; i < rank; ++i) {
     const int a = checked_axis("permute", order[i], rank);
-    if (seen[a]) throw value_error("permute: " + text + " names an axis twice");
+    if (seen[a]) refuse<value_error>({"permute: ", shape_piece{given, rank}, " names an axis twice"});
     seen[a] = true;
     order[i] = a;
   }

@@ -326,7 +326,7 @@ struct backend<D> {
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     for (index_t i = 0; i < n; ++i)
       if (values[i] < 0 || values[i] >= extent)
-        throw_out_of_range(op, what, values[i], i, extent);
+        refuse_index(op, what, values[i], i, extent);
   }
 
   template <class T, int R>

@@ -168,7 +168,7 @@ char* scratch(std::size_t bytes) {
     b.data = static_cast<char*>(std::aligned_alloc(4096, b.size));
     if (b.data == nullptr) {
       b.size = 0;
-      throw out_of_memory("cpu: out of memory for a staging buffer of " + std::to_string(bytes) + " bytes");
+      sinter::detail::refuse<out_of_memory>({"cpu: out of memory for a staging buffer of ", bytes, " bytes"});
     }
   }
   return b.data;

@@ -89,8 +89,8 @@ class thread_pool {
 
   static int checked(int threads) {
     if (threads < 1 || threads > detail::most_threads)
-      throw value_error("sinter: a thread pool has 1 to " + std::to_string(detail::most_threads) + " threads, got " + std::to_string(threads) +
-                        "; the calling thread counts as one");
+      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ", threads,
+                                           "; the calling thread counts as one"});
     return threads;
   }
 

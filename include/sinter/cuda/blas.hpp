@@ -18,7 +18,8 @@ namespace sinter::cuda_impl {
 inline void check(cublasStatus_t status, const std::string& what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const std::string text = what + ": " + cublasLtGetStatusString(status) + " (" + cublasLtGetStatusName(status) + ")";
-  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw out_of_memory(text + "; free tensors or use smaller batches");
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    sinter::detail::refuse<out_of_memory>({text, "; free tensors or use smaller batches"});
   throw device_error(text);
 }
 

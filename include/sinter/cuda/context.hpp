@@ -42,9 +42,10 @@ inline std::vector<int> device_map() {
     char* end = nullptr;
     const long gpu = std::strtol(at, &end, 10);
     if (end == at || gpu < 0 || (*end != '\0' && *end != ','))
-      throw device_error(std::string("SINTER_CUDA_MAP is '") + list + "'; it must list GPU numbers separated by commas, such as 0,0");
+      sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP is '", list,
+                                            "'; it must list GPU numbers separated by commas, such as 0,0"});
     if (count > 0 && gpu >= count)
-      throw device_error("SINTER_CUDA_MAP names GPU " + std::to_string(gpu) + ", but there are " + std::to_string(count));
+      sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP names GPU ", gpu, ", but there are ", count});
     if (count > 0) map.push_back(static_cast<int>(gpu));
     if (*end == '\0') return map;
     at = end + 1;
@@ -194,9 +195,10 @@ inline context& context_of(int ordinal) {
   if (i >= map.size()) {
     cudaError_t status;
     physical_gpus(status);
-    throw device_error("cuda:" + std::to_string(ordinal) + " is not available: " +
-                       (map.empty() ? status != cudaSuccess ? describe(status) : std::string("there is no GPU")
-                                    : "there are " + std::to_string(map.size()) + " GPUs, numbered from 0"));
+    sinter::detail::refuse<device_error>({"cuda:", ordinal, " is not available: ",
+                                          (!map.empty()             ? "there are " + std::to_string(map.size()) + " GPUs, numbered from 0"
+                                           : status != cudaSuccess ? describe(status)
+                                                                   : "there is no GPU")});
   }
   if (all.size() <= i) all.resize(i + 1, nullptr);
   all[i] = new context(ordinal, map[i]);

@@ -122,8 +122,8 @@ void report_fault() {
   gpu<D>::synchronize();
   const index_fault found = std::exchange(*fault, index_fault());
   if (found.op == nullptr) return;  // another thread was here first
-  sinter::detail::throw_out_of_range(found.op, found.what, found.value, found.position, found.extent,
-                                     "; " + device_name<D>() + " met it in a statement before this one");
+  sinter::detail::refuse_index(found.op, found.what, found.value, found.position, found.extent,
+                               "; " + device_name<D>() + " met it in a statement before this one");
 }
 
 }  // namespace sinter::cuda_impl

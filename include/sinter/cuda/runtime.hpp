@@ -28,7 +28,7 @@ struct device_runtime<D> {
     auto* const s = new (std::nothrow) storage;
     if (s == nullptr) {
       memory.release(data, bytes);
-      throw out_of_memory("out of host memory for the handle of a tensor on " + device_name<D>());
+      refuse<out_of_memory>({"out of host memory for the handle of a tensor on ", device_name<D>()});
     }
     s->data = data;
     s->bytes = bytes;

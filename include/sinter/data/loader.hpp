@@ -124,9 +124,9 @@ class data_loader {
 
   explicit data_loader(Set set, loader_options options = {}) : set_(std::move(set)), options_(options) {
     if (options.batch_size < 1)
-      throw value_error("data_loader: the batch size must be at least 1, not " + std::to_string(options.batch_size));
+      detail::refuse<value_error>({"data_loader: the batch size must be at least 1, not ", options.batch_size});
     if (options.prefetch < 0)
-      throw value_error("data_loader: prefetch must not be negative, but is " + std::to_string(options.prefetch));
+      detail::refuse<value_error>({"data_loader: prefetch must not be negative, but is ", options.prefetch});
   }
 
   /// Number of batches in an epoch.

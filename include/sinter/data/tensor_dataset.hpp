@@ -24,9 +24,8 @@ class tensor_dataset {
     if (!inputs.defined() || !targets.defined())
       throw shape_error("tensor_dataset: an empty (default constructed) tensor");
     if (inputs.shape()[0] != targets.shape()[0])
-      throw shape_error("tensor_dataset: inputs of shape " + detail::shape_text(inputs.shape()) +
-                        " and targets of shape " + detail::shape_text(targets.shape()) +
-                        "; their first extents must be equal");
+      detail::refuse<shape_error>({"tensor_dataset: inputs of shape ", inputs.shape(), " and targets of shape ", targets.shape(),
+                                   "; their first extents must be equal"});
   }
 
   index_t size() const { return inputs_.shape()[0]; }

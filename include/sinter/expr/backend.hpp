@@ -6,10 +6,9 @@
 namespace sinter::detail {
 
 /// For check_range: an index or label that is none.
-[[noreturn]] inline void throw_out_of_range(const char* op, const char* what, std::int64_t value, index_t position, index_t extent,
-                                            const std::string& remark = {}) {
-  throw index_error(std::string(op) + ": " + what + " " + std::to_string(value) + " at position " + std::to_string(position) +
-                    " is out of range [0, " + std::to_string(extent) + ")" + remark);
+[[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value, index_t position,
+                                                  index_t extent, const std::string& remark = {}) {
+  refuse<index_error>({op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
 }
 
 /// One result of a pass, or one gradient: dense memory, or a view. Strides are those of the pass's index space; 0 along

@@ -188,10 +188,10 @@ void check_assignable(const char* op, const Y& y, const E& e) {
   extents<Y::rank> merged = y.shape();
   bool fits = E::rank <= Y::rank && broadcast_into(merged.values, Y::rank, e.shape().data(), E::rank);
   if (!fits || !(merged == y.shape()))
-    throw shape_error(std::string(op) + ": shape " + shape_text(e.shape()) + " does not broadcast to the destination's " + shape_text(y.shape()));
+    refuse<shape_error>({op, ": shape ", e.shape(), " does not broadcast to the destination's ", y.shape()});
   for (int d = 0; d < Y::rank && y.numel() > 0; ++d)
     if (y.strides()[d] == 0 && y.shape()[d] > 1)
-      throw shape_error(std::string(op) + ": the destination is a broadcast view; its elements repeat. Write to a clone() instead");
+      refuse<shape_error>({op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
 }
 
 /// Writes e into y's storage.

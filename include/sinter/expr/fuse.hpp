@@ -119,8 +119,8 @@ template <class A, class... Rest>
 void check_fuse_shapes(A& first, Rest&... rest) {
   [[maybe_unused]] const auto compare = [&](const auto& shape) {
     if (!(shape == fuse_space(first)))
-      throw shape_error("fuse: assignments of shapes " + shape_text(fuse_space(first)) + " and " + shape_text(shape) +
-                        " cannot share a pass; all must have one shape");
+      refuse<shape_error>({"fuse: assignments of shapes ", fuse_space(first), " and ", shape,
+                           " cannot share a pass; all must have one shape"});
   };
   (compare(fuse_space(rest)), ...);
 }

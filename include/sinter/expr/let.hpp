@@ -24,33 +24,14 @@ struct bound_node {
 };
 
 template <class Tag, class X, class Body>
-struct let_node {
-  using value_type = element_of<Body>;
-  using device_type = typename detail::first_device<X, Body>::type;
-  static constexpr int rank = detail::larger(X::rank, Body::rank);
-  static constexpr int order = floating_element<value_type> ? detail::larger(X::order, Body::order) : 0;
-  static constexpr bool is_expression = true;
+struct let_node : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
+                                          typename detail::first_device<X, Body>::type,
+                                          detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
 
   let_node(X value, Body in) : x(std::move(value)), body(std::move(in)) {
-    shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
-  }
-  const extents<rank>& shape() const { return shape_; }
-
-  /// Expressions have no `to`: what is copied to another device is a value.
-  template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
-  tensor<value_type, rank, To> to() const = delete;
-
-  /// The single element, computed and copied to the host, as of a tensor.
-  value_type item() const { return eval(*this).item(); }
-
-  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
-  template <class... Seed>
-  void backward(const Seed&... seed) const
-    requires(order > 0)
-  {
-    eval(*this).backward(seed...);
+    this->shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
   }
 
   template <class F>
@@ -62,9 +43,6 @@ struct let_node {
 
   X x;
   Body body;
-
- private:
-  extents<rank> shape_;
 };
 
 namespace detail {

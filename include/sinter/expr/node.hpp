@@ -60,39 +60,53 @@ struct map_node;
 
 namespace detail {
 
-/// What all elementwise nodes share.
-template <class Op, class... A>
-struct map_base {
-  using op_type = Op;
-  using value_type = typename Op::template result<element_of<A>...>;
-  using device_type = typename first_device<A...>::type;
-  static constexpr int rank = larger(A::rank...);
-  static constexpr int order = floating_element<value_type> ? larger(A::order...) : 0;  // masks carry no gradient
-  static constexpr bool is_expression = true;
-  static constexpr bool is_point = false;
-  static constexpr int points = (points_in<A> + ...);
+/// The order of a value of type T made from operands of this order: masks and indices carry no gradient.
+template <class T>
+inline constexpr int order_of_value(int order) {
+  return floating_element<T> ? order : 0;
+}
 
-  const extents<rank>& shape() const { return shape_; }
+/// What every expression that is no value yet shares; Self is the expression.
+template <class Self, class T, int R, class D, int Order>
+struct expression_base {
+  using value_type = T;
+  using device_type = D;
+  static constexpr int rank = R;
+  static constexpr int order = Order;
+  static constexpr bool is_expression = true;
+
+  const extents<R>& shape() const { return shape_; }
 
   /// Expressions have no `to`: what is copied to another device is a value.
-  template <device To, class Problem = expression_not_yet_evaluated_on<device_type>, class Fix = write_eval_of_it_before_dot_to>
-  tensor<value_type, rank, To> to() const = delete;
+  template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
+  tensor<T, R, To> to() const = delete;
 
   /// The single element, computed and copied to the host, as of a tensor.
-  value_type item() const {
-    return eval(static_cast<const map_node<Op, A...>&>(*this)).item();
-  }
+  T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }
 
   /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
   template <class... Seed>
   void backward(const Seed&... seed) const
-    requires(order > 0)
+    requires(Order > 0)
   {
-    eval(static_cast<const map_node<Op, A...>&>(*this)).backward(seed...);
+    eval_to_read(static_cast<const Self&>(*this)).backward(seed...);
   }
 
+  extents<R> shape_;
+};
+
+template <class Op, class... A>
+using map_value = typename Op::template result<element_of<A>...>;
+
+/// What all elementwise nodes share.
+template <class Op, class... A>
+struct map_base : expression_base<map_node<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
+                                  order_of_value<map_value<Op, A...>>(larger(A::order...))> {
+  using op_type = Op;
+  static constexpr bool is_point = false;
+  static constexpr int points = (points_in<A> + ...);
+
   [[no_unique_address]] Op op;
-  extents<rank> shape_;
 };
 
 }  // namespace detail
@@ -102,7 +116,7 @@ template <class Op, class A>
 struct map_node<Op, A> : detail::map_base<Op, A> {
   A a;
   template <class X>
-  map_node(Op o, X&& x) : detail::map_base<Op, A>{o, x.shape()}, a(std::forward<X>(x)) {}
+  map_node(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
 
   /// The same op over f(operand)s.
   template <class F>
@@ -115,7 +129,7 @@ struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
   B b;
   template <class X, class Y>
   map_node(Op o, X&& x, Y&& y)
-      : detail::map_base<Op, A, B>{o, detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, a(std::forward<X>(x)), b(std::forward<Y>(y)) {}
+      : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o}, a(std::forward<X>(x)), b(std::forward<Y>(y)) {}
 
   template <class F>
   auto rebuild(const F& f) const;
@@ -128,7 +142,7 @@ struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   C c;
   template <class X, class Y, class Z>
   map_node(Op o, X&& x, Y&& y, Z&& z)
-      : detail::map_base<Op, A, B, C>{o, detail::broadcast_shapes(Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()), z.shape())},
+      : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()), z.shape())}, o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)),
         c(std::forward<Z>(z)) {}
@@ -174,7 +188,7 @@ inline constexpr bool is_map<map_node<Op, A...>> = true;
 template <class E>
 void check_defined(const char* op, const E& e) {
   if constexpr (is_tensor<E> || is_variable<E>) {
-    if (!e.defined()) throw shape_error(std::string(op) + ": an operand is an empty (default constructed) tensor");
+    if (!e.defined()) refuse<shape_error>({op, ": an operand is an empty (default constructed) tensor"});
   }
 }
 
@@ -190,8 +204,8 @@ template <class T, class A>
 T literal_value(A a) {
   if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
     if (!is_value_of<T>(a))
-      throw value_error("the literal " + std::to_string(a) + " does not fit elements of type " + element_name<T>() +
-                        "; cast<...>() the tensor to a wider type");
+      refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(),
+                           "; cast<...>() the tensor to a wider type"});
   }
   return static_cast<T>(a);
 }

@@ -35,32 +35,10 @@ inline constexpr bool differentiable_twice = requires { requires Node::different
 ///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
 ///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
 template <class Node, class T, int R, device D, int Order>
-struct point_base {
-  using value_type = T;
-  using device_type = D;
-  static constexpr int rank = R;
-  static constexpr int order = Order;
-  static constexpr bool is_expression = true;
+struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
   using tensor_type = tensor<T, R, D>;
   using result_type = typename result_of_point<T, R, D, Order>::type;
-
-  const extents<R>& shape() const { return shape_; }
-
-  /// Expressions have no `to`: what is copied to another device is a value.
-  template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
-  tensor<T, R, To> to() const = delete;
-
-  /// The single element, computed and copied to the host, as of a tensor.
-  T item() const { return result().item(); }
-
-  /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
-  template <class... Seed>
-  void backward(const Seed&... seed) const
-    requires(Order > 0)
-  {
-    result().backward(seed...);
-  }
 
   /// The value; computed on first use.
   const result_type& result() const {
@@ -68,7 +46,7 @@ struct point_base {
                   "sinter: this op has no second derivative; use it on variables of order 1, or write it with elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
-      const tensor_type value = tensor_type::uninitialized(shape_);
+      const tensor_type value = tensor_type::uninitialized(this->shape_);
       node.compute_into(value, no_epilogue<D>);
       if constexpr (Order > 0) slot_->value = node.record(value);
       else slot_->value = value;
@@ -84,7 +62,6 @@ struct point_base {
   /// Whether this one, given its axes, can do what `takes_epilogue` says of its type.
   bool ready_for_epilogue() const { return true; }
 
-  extents<R> shape_;
   std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
 };
 

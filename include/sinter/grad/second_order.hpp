@@ -127,8 +127,8 @@ inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gra
     heap.pop_back();
     if (s.get() == target.get() || s->producer == nullptr || !gradients.has(s)) continue;
     if (s->producer->released)
-      throw autograd_error(std::string("grad: the graph through '") + s->producer->name +
-                           "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one");
+      refuse<autograd_error>({"grad: the graph through '", s->producer->name,
+                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     s->producer->backward_graph(s, gradients);
     int count = 0;
     const state_ptr* inputs = s->producer->inputs(count);

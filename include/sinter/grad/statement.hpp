@@ -37,8 +37,8 @@ struct saved_leaf {
 
   void check_version(const char* name, const char* what) const {
     if (storage && storage->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its " + what + " of shape " + shape_text(shape.data(), rank) +
-                           " was modified in place after the statement; use a copy, or write to it after backward()");
+      refuse<autograd_error>({"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
+                              " was modified in place after the statement; use a copy, or write to it after backward()"});
   }
 };
 
@@ -288,8 +288,9 @@ class versioned_expression {
     const leaves_of<E> leaves(*e_);
     for (int i = 0; i < leaves.count; ++i)
       if (version_of(leaves.at[i]) != version_[i])
-        throw autograd_error(std::string(doing) + " '" + name +
-                             "': an operand was modified in place after the statement; use a copy, or write to it after the gradient is taken");
+        refuse<autograd_error>({doing, " '", name,
+                                "': an operand was modified in place after the statement; use a copy, or write to it after "
+                                "the gradient is taken"});
     return *e_;
   }
 

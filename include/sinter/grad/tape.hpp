@@ -82,7 +82,7 @@ struct grad_state {
 };
 
 inline void tape_node::backward_graph(const state_ptr&, graph_gradients&) {
-  throw autograd_error(std::string("grad: '") + name + "' has no second derivative");
+  refuse<autograd_error>({"grad: '", name, "' has no second derivative"});
 }
 
 inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
@@ -146,8 +146,8 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     if (s->producer == nullptr || !s->has_grad) continue;
     tape_node& node = *s->producer;
     if (node.released)
-      throw autograd_error(std::string("backward: the graph through '") + node.name +
-                           "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one");
+      refuse<autograd_error>({"backward: the graph through '", node.name,
+                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     node.backward(*s);
     int count = 0;
     const state_ptr* inputs = node.inputs(count);

@@ -128,8 +128,8 @@ class variable {
   /// What backward() has gathered; dense, of this variable's shape.
   tensor_type grad() const {
     if (!has_grad())
-      throw autograd_error("grad: the variable of shape " + detail::shape_text(shape()) +
-                           " has no gradient; run backward() first, and retain_grad() before it on results of statements");
+      detail::refuse<autograd_error>({"grad: the variable of shape ", shape(),
+                                      " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
     return state().kept.defined() ? state().kept : state().grad;
   }
   /// Forgets the gradient; the next backward() starts from nothing.
@@ -149,7 +149,7 @@ class variable {
   void backward(backward_options options = {}) const {
     if (!defined()) detail::refuse_undefined("backward");
     if (numel() != 1)
-      throw shape_error("backward: shape " + detail::shape_text(shape()) + " is not a scalar; pass a seed of that shape");
+      detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
     auto seed = tensor_type::uninitialized(shape());
     detail::write(constant_node<T>{T(1)}, seed);
     backward(seed, options);
@@ -157,12 +157,11 @@ class variable {
   /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.
   void backward(const tensor_type& seed, backward_options options = {}) const {
     if (!state_)
-      throw autograd_error("backward: this variable of shape " + detail::shape_text(shape()) +
-                           " was computed under no_grad or is empty; there is no graph");
+      detail::refuse<autograd_error>({"backward: this variable of shape ", shape(),
+                                      " was computed under no_grad or is empty; there is no graph"});
     if (!seed.defined()) detail::refuse_undefined("backward, seed");
     if (!(seed.shape() == shape()))
-      throw shape_error("backward: seed of shape " + detail::shape_text(seed.shape()) + " for a variable of shape " +
-                        detail::shape_text(shape()));
+      detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
     if (is_leaf() || state_->retain || state_->has_grad || !seed.is_contiguous()) {
       detail::add_gradient(state_, seed.clone());
     } else {  // nobody will see this gradient: the seed itself is read, and never written to

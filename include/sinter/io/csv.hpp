@@ -16,10 +16,9 @@ struct csv_options {
 
 namespace detail {
 
-[[noreturn]] SINTER_COLD inline void throw_csv(const std::string& path, index_t line, index_t column,
-                                               const std::string& what) {
-  throw io_error(path + ":" + std::to_string(line) + (column > 0 ? ": column " + std::to_string(column) : "") + ": " +
-                 what);
+[[noreturn]] SINTER_COLD inline void refuse_csv(const std::string& path, index_t line, index_t column,
+                                                std::initializer_list<text_piece> what) {
+  refuse<io_error>({path, ":", line, column > 0 ? joined({": column ", column}) : "", ": ", joined(what)});
 }
 
 /// The text of a field as it may stand in a message.
@@ -46,7 +45,7 @@ template <element T = float>
 requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::string& path,
                                                                      const csv_options& options = {}) {
   if (options.skip_lines < 0)
-    throw value_error("read_csv: csv_options::skip_lines is " + std::to_string(options.skip_lines) + "; it must not be negative");
+    detail::refuse<value_error>({"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
   const std::string text = detail::read_file(path);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
@@ -67,22 +66,21 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
       T value{};
       const auto [last, problem] = std::from_chars(field.data(), field.data() + field.size(), value);
       if (problem == std::errc::result_out_of_range)
-        detail::throw_csv(path, line, column, detail::shown(field) + " does not fit " + element_name<T>());
-      if (field.empty()) detail::throw_csv(path, line, column, "the field is empty");
+        detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
+      if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
       if (problem != std::errc() || last != field.data() + field.size())
-        detail::throw_csv(path, line, column, detail::shown(field) + " is not a number of type " + element_name<T>() +
-                              (rows == 0 ? "; csv_options::skip_lines skips a heading" : ""));
+        detail::refuse_csv(path, line, column, {detail::shown(field), " is not a number of type ", element_name<T>(),
+                                                rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
       values.push_back(value);
     }
     if (rows == 0) columns = column;
     if (column != columns)
-      detail::throw_csv(path, line, 0,
-                        std::to_string(column) + (column == 1 ? " field" : " fields") + " where the first row has " +
-                            std::to_string(columns) +
-                            (column < columns && at >= text.size() ? "; the file seems to be cut short" : ""));
+      detail::refuse_csv(path, line, 0,
+                         {column, column == 1 ? " field" : " fields", " where the first row has ", columns,
+                          column < columns && at >= text.size() ? "; the file seems to be cut short" : ""});
     ++rows;
   }
-  if (rows == 0) throw io_error(path + ": holds no rows");
+  if (rows == 0) detail::refuse<io_error>({path, ": holds no rows"});
   return from_data<T>(values, {rows, columns});
 }
 

@@ -21,10 +21,6 @@
 
 #include "sinter/core/error.hpp"
 
-#ifndef SINTER_COLD
-#define SINTER_COLD __attribute__((cold))
-#endif
-
 namespace sinter::detail {
 
 SINTER_COLD inline std::string system_text(int code) { return std::generic_category().message(code); }
@@ -45,18 +41,18 @@ class byte_source {
  public:
   SINTER_COLD explicit byte_source(std::string path) : path_(std::move(path)), piped_(ends_with(path_, ".gz")) {
     file_ = std::fopen(path_.c_str(), "rb");
-    if (file_ == nullptr) throw io_error(path_ + ": cannot open for reading: " + system_text(errno));
+    if (file_ == nullptr) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
 #if !defined(_WIN32)
     struct stat info;
     if (::fstat(::fileno(file_), &info) == 0 && S_ISDIR(info.st_mode)) {
       std::fclose(file_);
-      throw io_error(path_ + ": is a directory, not a file");
+      refuse<io_error>({path_, ": is a directory, not a file"});
     }
 #endif
     if (!piped_) return;
     std::fclose(file_);
     file_ = SINTER_DETAIL_POPEN(("gzip -dc < " + shell_quoted(path_) + " 2>/dev/null").c_str(), "r");
-    if (file_ == nullptr) throw io_error(path_ + ": cannot start gzip: " + system_text(errno));
+    if (file_ == nullptr) refuse<io_error>({path_, ": cannot start gzip: ", system_text(errno)});
   }
   byte_source(const byte_source&) = delete;
   byte_source& operator=(const byte_source&) = delete;
@@ -70,12 +66,12 @@ class byte_source {
   SINTER_COLD std::size_t read(void* to, std::size_t n) {
     const std::size_t got = std::fread(to, 1, n, file_);
     if (got < n) {
-      if (std::ferror(file_)) throw io_error(path_ + ": reading failed: " + system_text(errno));
+      if (std::ferror(file_)) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
       const int code = close_file();
       file_ = nullptr;
       if (piped_ && code == 127 * 256)
-        throw io_error(path_ + ": needs the program gzip, which was not found; install it or unpack the file");
-      if (piped_ && code != 0) throw io_error(path_ + ": gzip -dc failed; the file is cut short or not in gzip format");
+        refuse<io_error>({path_, ": needs the program gzip, which was not found; install it or unpack the file"});
+      if (piped_ && code != 0) refuse<io_error>({path_, ": gzip -dc failed; the file is cut short or not in gzip format"});
     }
     return got;
   }
@@ -115,14 +111,14 @@ SINTER_COLD inline std::string read_file(const std::string& path) {
 SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
   const std::string part = path + ".part";
   std::FILE* f = std::fopen(part.c_str(), "wb");
-  if (f == nullptr) throw io_error(path + ": cannot open for writing: " + system_text(errno));
+  if (f == nullptr) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
   int problem = 0;
   if (std::fwrite(bytes.data(), 1, bytes.size(), f) != bytes.size()) problem = errno;
   if (std::fclose(f) != 0 && problem == 0) problem = errno;
   if (problem == 0 && std::rename(part.c_str(), path.c_str()) != 0) problem = errno;
   if (problem != 0) {
     std::remove(part.c_str());
-    throw io_error(path + ": writing failed: " + system_text(problem));
+    refuse<io_error>({path, ": writing failed: ", system_text(problem)});
   }
 }
 

@@ -38,14 +38,14 @@ template <element T, int R>
 requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
   detail::byte_source source(path);
   unsigned char head[4 + 4 * R];
-  if (source.read(head, 4) < 4) throw io_error(path + ": cut short: no idx header");
+  if (source.read(head, 4) < 4) detail::refuse<io_error>({path, ": cut short: no idx header"});
   const char* const type = detail::idx_type(head[2]);
-  if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) throw io_error(path + ": not an idx file");
+  if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) detail::refuse<io_error>({path, ": not an idx file"});
   if (head[2] != detail::idx_code<T>())
-    throw io_error(path + ": holds elements of type " + type + ", not " + element_name<T>());
+    detail::refuse<io_error>({path, ": holds elements of type ", type, ", not ", element_name<T>()});
   if (head[3] != R)
-    throw io_error(path + ": holds a tensor of rank " + std::to_string(int{head[3]}) + ", not " + std::to_string(R));
-  if (source.read(head + 4, 4 * R) < 4 * R) throw io_error(path + ": cut short: incomplete idx header");
+    detail::refuse<io_error>({path, ": holds a tensor of rank ", int{head[3]}, ", not ", R});
+  if (source.read(head + 4, 4 * R) < 4 * R) detail::refuse<io_error>({path, ": cut short: incomplete idx header"});
   extents<R> shape;
   for (int d = 0; d < R; ++d) {
     const unsigned char* b = head + 4 + 4 * d;
@@ -55,16 +55,15 @@ requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx
   try {
     bytes = static_cast<std::size_t>(detail::checked_numel("read_idx", shape.data(), R, sizeof(T))) * sizeof(T);
   } catch (const shape_error& e) {
-    throw io_error(path + ": " + e.what());
+    detail::refuse<io_error>({path, ": ", e.what()});
   }
   std::string data;
   const std::size_t got = source.at_end() ? 0 : detail::read_more(source, data, bytes);
   char extra;
   if (got < bytes)
-    throw io_error(path + ": cut short: " + std::to_string(got) + " bytes of data where its shape " +
-                   detail::shape_text(shape) + " needs " + std::to_string(bytes));
+    detail::refuse<io_error>({path, ": cut short: ", got, " bytes of data where its shape ", shape, " needs ", bytes});
   if (!source.at_end() && source.read(&extra, 1) == 1)
-    throw io_error(path + ": longer than its shape " + detail::shape_text(shape) + " needs");
+    detail::refuse<io_error>({path, ": longer than its shape ", shape, " needs"});
   if constexpr (sizeof(T) > 1 && std::endian::native == std::endian::little)
     for (std::size_t i = 0; i < bytes; i += sizeof(T)) std::reverse(data.data() + i, data.data() + i + sizeof(T));
   auto t = tensor<T, R>::uninitialized(shape);

@@ -88,8 +88,7 @@ SINTER_COLD inline void put_chunk(std::string& to, const char* type, std::string
 /// The bytes of a PNG file; rows of `width` pixels of `channels` bytes.
 SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t height, index_t width, int channels) {
   if (height < 1 || width < 1 || height > 1 << 24 || width > 1 << 24)
-    throw shape_error("png: an image of " + std::to_string(height) + " x " + std::to_string(width) +
-                      " pixels cannot be written");
+    refuse<shape_error>({"png: an image of ", height, " x ", width, " pixels cannot be written"});
   std::string head;
   put_big_endian(head, static_cast<std::uint32_t>(width));
   put_big_endian(head, static_cast<std::uint32_t>(height));
@@ -117,7 +116,7 @@ template <int R>
 requires(R == 2 || R == 3) void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
   if constexpr (R == 3)
     if (image.shape()[2] != 3)
-      throw shape_error("write_png: shape " + detail::shape_text(image.shape()) + " is not (height, width, 3)");
+      detail::refuse<shape_error>({"write_png: shape ", image.shape(), " is not (height, width, 3)"});
   const auto dense = image.contiguous();
   detail::write_file(path, detail::png_bytes(dense.data(), dense.shape()[0], dense.shape()[1], R == 3 ? 3 : 1));
 }

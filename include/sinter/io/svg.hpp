@@ -114,8 +114,7 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
   const auto x_at = [](const plot_line& l, std::size_t i) { return l.x.empty() ? static_cast<double>(i + 1) : l.x[i]; };
   for (const plot_line& l : plot.lines) {
     if (!l.x.empty() && l.x.size() != l.y.size())
-      throw value_error("write_plots: line '" + l.name + "' has " + std::to_string(l.x.size()) + " x and " +
-                        std::to_string(l.y.size()) + " y values");
+      refuse<value_error>({"write_plots: line '", l.name, "' has ", l.x.size(), " x and ", l.y.size(), " y values"});
     for (std::size_t i = 0; i < l.y.size(); ++i) x.include(x_at(l, i)), y.include(l.y[i]);
   }
   x.finish(false);
@@ -187,8 +186,7 @@ requires(R == 3) SINTER_COLD
                           const std::vector<std::string>& captions, const std::string& title = "") {
   const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
   if (n != static_cast<index_t>(captions.size()))
-    throw shape_error("write_image_grid: " + std::to_string(n) + " images and " + std::to_string(captions.size()) +
-                      " captions");
+    detail::refuse<shape_error>({"write_image_grid: ", n, " images and ", captions.size(), " captions"});
   constexpr index_t columns = 8;
   constexpr double tile = 80, pitch_x = 96, pitch_y = 110;
   const auto dense = images.contiguous();

@@ -85,7 +85,7 @@ struct dropout : module<dropout<Kind>> {
 
   dropout() = default;
   dropout(double probability, generator& gen) : p(probability), source(gen.split()) {
-    if (!(p >= 0 && p <= 1)) throw value_error("dropout: the probability must be in [0, 1], not " + std::to_string(p));
+    if (!(p >= 0 && p <= 1)) sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
   }
 
   template <class X>

@@ -31,8 +31,7 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear() = default;
   linear(index_t inputs, index_t outputs, generator& gen) {
     if (inputs < 0 || outputs < 0)
-      throw shape_error("linear: " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) +
-                        " outputs; neither may be negative");
+      sinter::detail::refuse<shape_error>({"linear: ", inputs, " inputs and ", outputs, " outputs; neither may be negative"});
     weight = init::fan_in_uniform<T, D>(gen, inputs, extents<2>{{outputs, inputs}});
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }

@@ -35,8 +35,8 @@ void check_loss_shapes(const char* op, const A& prediction, const B& target) {
   check_defined(op, prediction);
   check_defined(op, target);
   if (!(prediction.shape() == target.shape()))
-    throw shape_error(std::string(op) + ": prediction of shape " + shape_text(prediction.shape()) +
-                      " and target of shape " + shape_text(target.shape()) + " differ; reshape one");
+    refuse<shape_error>({op, ": prediction of shape ", prediction.shape(), " and target of shape ", target.shape(),
+                         " differ; reshape one"});
 }
 
 }  // namespace detail
@@ -107,8 +107,7 @@ requires(detail::is_fitting<detail::classification_mistake<A, B>>) auto nll_loss
   detail::check_defined("nll_loss", scores);
   detail::check_defined("nll_loss", labels);
   if (labels.shape()[0] != scores.shape()[0])
-    throw shape_error("nll_loss: " + std::to_string(labels.shape()[0]) + " labels for scores of shape " +
-                      detail::shape_text(scores.shape()));
+    detail::refuse<shape_error>({"nll_loss: ", labels.shape()[0], " labels for scores of shape ", scores.shape()});
   const auto y = detail::checked_labels("nll_loss", labels, scores.shape()[1]);
   const auto picked = detail::gather_evaluated("nll_loss", eval(std::forward<A>(scores)), 1, y.unsqueeze(1));
   return detail::reduced<R>(-picked.squeeze(1));

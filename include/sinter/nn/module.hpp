@@ -72,16 +72,25 @@ struct first_of {
   using type = First;
 };
 
+/// The name of a member, "fc1.weight", put together only where somebody reads it.
+struct member_name {
+  const member_name* outer;  ///< the module's in what holds it; null for the outermost
+  sinter::detail::text_piece own;
+
+  SINTER_COLD std::string text() const {
+    return outer == nullptr ? sinter::detail::joined({own}) : sinter::detail::joined({outer->text(), ".", own});
+  }
+};
+
 /// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself.
 template <class F, class... M>
-void walk(const std::string& prefix, F& f, M&... m) {
+void walk(const member_name* outer, F& f, M&... m) {
   first_of<bare<M>...>::type::visit(
-      [&](const auto& name, auto&... member) {
+      [&](sinter::detail::text_piece own, auto&... member) {
+        const member_name name{outer, own};
         using X = typename first_of<bare<decltype(member)>...>::type;
-        if constexpr (is_module<X>)
-          walk(prefix + name + ".", f, member...);
-        else
-          f(prefix + name, member...);
+        if constexpr (is_module<X>) walk(&name, f, member...);
+        else f(name, member...);
       },
       m...);
 }
@@ -103,12 +112,12 @@ concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_devic
 /// The visitor that only looks at types: members live on D.
 template <device D>
 struct members_on {
-  template <class Name, class X>
-  requires(!lives_elsewhere<X, D>) void operator()(const Name&, const X&) const {}
-  template <class Name, class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
+  template <class X>
+  requires(!lives_elsewhere<X, D>) void operator()(sinter::detail::text_piece, const X&) const {}
+  template <class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
             class Fix = declare_the_parameter_on_the_device_of_the_module>
   requires lives_elsewhere<X, D>
-  void operator()(const Name&, const X&) const = delete;
+  void operator()(sinter::detail::text_piece, const X&) const = delete;
 };
 
 template <class M>
@@ -195,19 +204,15 @@ class module {
   auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
     detail::member_copies members;
-    auto put = [&members](const std::string&, auto& a, const auto& b) { members.copy(a, b); };
-    detail::walk("", put, copy, self());
+    auto put = [&members](const detail::member_name&, auto& a, const auto& b) { members.copy(a, b); };
+    detail::walk(nullptr, put, copy, self());
     return copy;
   }
 
   /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
   template <class F>
   void for_each_parameter(F&& f) const {
-    auto pick = [&f](const std::string& name, const auto& x) {
-      using X = detail::bare<decltype(x)>;
-      if constexpr (detail::is_tensor<X> || detail::is_variable<X>) f(name, x);
-    };
-    detail::walk("", pick, self());
+    each_parameter([&f](const detail::member_name& name, const auto& p) { f(name.text(), p); });
   }
 
   std::vector<parameter_info> named_parameters() const {
@@ -226,24 +231,24 @@ class module {
   index_t parameter_count() const {
     index_t n = 0;
     sinter::detail::addresses seen;
-    for_each_parameter([&](const std::string&, const auto& p) {
+    each_parameter([&](const detail::member_name&, const auto& p) {
       if (seen.add(sinter::detail::access::data(sinter::detail::plain(p)))) n += p.numel();
     });
     return n;
   }
 
   void zero_grad() const {
-    for_each_parameter([](const std::string&, const auto& p) {
+    each_parameter([](const detail::member_name&, const auto& p) {
       if constexpr (detail::is_variable<detail::bare<decltype(p)>>) p.zero_grad();
     });
   }
 
   /// Training mode on or off, in all submodules too.
   void train(bool on = true) {
-    auto set = [on](const std::string&, auto& x) {
+    auto set = [on](const detail::member_name&, auto& x) {
       if constexpr (std::is_same_v<detail::bare<decltype(x)>, mode>) x.training = on;
     };
-    detail::walk("", set, self());
+    detail::walk(nullptr, set, self());
   }
   void eval() { train(false); }
 
@@ -254,6 +259,14 @@ class module {
   }
 
  private:
+  template <class F>
+  void each_parameter(const F& f) const {
+    auto pick = [&f](const detail::member_name& name, const auto& x) {
+      using X = detail::bare<decltype(x)>;
+      if constexpr (detail::is_tensor<X> || detail::is_variable<X>) f(name, x);
+    };
+    detail::walk(nullptr, pick, self());
+  }
   const Self& self() const { return static_cast<const Self&>(*this); }
   Self& self() { return static_cast<Self&>(*this); }
 };
@@ -265,8 +278,8 @@ class module {
 template <is_module M>
 auto infer(const M& model) {
   typename detail::kind_changed<M, plain>::type view;
-  auto put = [](const std::string&, auto& a, const auto& b) { detail::share_member(a, b); };
-  detail::walk("", put, view, model);
+  auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
+  detail::walk(nullptr, put, view, model);
   view.eval();
   return view;
 }
@@ -275,19 +288,19 @@ auto infer(const M& model) {
 /// naming the parameter.
 template <is_module From, is_module To>
 void copy_state(const From& from, const To& to) {
-  auto put = [](const std::string& name, const auto& a, const auto& b) {
+  auto put = [](const detail::member_name& name, const auto& a, const auto& b) {
     using A = detail::bare<decltype(a)>;
     if constexpr (detail::is_tensor<A> || detail::is_variable<A>) {
       if (!(a.shape() == b.shape()))
-        throw shape_error("copy_state: parameter '" + name + "' has shape " + sinter::detail::shape_text(b.shape()) +
-                          " in the source and " + sinter::detail::shape_text(a.shape()) + " in the destination");
+        sinter::detail::refuse<shape_error>({"copy_state: parameter '", name.text(), "' has shape ", b.shape(),
+                                             " in the source and ", a.shape(), " in the destination"});
       if constexpr (detail::is_variable<A>)
         copy(b.value(), a.value());
       else
         copy(b, a);
     }
   };
-  detail::walk("", put, to, from);
+  detail::walk(nullptr, put, to, from);
 }
 
 }  // namespace nn

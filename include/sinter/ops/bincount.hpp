@@ -45,14 +45,15 @@ template <class E>
   requires(detail::is_fitting<detail::bincount_mistake<E>>)
 tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
   detail::check_defined("bincount", x);
-  if (minlength < 0) throw value_error("bincount: minlength " + std::to_string(minlength) + " is negative");
+  if (minlength < 0) detail::refuse<value_error>({"bincount: minlength ", minlength, " is negative"});
   const tensor<std::int64_t, 1, device_of<E>> values = cast<std::int64_t>(x);
   index_t bins = minlength;
   if (values.numel() > 0) {
     const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
-    if (least < 0) throw value_error("bincount: element " + std::to_string(least) + " is negative; shift the elements to start at 0");
+    if (least < 0) detail::refuse<value_error>({"bincount: element ", least, " is negative; shift the elements to start at 0"});
     if (most > std::numeric_limits<index_t>::max() / 16)
-      throw value_error("bincount: element " + std::to_string(most) + " would need more bins than there is memory for; unique() counts such values");
+      detail::refuse<value_error>({"bincount: element ", most,
+                                   " would need more bins than there is memory for; unique() counts such values"});
     if (most >= bins) bins = most + 1;
   }
   return detail::counts_of(values, bins);

@@ -40,7 +40,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
   using T = element_of<Part>;
   using D = device_of<Part>;
   constexpr int R = Part::rank + (Stack ? 1 : 0);
-  if (parts.empty()) throw shape_error(std::string(op) + ": there are no tensors");
+  if (parts.empty()) refuse<shape_error>({op, ": there are no tensors"});
   const int a = checked_axis(op, axis, R);
   extents<R> shape;
   std::vector<index_t> begins;
@@ -50,8 +50,8 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     bool fits = true;
     for (int d = 0; d < Part::rank; ++d) fits = fits && ((!Stack && d == a) || p.shape()[d] == parts[0].shape()[d]);
     if (!fits)
-      throw shape_error(std::string(op) + ": shapes " + shape_text(parts[0].shape()) + " and " + shape_text(p.shape()) +
-                        (Stack ? " differ" : " differ outside axis " + std::to_string(a)));
+      refuse<shape_error>({op, ": shapes ", parts[0].shape(), " and ", p.shape(),
+                           Stack ? std::string(" differ") : joined({" differ outside axis ", a})});
     begins.push_back(total);
     if constexpr (Stack) total += 1;
     else total += p.shape()[a];

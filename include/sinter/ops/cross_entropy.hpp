@@ -88,7 +88,7 @@ cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& label
   check_defined("cross_entropy", logits);
   check_defined("cross_entropy", labels);
   if (labels.shape()[0] != logits.shape()[0])
-    throw shape_error("cross_entropy: " + std::to_string(labels.shape()[0]) + " labels for logits of shape " + shape_text(logits.shape()));
+    refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
   const auto y = [&] {
     if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
     else return eval(cast<std::int64_t>(labels));

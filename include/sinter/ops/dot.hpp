@@ -37,8 +37,7 @@ void check_inner(const char* op, const A& a, const B& b) {
   check_defined(op, a);
   check_defined(op, b);
   if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
-    throw shape_error(std::string(op) + ": shapes " + shape_text(a.shape()) + " and " + shape_text(b.shape()) +
-                      " do not fit: their last extents must be equal");
+    refuse<shape_error>({op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
 }
 
 }  // namespace detail

@@ -79,8 +79,8 @@ detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
   const auto source = eval(x);
   for (int d = 0; d < rank_of<X>; ++d)
     if (d != a && index.shape()[d] > source.shape()[d])
-      throw shape_error("gather: index of shape " + detail::shape_text(index.shape()) + " is larger than x of shape " +
-                        detail::shape_text(source.shape()) + " on axis " + std::to_string(d));
+      detail::refuse<shape_error>({"gather: index of shape ", index.shape(), " is larger than x of shape ", source.shape(), " on axis ",
+                                   d});
   return detail::gather_evaluated("gather", source, a, detail::checked_indices("gather", index, source.shape()[a]));
 }
 

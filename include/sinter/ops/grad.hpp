@@ -47,7 +47,7 @@ struct declare_them_with_order_2;
 ///     variable(sum(slope)).backward();     // x.grad() is 6 x
 template <class T, auto SY, auto SX, device D, device DX>
 variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, DX, 2>& x) {
-  if (y.numel() != 1) throw shape_error("grad: y of shape " + detail::shape_text(y.shape()) + " is not a scalar; sum it first");
+  if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
   const detail::state_ptr& root = detail::access::state_of(y);
   const detail::state_ptr& target = detail::access::state_of(x);
   detail::graph_gradients gradients;

@@ -26,7 +26,7 @@ template <expression E>
   requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
 tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
   detail::check_defined("histc", x);
-  if (bins < 1) throw value_error("histc: " + std::to_string(bins) + " bins; there must be at least 1");
+  if (bins < 1) detail::refuse<value_error>({"histc: ", bins, " bins; there must be at least 1"});
   const no_grad guard;
   const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
   if (low == high && e.shape().numel() > 0) {
@@ -38,7 +38,7 @@ tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double l
     high += 1;
   }
   if (!(low < high) || !std::isfinite(high - low))
-    throw value_error("histc: the range [" + std::to_string(low) + ", " + std::to_string(high) + "] is empty or not finite");
+    detail::refuse<value_error>({"histc: the range [", low, ", ", high, "] is empty or not finite"});
   const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
   return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
 }

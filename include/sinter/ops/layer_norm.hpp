@@ -20,7 +20,7 @@ namespace detail {
 
 inline double checked_eps(const char* op, double eps) {
   if (!(eps >= 0) || !std::isfinite(eps))
-    throw value_error(std::string(op) + ": eps is " + std::to_string(eps) + "; it must be a finite number, 0 or more");
+    refuse<value_error>({op, ": eps is ", eps, "; it must be a finite number, 0 or more"});
   return eps;
 }
 
@@ -30,8 +30,8 @@ void check_row_operand(const char* op, const char* what, const E& x, const W& w)
   check_defined(op, x);
   check_defined(op, w);
   if (w.shape()[0] != x.shape()[rank_of<E> - 1])
-    throw shape_error(std::string(op) + ": a " + what + " of shape " + shape_text(w.shape()) + " for rows of x of shape " +
-                      shape_text(x.shape()) + "; it needs one value for each of the last axis");
+    refuse<shape_error>({op, ": a ", what, " of shape ", w.shape(), " for rows of x of shape ", x.shape(),
+                         "; it needs one value for each of the last axis"});
 }
 
 }  // namespace detail

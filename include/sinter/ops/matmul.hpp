@@ -75,8 +75,8 @@ struct matmul_node_tape : tape_node {
   }
   static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
     if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error("backward of 'matmul': its operand of shape " + shape_text(t.shape()) +
-                           " was modified in place after the statement; use a copy, or write to it after backward()");
+      refuse<autograd_error>({"backward of 'matmul': its operand of shape ", t.shape(),
+                              " was modified in place after the statement; use a copy, or write to it after backward()"});
   }
 };
 
@@ -134,9 +134,10 @@ struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A:
     bool fits = s[R - 1] == inner;
     if constexpr (R == 3) fits = fits && s[0] == t[0];
     if (!fits)
-      throw shape_error(std::string(op) + ": shapes " + detail::shape_text(s) + " and " + detail::shape_text(t) +
-                        (BT ? " do not fit: both must have the same last extent" : " do not fit: the last extent of the first must be the second to last of the second") +
-                        (R == 3 ? ", and the batches be equal" : ""));
+      detail::refuse<shape_error>({op, ": shapes ", s, " and ", t,
+                                   BT ? " do not fit: both must have the same last extent"
+                                      : " do not fit: the last extent of the first must be the second to last of the second",
+                                   (R == 3 ? ", and the batches be equal" : "")});
     this->shape_ = s;
     this->shape_[R - 1] = BT ? t[R - 2] : t[R - 1];
   }
@@ -255,8 +256,7 @@ namespace detail {
 template <int R>
 void check_bias(const extents<2>& product, const extents<R>& bias) {
   if (R != 1 || bias[0] != product[1])
-    throw shape_error("linear: a bias of shape " + shape_text(bias) + " for " + std::to_string(product[1]) + " outputs; it must be (" +
-                      std::to_string(product[1]) + ",)");
+    refuse<shape_error>({"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
 }
 
 }  // namespace detail

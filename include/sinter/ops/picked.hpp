@@ -37,8 +37,8 @@ struct picked_tape final : tape_node {
   void release() override { index = {}; }
   void backward(grad_state& y) override {
     if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its indices of shape " + shape_text(index.shape()) +
-                           " were modified in place after the statement; use a copy");
+      refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
+                              " were modified in place after the statement; use a copy"});
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
     if (!to.has_grad) {
       bool add = false;

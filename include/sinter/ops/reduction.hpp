@@ -27,7 +27,7 @@ axis_set axes_of(const char* op, const index_t* axes, int count) {
   axis_set set;
   for (int i = 0; i < count; ++i) {
     const int a = checked_axis(op, axes[i], R);
-    if (set.has[a]) throw index_error(std::string(op) + ": axis " + std::to_string(axes[i]) + " is named twice");
+    if (set.has[a]) refuse<index_error>({op, ": axis ", axes[i], " is named twice"});
     set.has[a] = true;
   }
   return set;
@@ -84,8 +84,7 @@ struct reduce_node
       if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
     }
     if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
-      throw shape_error(std::string(Op::name) + ": no values along the reduced axes of shape " +
-                        detail::shape_text(e.shape()));
+      detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
   }
 
   void compute_into(const tensor<Out, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {

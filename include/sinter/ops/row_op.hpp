@@ -39,8 +39,8 @@ struct row_tape final : tape_node {
   }
   void backward(grad_state& result) override {
     if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-      throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
-                           " was modified in place after the statement; use a copy, or write to it after backward()");
+      refuse<autograd_error>({"backward of '", name, "': its result of shape ", y.shape(),
+                              " was modified in place after the statement; use a copy, or write to it after backward()"});
     const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
     const auto moved = swap_to_end(y, axis).contiguous();
     auto& to = static_cast<typed_state<T, R, D>&>(*source);

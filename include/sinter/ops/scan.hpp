@@ -33,8 +33,8 @@ struct scan_tape final : tape_node {
     const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
     if constexpr (Op::keeps_operands) {
       if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-        throw autograd_error(std::string("backward of '") + name + "': its result of shape " + shape_text(y.shape()) +
-                             " was modified in place after the statement; use a copy, or write to it after backward()");
+        refuse<autograd_error>({"backward of '", name, "': its result of shape ", y.shape(),
+                                " was modified in place after the statement; use a copy, or write to it after backward()"});
       add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
     } else {
       add_gradient(source, Op::grad(g, axis));

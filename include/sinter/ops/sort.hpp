@@ -18,11 +18,9 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
   extents<R> shape = x.shape();
   if (all) k = shape[a];
   if (k < 0 || k > shape[a])
-    throw shape_error(std::string(op) + ": there are no " + std::to_string(k) + " elements on axis " + std::to_string(a) + " of shape " +
-                      shape_text(shape));
+    refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
   if (shape[a] > std::numeric_limits<std::uint32_t>::max())
-    throw shape_error(std::string(op) + ": axis " + std::to_string(a) + " of shape " + shape_text(shape) +
-                      " has more than 2^32 - 1 elements; sort slices of it");
+    refuse<shape_error>({op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
   shape[a] = k;
   const auto e = prologue(std::forward<E>(x));
   const auto values = tensor<T, R, D>::uninitialized(shape);

@@ -18,7 +18,7 @@ namespace sinter::optim {
 template <class Source>
 double clip_grad_norm(const Source& source, double max_norm) {
   if (!(max_norm >= 0))
-    throw value_error("clip_grad_norm: max_norm must not be negative, but is " + std::to_string(max_norm));
+    sinter::detail::refuse<value_error>({"clip_grad_norm: max_norm must not be negative, but is ", max_norm});
   std::vector<std::function<double()>> sums;  // all are started before the first one is waited for
   detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;  // squares of half soon exceed it
@@ -41,7 +41,7 @@ double clip_grad_norm(const Source& source, double max_norm) {
 template <class Source>
 void clip_grad_value(const Source& source, double limit) {
   if (!(limit >= 0))
-    throw value_error("clip_grad_value: the limit must not be negative, but is " + std::to_string(limit));
+    sinter::detail::refuse<value_error>({"clip_grad_value: the limit must not be negative, but is ", limit});
   detail::for_each_variable(source, [limit](const std::string&, const auto& v) {
     if (!v.has_grad()) return;
     auto g = v.grad().flatten();

@@ -37,9 +37,9 @@ class grad_scaler {
   explicit grad_scaler(const grad_scaler_options& options = {}) : options_(options), scale_(options.init_scale) {
     check_scale(scale_);
     if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) || options.growth_interval < 1)
-      throw value_error("grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, not " +
-                        std::to_string(options.growth_factor) + ", " + std::to_string(options.backoff_factor) + " and " +
-                        std::to_string(options.growth_interval));
+      sinter::detail::refuse<value_error>(
+          {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, not ",
+           options.growth_factor, ", ", options.backoff_factor, " and ", options.growth_interval});
   }
 
   /// The loss times the scale, in float where the loss is half or bfloat16.
@@ -111,7 +111,7 @@ class grad_scaler {
 
   static void check_scale(double scale) {
     if (!(scale > 0) || !std::isfinite(scale))
-      throw value_error("grad_scaler: the scale must be positive and finite, but is " + std::to_string(scale));
+      sinter::detail::refuse<value_error>({"grad_scaler: the scale must be positive and finite, but is ", scale});
   }
   use& use_of(const void* optimizer) {
     for (use& u : uses_)

@@ -53,10 +53,9 @@ void for_each_variable(const Source& source, const F& f) {
 
 inline void check_setting(const char* optimizer, const char* name, double value, double below = INFINITY) {
   if (!std::isfinite(value) || value < 0 || value >= below)
-    throw value_error(
-        std::string(optimizer) + ": " + name + " must be " +
-        (std::isfinite(below) ? "in [0, " + std::to_string(below).substr(0, 3) + ")" : "finite and not negative") +
-        ", but is " + std::to_string(value));
+    sinter::detail::refuse<value_error>(
+        {optimizer, ": ", name, " must be ",
+         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative", ", but is ", value});
 }
 
 }  // namespace detail

@@ -14,13 +14,13 @@ namespace sinter::optim::detail {
 
 using sinter::detail::access;
 
-[[gnu::cold]] inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
-                                          bool is_dense) {
+SINTER_COLD inline void check_parameter(const std::string& name, const index_t* shape, int rank, bool is_leaf,
+                                        bool is_dense) {
   if (is_leaf && is_dense) return;
-  const std::string label =
-      (name.empty() ? "a variable" : "'" + name + "'") + " of shape " + sinter::detail::shape_text(shape, rank);
-  if (!is_leaf) throw value_error("optimizer: " + label + " is not a parameter but the result of a statement");
-  throw value_error("optimizer: " + label + " is a strided view; use a variable of its contiguous()");
+  const std::string label = sinter::detail::joined(
+      {name.empty() ? "a variable" : "'" + name + "'", " of shape ", sinter::detail::shape_piece{shape, rank}});
+  if (!is_leaf) sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
+  sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
 }
 
 /// A parameter as a flat array.
@@ -33,7 +33,9 @@ class flat_parameter {
         state_(access::state_of(v)),
         data_(access::data(access::value_of(v))),
         numel_(v.numel()) {
-    if (!v.defined()) throw value_error("optimizer: " + (name.empty() ? "a variable" : "'" + name + "'") + " is empty; build the module before its optimizer");
+    if (!v.defined())
+      sinter::detail::refuse<value_error>({"optimizer: ", (name.empty() ? "a variable" : "'" + name + "'"),
+                                           " is empty; build the module before its optimizer"});
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
   }
 

@@ -12,8 +12,7 @@ namespace detail {
 
 inline void check_finite(const char* op, double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b))
-    throw value_error(std::string(op) + ": the parameters must be finite, not " + std::to_string(a) + " and " +
-                      std::to_string(b));
+    refuse<value_error>({op, ": the parameters must be finite, not ", a, " and ", b});
 }
 
 }  // namespace detail
@@ -76,7 +75,7 @@ tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
 template <integer_element T = std::int64_t, device D = cpu, int R>
 tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const extents<R>& shape) {
   const std::int64_t first = low, end = high;
-  if (first >= end) throw value_error("randint: no integer is in [" + std::to_string(first) + ", " + std::to_string(end) + ")");
+  if (first >= end) detail::refuse<value_error>({"randint: no integer is in [", first, ", ", end, ")"});
   detail::check_fits<T>("randint", first);
   detail::check_fits<T>("randint", end - 1);
   const auto width = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first);
@@ -100,9 +99,9 @@ tensor<T, R, D> bernoulli(generator& gen, double p, const index_t (&shape)[R]) {
 /// A random order of 0, ..., n - 1 (Fisher and Yates).
 template <integer_element T = std::int64_t, device D = cpu>
 tensor<T, 1, D> randperm(generator& gen, index_t n) {
-  if (n < 0) throw value_error("randperm: n is negative: " + std::to_string(n));
+  if (n < 0) detail::refuse<value_error>({"randperm: n is negative: ", n});
   if (n > 0 && static_cast<std::uint64_t>(n - 1) > static_cast<std::uint64_t>(std::numeric_limits<T>::max()))
-    throw value_error("randperm: " + std::to_string(n) + " numbers do not fit " + element_name<T>());
+    detail::refuse<value_error>({"randperm: ", n, " numbers do not fit ", element_name<T>()});
   const auto host = tensor<T, 1, cpu>::uninitialized(extents<1>{{n}});
   T* const p = detail::access::data(host);
   const random_key key = gen.next();

@@ -111,7 +111,7 @@ struct bernoulli_numbers {
 
 inline std::uint64_t bernoulli_limit(const char* op, double p) {
   if (!(p >= 0 && p <= 1))
-    throw value_error(std::string(op) + ": the probability must be in [0, 1], not " + std::to_string(p));
+    refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
   return static_cast<std::uint64_t>(p * 0x1p32);
 }
 

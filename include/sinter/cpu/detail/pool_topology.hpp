@@ -106,8 +106,8 @@ inline int default_threads(int node) {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
     if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
-    throw value_error("the environment variable SINTER_NUM_THREADS is '" + std::string(text) + "'; set it to a number from 1 to " +
-                      std::to_string(most_threads) + ", or not at all");
+    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
+                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
   }
   const int usable = usable_processor_count(node);
   if (usable > 0) return usable;
