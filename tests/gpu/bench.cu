@@ -37,6 +37,29 @@ void report(const char* name, double ms, double bytes) {
   std::fflush(stdout);
 }
 
+/// The numbers of elements of the parameters of ResNet-50 (He et al., 2015, table 1).
+std::vector<index_t> resnet50_sizes() {
+  std::vector<index_t> sizes;
+  const auto convolution = [&](index_t in, index_t out, index_t side) {
+    sizes.insert(sizes.end(), {out * in * side * side, out, out});  // with the scale and shift of its batch norm
+  };
+  convolution(3, 64, 7);
+  index_t in = 64;
+  const int blocks[] = {3, 4, 6, 3};
+  for (int stage = 0; stage < 4; ++stage) {
+    const index_t width = index_t{64} << stage;
+    for (int block = 0; block < blocks[stage]; ++block) {
+      convolution(in, width, 1);
+      convolution(width, width, 3);
+      convolution(width, 4 * width, 1);
+      if (block == 0) convolution(in, 4 * width, 1);
+      in = 4 * width;
+    }
+  }
+  sizes.insert(sizes.end(), {1000 * 2048, 1000});
+  return sizes;
+}
+
 }  // namespace
 
 int main() {
@@ -78,6 +101,22 @@ int main() {
     const double bytes = 8.0 * static_cast<double>(rows * columns);
     report("sinter softmax 16384x4096", median_ms(15, [&] { z = softmax(x, 1); }), bytes);
     report("sinter layer_norm 16384x4096", median_ms(15, [&] { z = layer_norm(x, gain, bias); }), bytes);
+  }
+  {
+    std::vector<variable<float, 1, gpu>> parameters;
+    index_t elements = 0;
+    for (const index_t size : resnet50_sizes()) {
+      parameters.push_back(draw(size));
+      sum(parameters.back() * parameters.back()).backward();
+      elements += size;
+    }
+    if (elements != 25557032) {
+      std::fprintf(stderr, "bench: ResNet-50 with %lld parameters\n", static_cast<long long>(elements));
+      return 1;
+    }
+    optim::adamw optimizer(parameters, {.lr = 1e-3});
+    // Reads the parameter, its gradient and both averages, writes all but the gradient.
+    report("sinter adamw resnet50", median_ms(15, [&] { optimizer.step(); }), 7 * 4.0 * static_cast<double>(elements));
   }
   for (const index_t batch : {128, 1024}) {
     nn::sequential model{nn::linear<float, gpu>(784, 2048, gen), nn::relu(), nn::linear<float, gpu>(2048, 2048, gen), nn::relu(),

@@ -1,13 +1,22 @@
 # tests/gpu/rival_torch.py: the rows of bench.cu in PyTorch, eager and compiled.
+# Usage: rival_torch.py [--cpu], which runs every row once on small tensors, to see that the script works.
 import statistics
+import sys
+import time
 
 import torch
 
-gpu = torch.device("cuda")
+trial = "--cpu" in sys.argv
+device = torch.device("cpu" if trial else "cuda")
 torch.manual_seed(1)
+torch.backends.cuda.matmul.allow_tf32 = False
 
 
 def median_ms(f, repeats=15):
+    if trial:
+        start = time.perf_counter()
+        f()
+        return (time.perf_counter() - start) * 1e3
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     times = []
     for i in range(repeats + 3):
@@ -20,39 +29,114 @@ def median_ms(f, repeats=15):
     return statistics.median(times)
 
 
-def report(name, f):
-    print(f"torch {name}\t{median_ms(f):.4f}\t0", flush=True)
+def row(name, f):
     try:
-        print(f"torch.compile {name}\t{median_ms(torch.compile(f)):.4f}\t0", flush=True)
+        print(f"{name}\t{median_ms(f):.4f}\t0", flush=True)
     except Exception as error:
-        print(f"torch.compile {name} failed: {type(error).__name__}", flush=True)
+        print(f"{name} failed: {type(error).__name__}", flush=True)
+        if trial:
+            raise
 
 
-n = 64 << 20
+def report(name, f, mode="default"):
+    row(f"torch {name}", f)
+    row(f"torch.compile {name}", torch.compile(f, mode=mode))
+
+
+def randn(*shape):
+    return torch.randn(*shape, device=device)
+
+
+def formula(a, b, c, d):
+    return torch.sigmoid(a * b + c) * torch.tanh(d)
+
+
+n = 1 << 10 if trial else 64 << 20
 with torch.no_grad():
-    a, b, c, d = (torch.randn(n, device=gpu) for _ in range(4))
+    a, b, c, d = (randn(n) for _ in range(4))
     report("a+b", lambda: a + b)
-    report("sigmoid(a*b+c)*tanh(d)", lambda: torch.sigmoid(a * b + c) * torch.tanh(d))
+    report("sigmoid(a*b+c)*tanh(d)", lambda: formula(a, b, c, d))
     report("sum(a*b)", lambda: (a * b).sum())
-    del a, b, c, d
-    x = torch.randn(16384, 4096, device=gpu)
-    gain, bias = torch.randn(4096, device=gpu), torch.randn(4096, device=gpu)
+leaves = [x.requires_grad_() for x in (a, b, c, d)]
+seed = torch.ones(n, device=device)
+for name, f in (("torch", formula), ("torch.compile", torch.compile(formula))):
+    y = f(*leaves)
+    row(f"{name} backward of it", lambda: torch.autograd.grad(y, leaves, seed, retain_graph=True))
+del a, b, c, d, leaves, seed, y
+
+rows, columns = (8, 64) if trial else (16384, 4096)
+with torch.no_grad():
+    x, gain, bias = randn(rows, columns), randn(columns), randn(columns)
     report("softmax 16384x4096", lambda: torch.softmax(x, 1))
-    report("layer_norm 16384x4096", lambda: torch.nn.functional.layer_norm(x, (4096,), gain, bias))
+    report("layer_norm 16384x4096", lambda: torch.nn.functional.layer_norm(x, (columns,), gain, bias))
     del x
-torch.backends.cuda.matmul.allow_tf32 = False
-for batch in (128, 1024):
+
+
+def resnet50_shapes():
+    shapes = []
+
+    def convolution(inputs, outputs, side):  # with the scale and shift of its batch norm
+        shapes.extend([(outputs, inputs, side, side), (outputs,), (outputs,)])
+
+    convolution(3, 64, 7)
+    inputs = 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        width = 64 << stage
+        for block in range(blocks):
+            convolution(inputs, width, 1)
+            convolution(width, width, 3)
+            convolution(width, 4 * width, 1)
+            if block == 0:
+                convolution(inputs, 4 * width, 1)
+            inputs = 4 * width
+    return shapes + [(1000, 2048), (1000,)]
+
+
+parameters = [randn(*shape).requires_grad_() for shape in resnet50_shapes()]
+assert sum(p.numel() for p in parameters) == 25557032
+for p in parameters:
+    p.grad = torch.randn_like(p)
+for name, options in (("torch", {"foreach": True}), ("torch fused", {"fused": True})):
+    row(f"{name} adamw resnet50", torch.optim.AdamW(parameters, lr=1e-3, **options).step)
+compiled = torch.optim.AdamW(parameters, lr=1e-3, foreach=True, capturable=not trial)
+row("torch.compile adamw resnet50", torch.compile(compiled.step))
+del parameters, compiled
+
+for batch in (2,) if trial else (128, 1024):
     sizes = [784, 2048, 2048, 2048, 10]
     layers = []
     for i in range(4):
         layers += [torch.nn.Linear(sizes[i], sizes[i + 1])] + ([torch.nn.ReLU()] if i < 3 else [])
-    model = torch.nn.Sequential(*layers).to(gpu)
+    model = torch.nn.Sequential(*layers).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    inputs, labels = torch.randn(batch, 784, device=gpu), torch.randint(0, 10, (batch,), device=gpu)
+    inputs, labels = randn(batch, 784), torch.randint(0, 10, (batch,), device=device)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
         torch.nn.functional.cross_entropy(model(inputs), labels).backward()
         optimizer.step()
 
-    report(f"mlp batch {batch}", step)
+    row(f"torch mlp batch {batch}", step)
+    loss_of = torch.compile(lambda x, y: torch.nn.functional.cross_entropy(model(x), y), mode="reduce-overhead")
+    optimizer_step = torch.compile(optimizer.step)
+
+    def compiled_step():
+        optimizer.zero_grad(set_to_none=True)
+        loss_of(inputs, labels).backward()
+        optimizer_step()
+
+    row(f"torch.compile mlp batch {batch} captured", compiled_step)
+    if trial:
+        continue
+    # The whole step as one CUDA graph, as capture() makes one.
+    warm = torch.cuda.Stream()
+    warm.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(warm):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(warm)
+    optimizer.zero_grad(set_to_none=True)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    row(f"torch mlp batch {batch} captured", graph.replay)

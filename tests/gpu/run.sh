@@ -97,9 +97,15 @@ else
   echo "compute-sanitizer is not installed: nothing was sanitized"
 fi
 attempt bench "$out/bench"
-if python3 -c 'import torch' 2>/dev/null; then attempt torch python3 "$here/tests/gpu/rival_torch.py"; fi
 echo "milliseconds, and the share of the copy's bytes per second:"
 awk -F'\t' '$1 == "copy" { rate = $3 / $2 } { printf "  %-42s %10.4f ms", $1, $2; if ($3 > 0) printf "  %.2f", $3 / $2 / rate; print "" }' "$out/bench.txt"
+if python3 -c 'import torch' 2>/dev/null; then
+  attempt torch python3 "$here/tests/gpu/rival_torch.py"
+  echo "PyTorch's time / ours:"
+  awk -F'\t' 'NF == 3 { row = $1; sub(/^(sinter|torch fused|torch.compile|torch) /, "", row) }
+    NR == FNR { ours[row] = $2; next }
+    NF == 3 && row in ours { printf "  %-52s %8.2f\n", $1, $2 / ours[row] }' "$out/bench.txt" "$out/torch.txt"
+fi
 if [ ${#failed[@]} -gt 0 ]; then
   echo "failed: ${failed[*]}"
   exit 1
