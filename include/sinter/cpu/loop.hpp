@@ -104,6 +104,40 @@ inline void copy_strided(char* to, index_t to_step, const char* from, index_t fr
   }
 }
 
+/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there. Where
+/// rows stand side by side there, each line of cache is touched once.
+template <class Word, bool Back>
+void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step) {
+  auto* const t = reinterpret_cast<Word*>(tile);
+  auto* const m = reinterpret_cast<Word*>(there);
+  const auto move = [](Word& in_tile, Word& outside) {
+    if constexpr (Back) outside = in_tile;
+    else in_tile = outside;
+  };
+  if (row_step != 1) {
+    for (index_t r = 0; r < h; ++r)
+      for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r * row_step + c * step]);
+    return;
+  }
+  index_t r = 0;
+  for (; r + 16 <= h; r += 16)
+    for (index_t c = 0; c < w; ++c)
+      SINTER_UNROLL
+      for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
+  for (; r < h; ++r)
+    for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r + c * step]);
+}
+
+template <bool Back>
+void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step, int size) {
+  switch (size) {
+    case 1: return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
+    case 2: return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
+    case 4: return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
+    default: return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
+  }
+}
+
 template <class T>
 void add_strided(char* to, index_t step, const char* from, index_t n) {
   auto* t = reinterpret_cast<T*>(to);
@@ -217,6 +251,8 @@ class prepared_loop {
  public:
   static constexpr index_t block = 512;       ///< elements staged at a time
   static constexpr index_t short_row = 64;    ///< shorter rows are staged
+  static constexpr index_t tile_rows = 32;    ///< of the tiles that a loop with transposed operands goes through
+  static constexpr index_t tile_columns = 256;
   static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
   static constexpr index_t sum_segment = 8192;  ///< the same where lanes gather sums, whose error grows with the length
 
@@ -240,12 +276,17 @@ class prepared_loop {
       reducing_[s] = is_reducing(l_.out[s]);
       any_reducing_ = any_reducing_ || reducing_[s];
     }
+    if (rows_ || any_reducing_ || l_.rank < 2 || inner_ < 16 || l_.shape[l_.rank - 2] < 16) return;
+    for (int s = 0; s < l_.inputs; ++s) tiled_ = tiled_ || is_transposed(l_.in[s]);
+    for (int s = 0; s < l_.outputs; ++s) tiled_ = tiled_ || is_transposed(l_.out[s]);
   }
 
   const loop& shape() const { return l_; }
   index_t numel() const { return total_; }
   index_t inner() const { return inner_; }
   bool by_rows() const { return rows_; }
+  /// Elements of which a range should be made up: whole rows, several where operands are transposed.
+  index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
   /// Lets results bypass the cache where every vector of every output is aligned.
@@ -271,6 +312,7 @@ class prepared_loop {
   /// dense array whose first element is number `begin`.
   void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
     if (rows_) run_rows(begin, end, base, add, linear);
+    else if (tiled_ && begin % inner_ == 0 && end % inner_ == 0) run_tiles(begin, end, base, add, linear);
     else run_blocks(begin, end, base, add, linear);
   }
 
@@ -290,6 +332,8 @@ class prepared_loop {
       if (o.strides[d] != 0) return false;
     return l_.rank > 0;
   }
+  /// Do elements that follow each other in memory belong to rows that follow each other?
+  bool is_transposed(const operand& o) const { return o.strides[l_.rank - 2] == 1 && inner_stride(o) * o.size >= 64; }
   bool is_reducing(const operand& o) const {
     for (int d = 0; d < l_.rank; ++d)
       if (o.strides[d] == 0) return true;
@@ -424,10 +468,78 @@ class prepared_loop {
     }
   }
 
+  /// Whole rows [begin, end) in tiles, of which the operands without rows of their own are copied.
+  void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
+    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+    char* tile[2 * max_operands];    // where the first row is read or written
+    index_t pitch[2 * max_operands];  // bytes from row to row
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t mask[max_operands];
+    std::fill_n(mask, max_operands, index_t{-1});
+    const int last = l_.rank - 1;
+    index_t h = 0;
+    for (index_t row = begin / inner_; row < end / inner_; row += h) {
+      index_t coordinate[max_rank];
+      index_t rest = row;
+      for (int d = last - 1; d >= 0; --d) {
+        coordinate[d] = rest % l_.shape[d];
+        rest /= l_.shape[d];
+      }
+      h = std::min({tile_rows, l_.shape[last - 1] - coordinate[last - 1], end / inner_ - row});
+      for (index_t column = 0; column < inner_; column += tile_columns) {
+        const index_t w = std::min(tile_columns, inner_ - column);
+        const auto place = [&](const operand& o, char* data) {
+          index_t x = column * o.strides[last];
+          for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
+          return data + x * o.size;
+        };
+        for (int s = 0; s < l_.inputs; ++s) {
+          const operand& o = l_.in[s];
+          tile[s] = place(o, o.data);
+          pitch[s] = o.strides[last - 1] * o.size;
+          if (inner_stride(o) == 1) continue;
+          char* const copy = staged + static_cast<std::size_t>(s) * bytes;
+          detail::copy_tile<false>(copy, tile[s], h, w, o.strides[last - 1], inner_stride(o), o.size);
+          tile[s] = copy;
+          pitch[s] = w * o.size;
+        }
+        const auto direct = [&](int s) { return inner_stride(l_.out[s]) == 1 || (linear && s == 0); };
+        for (int s = 0; s < l_.outputs; ++s) {
+          const operand& o = l_.out[s];
+          const int at = l_.inputs + s;
+          if (linear && s == 0) {
+            tile[at] = base[s] + (row * inner_ + column - begin) * o.size;
+            pitch[at] = inner_ * o.size;
+          } else if (direct(s)) {
+            tile[at] = place(o, base[s]);
+            pitch[at] = o.strides[last - 1] * o.size;
+          } else {
+            const int first = detail::first_at([base](int i) { return base[i]; }, s);
+            tile[at] = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
+            pitch[at] = w * o.size;
+            if (first == s && add[s])
+              detail::copy_tile<false>(tile[at], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
+          }
+        }
+        for (index_t r = 0; r < h; ++r) {
+          for (int s = 0; s < l_.inputs; ++s) in[s] = tile[s] + r * pitch[s];
+          for (int s = 0; s < l_.outputs; ++s) out[s] = tile[l_.inputs + s] + r * pitch[l_.inputs + s];
+          call({w, (row + r) * inner_ + column, in, mask, in_size_, out, mask, out_size_, add});
+        }
+        for (int s = 0; s < l_.outputs; ++s)
+          if (const operand& o = l_.out[s]; !direct(s))
+            detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
+      }
+    }
+  }
+
   loop l_;
   index_t total_ = 0;
   index_t inner_ = 1;
   bool rows_ = false;
+  bool tiled_ = false;
   bool stream_ = false;
   bool straight_ = false;
   bool any_reducing_ = false;
@@ -526,7 +638,7 @@ inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
   if (grain >= total) return total;
   if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
   if (p.by_rows()) return grain / lanes * lanes;
-  return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+  return (grain + p.unit() - 1) / p.unit() * p.unit();
 }
 
 /// Elements whose sums are added one by one: some hundred terms where there is a choice.
@@ -540,7 +652,7 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
   const loop& l = p.shape();
   const index_t total = p.numel();
   index_t piece = piece_size(sums);
-  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
+  const index_t unit = p.unit();
   piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
   index_t offset[max_operands] = {};
   index_t bytes = 0;
