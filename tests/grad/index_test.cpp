@@ -57,6 +57,48 @@ TEST_CASE("results of gather do not depend on the number of threads", "[index]")
   set_num_threads(2);
 }
 
+TEST_CASE("gather and index_select of any rank and size, and what their gradients add up", "[index]") {
+  std::mt19937 gen(5);
+  for (const extents<3> shape : {extents<3>{{1, 1, 1}}, {{3, 40, 5}}, {{2, 7, 300}}, {{1, 900, 33}}, {{70, 3, 64}}, {{2, 5, 20000}}})
+    for (int axis = 0; axis < 3; ++axis)
+      for (const bool strided : {false, true})
+        for (const int threads : {1, 3}) {
+          set_num_threads(threads);
+          CAPTURE(shape[0], shape[1], shape[2], axis, strided, threads);
+          const auto dense = random(gen, shape);
+          const auto x = strided ? random(gen, extents<3>{{shape[0], shape[2], shape[1]}}).transpose(1, 2) : dense;
+          const index_t n = shape[axis], taken = n / 2 + 3;
+          const double most = static_cast<double>(n) - 0.01;
+          const auto picks = eval(cast<std::int64_t>(random(gen, {taken}, 0, most)));
+          extents<3> index_shape = shape;
+          index_shape[axis] = taken;
+          const auto index = eval(cast<std::int64_t>(random(gen, index_shape, 0, most)));
+          const variable v = x, w = x;
+          const variable selected = index_select(v, axis, picks), gathered = gather(w, axis, index);
+          const auto g = random(gen, index_shape);
+          selected.backward(g);
+          gathered.backward(g);
+          auto of_selected = zeros<double>(shape), of_gathered = zeros<double>(shape);
+          bool good = true;
+          for (index_t i = 0; i < index_shape[0]; ++i)
+            for (index_t j = 0; j < index_shape[1]; ++j)
+              for (index_t k = 0; k < index_shape[2]; ++k) {
+                index_t at[] = {i, j, k};
+                const index_t along = at[axis];
+                at[axis] = picks(along);
+                good = good && selected.value()(i, j, k) == x(at[0], at[1], at[2]);
+                of_selected(at[0], at[1], at[2]) += g(i, j, k);
+                at[axis] = index(i, j, k);
+                good = good && gathered.value()(i, j, k) == x(at[0], at[1], at[2]);
+                of_gathered(at[0], at[1], at[2]) += g(i, j, k);
+              }
+          CHECK(good);
+          CHECK_FALSE(eval(any(v.grad() != of_selected)).item());
+          CHECK_FALSE(eval(any(w.grad() != of_gathered)).item());
+        }
+  set_num_threads(2);
+}
+
 TEST_CASE("indices outside the axis and shapes that do not fit are named", "[index]") {
   const auto x = zeros<float>({2, 3});
   CHECK_THROWS_WITH(gather(x, 1, tensor<int, 2>{{0, 3}}), Catch::Contains("index 3") && Catch::Contains("[0, 3)"));

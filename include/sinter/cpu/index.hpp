@@ -1,6 +1,8 @@
 // sinter/cpu/index.hpp: reading and adding at indices held in a tensor.
 #pragma once
 
+#include <algorithm>
+
 #include "sinter/cpu/loop.hpp"
 
 namespace sinter::cpu_impl {
@@ -16,47 +18,103 @@ struct gather_shape {
   index_t y_strides[max_rank] = {};
 };
 
-/// Calls f(line): offsets of x, index and y at the start of each line along the axis. Lines never share elements of x.
+/// Part of a gather: `rows` places along its axis by `columns` elements that lie behind each. Offsets of the first of x (whose
+/// coordinate on the axis is 0), index and y.
+struct gather_part {
+  index_t x = 0, index = 0, y = 0;
+  index_t rows = 0, columns = 1;
+};
+
+/// Calls f(part) for parts that cover all, of about 16384 elements; with whole_axis none of them shares elements of x with
+/// another. The last axis of g is its own, or what all axes behind it became.
 template <class F>
-void for_lines(const gather_shape& g, thread_pool& pool, const F& f) {
-  index_t lines = 1;
-  for (int d = 0; d < g.rank; ++d) lines *= d == g.axis ? 1 : g.shape[d];
-  if (lines == 0 || g.shape[g.axis] == 0) return;
-  const index_t grain = 16384 / g.shape[g.axis] + 1;
-  pool.parallel_for((lines + grain - 1) / grain, [&](index_t t) {
-    const index_t end = (t + 1) * grain < lines ? (t + 1) * grain : lines;
-    for (index_t line = t * grain; line < end; ++line) {
-      index_t rest = line;
-      index_t x = 0, i = 0, y = 0;
-      for (int d = g.rank - 1; d >= 0; --d) {
+void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const F& f) {
+  constexpr index_t wanted = 16384;
+  const int last = g.rank - 1;
+  const index_t n = g.shape[g.axis], inner = g.axis == last ? 1 : g.shape[last];
+  index_t outer = 1;
+  for (int d = 0; d < last; ++d) outer *= d == g.axis ? 1 : g.shape[d];
+  if (outer * n * inner == 0) return;
+  index_t rows = n, columns = std::min(inner, wanted);
+  if (whole_axis) columns = std::min(inner, std::max<index_t>(wanted / n, 64));
+  else rows = std::min(n, wanted / columns);
+  const index_t down = (n + rows - 1) / rows, across = (inner + columns - 1) / columns;
+  const index_t parts = outer * down * across, grain = std::max<index_t>(wanted / (rows * columns), 1);
+  pool.parallel_for((parts + grain - 1) / grain, [&](index_t t) {
+    for (index_t number = t * grain; number < std::min((t + 1) * grain, parts); ++number) {
+      const bool whole = down * across == 1;  // short lines are one part each, and divisions take longer than they
+      const index_t k = whole ? 0 : number / across % down * rows, j = whole ? 0 : number % across * columns;
+      gather_part p{0, k * g.index_strides[g.axis], k * g.y_strides[g.axis], std::min(rows, n - k), std::min(columns, inner - j)};
+      index_t rest = whole ? number : number / (across * down);
+      for (int d = last; d >= 0; --d) {
         if (d == g.axis) continue;
-        const index_t c = rest % g.shape[d];
-        rest /= g.shape[d];
-        x += c * g.x_strides[d];
-        i += c * g.index_strides[d];
-        y += c * g.y_strides[d];
+        index_t c = j;
+        if (d != last) {
+          c = rest;
+          if (g.shape[d] != outer) {
+            c = rest % g.shape[d];
+            rest /= g.shape[d];
+          }
+        }
+        p.x += c * g.x_strides[d];
+        p.index += c * g.index_strides[d];
+        p.y += c * g.y_strides[d];
       }
-      f(x, i, y);
+      f(p);
+    }
+  });
+}
+
+/// The axes behind that of the gather as one, where strides allow.
+inline gather_shape join_axes_behind(gather_shape g) {
+  const int first = g.axis + 1;
+  index_t* const strides[] = {g.x_strides + first, g.index_strides + first, g.y_strides + first};
+  if (first < g.rank) g.rank = first + sinter::detail::coalesce_axes(g.shape + first, g.rank - first, 3, [&](int s) { return strides[s]; });
+  return g;
+}
+
+/// f(elements of x, their step, those of y, theirs, how many) for all that are picked, in order along the axis.
+template <class T, class U, class F>
+void for_picked(const gather_shape& shape, T* x, const std::int64_t* index, U* y, bool whole_axis, thread_pool& pool, const F& f) {
+  const gather_shape g = join_axes_behind(shape);
+  const int last = g.rank - 1;
+  const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
+  const index_t dx = g.x_strides[last], di = g.index_strides[last], dy = g.y_strides[last];
+  for_parts(g, whole_axis, pool, [&](const gather_part& p) {
+    if (g.axis == last) {
+      for (index_t k = 0; k < p.rows; ++k) f(x + p.x + index[p.index + k * si] * sx, 1, y + p.y + k * sy, 1, 1);
+      return;
+    }
+    for (index_t k = 0; k < p.rows; ++k) {
+      const std::int64_t* const i = index + p.index + k * si;
+      U* const to = y + p.y + k * sy;
+      if (di == 0 && p.columns > 1) f(x + p.x + *i * sx, dx, to, dy, p.columns);
+      else
+        for (index_t j = 0; j < p.columns; ++j) f(x + p.x + i[j * di] * sx + j * dx, 1, to + j * dy, 1, 1);
     }
   });
 }
 
 template <class T>
 void gather(const gather_shape& g, const T* x, const std::int64_t* index, T* y, thread_pool& pool) {
-  const index_t n = g.shape[g.axis];
-  const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
-  for_lines(g, pool, [&](index_t ox, index_t oi, index_t oy) {
-    for (index_t k = 0; k < n; ++k) y[oy + k * sy] = x[ox + index[oi + k * si] * sx];
+  for_picked(g, x, index, y, false, pool, [](const T* from, index_t step, T* to, index_t to_step, index_t n) {
+    if (n == 1) *to = *from;
+    else if (step == 1 && to_step == 1) std::copy_n(from, n, to);
+    else
+      for (index_t j = 0; j < n; ++j) to[j * to_step] = from[j * step];
   });
 }
 
 /// x[index] += y, in order along each line.
 template <class T>
 void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const T* y, thread_pool& pool) {
-  const index_t n = g.shape[g.axis];
-  const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
-  for_lines(g, pool, [&](index_t ox, index_t oi, index_t oy) {
-    for (index_t k = 0; k < n; ++k) x[ox + index[oi + k * si] * sx] += y[oy + k * sy];
+  for_picked(g, x, index, y, true, pool, [](T* to, index_t step, const T* from, index_t from_step, index_t n) {
+    index_t j = 0;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (step == 1 && from_step == 1)
+        for (; j + lanes <= n; j += lanes) math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
+    }
+    for (; j < n; ++j) to[j * step] += from[j * from_step];
   });
 }
 
