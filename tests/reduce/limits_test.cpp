@@ -55,6 +55,12 @@ TEST_CASE("of equal extremes and of several NaNs the first has the index", "[lim
     CHECK(eval(argmax(x)).item() == n - 1);
     CHECK(tensor(argmax(x.reshape({n, 1}).broadcast_to({n, 2}), 0))(1) == n - 1);
   }
+  for (index_t i = 0; i < 300; ++i) {  // wherever it stands in a vector, a piece of vectors, or after the last
+    auto x = zeros<double>({300});
+    for (index_t j = i; j < 300; j += 7) x(j) = 2;
+    CHECK(eval(argmax(x)).item() == i);
+    CHECK(eval(argmin(-x)).item() == i);
+  }
   CHECK(eval(argmax(full<float>({20}, -inf))).item() == 0);
   CHECK(eval(argmin(full<float>({20}, inf))).item() == 0);
 }

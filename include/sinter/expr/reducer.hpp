@@ -116,6 +116,25 @@ struct arg_reducer {
     return b.index < a.index && !beats(a.value, b.value) ? b : a;
   }
   SINTER_WORD static result finish(state s) { return s.index; }
+  /// Looks for the place only in pieces of the run whose largest (smallest) value beats those before.
+  template <class V>
+    requires std::floating_point<T>
+  static state fold_run(const T* x, index_t n, index_t first, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    while (i + lanes <= n) {
+      const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
+      V lane_best = V::load(x + i);
+      for (i += lanes; i < end; i += lanes) lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
+      const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
+      if (s.index >= 0 && !beats(best, s.value)) continue;
+      index_t at = begin;
+      while (math::isnan(best) ? !math::isnan(x[at]) : x[at] != best) ++at;
+      s = {best, first + at};
+    }
+    for (; i < n; ++i) push(s, x[i], first + i);
+    return s;
+  }
 };
 
 template <class T>
@@ -137,6 +156,8 @@ struct running_reducer : arg_reducer<T, Max> {
     if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
     return arg::beats(a.value, b.value) ? a : b;
   }
+  template <class V>
+  static state fold_run(const T*, index_t, index_t, int) = delete;  // that of `arg` takes the first of equals
 };
 
 template <class T, bool Any>
