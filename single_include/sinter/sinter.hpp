@@ -7657,6 +7657,25 @@ struct arg_reducer {
     return b.index < a.index && !beats(a.value, b.value) ? b : a;
   }
   SINTER_WORD static result finish(state s) { return s.index; }
+  /// Looks for the place only in pieces of the run whose largest (smallest) value beats those before.
+  template <class V>
+    requires std::floating_point<T>
+  static state fold_run(const T* x, index_t n, index_t first, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    while (i + lanes <= n) {
+      const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
+      V lane_best = V::load(x + i);
+      for (i += lanes; i < end; i += lanes) lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
+      const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
+      if (s.index >= 0 && !beats(best, s.value)) continue;
+      index_t at = begin;
+      while (math::isnan(best) ? !math::isnan(x[at]) : x[at] != best) ++at;
+      s = {best, first + at};
+    }
+    for (; i < n; ++i) push(s, x[i], first + i);
+    return s;
+  }
 };
 
 template <class T>
@@ -7678,6 +7697,8 @@ struct running_reducer : arg_reducer<T, Max> {
     if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
     return arg::beats(a.value, b.value) ? a : b;
   }
+  template <class V>
+  static state fold_run(const T*, index_t, index_t, int) = delete;  // that of `arg` takes the first of equals
 };
 
 template <class T, bool Any>
@@ -13720,6 +13741,40 @@ inline void copy_strided(char* to, index_t to_step, const char* from, index_t fr
   }
 }
 
+/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there. Where
+/// rows stand side by side there, each line of cache is touched once.
+template <class Word, bool Back>
+void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step) {
+  auto* const t = reinterpret_cast<Word*>(tile);
+  auto* const m = reinterpret_cast<Word*>(there);
+  const auto move = [](Word& in_tile, Word& outside) {
+    if constexpr (Back) outside = in_tile;
+    else in_tile = outside;
+  };
+  if (row_step != 1) {
+    for (index_t r = 0; r < h; ++r)
+      for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r * row_step + c * step]);
+    return;
+  }
+  index_t r = 0;
+  for (; r + 16 <= h; r += 16)
+    for (index_t c = 0; c < w; ++c)
+      SINTER_UNROLL
+      for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
+  for (; r < h; ++r)
+    for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r + c * step]);
+}
+
+template <bool Back>
+void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step, int size) {
+  switch (size) {
+    case 1: return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
+    case 2: return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
+    case 4: return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
+    default: return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
+  }
+}
+
 template <class T>
 void add_strided(char* to, index_t step, const char* from, index_t n) {
   auto* t = reinterpret_cast<T*>(to);
@@ -13833,6 +13888,8 @@ class prepared_loop {
  public:
   static constexpr index_t block = 512;       ///< elements staged at a time
   static constexpr index_t short_row = 64;    ///< shorter rows are staged
+  static constexpr index_t tile_rows = 32;    ///< of the tiles that a loop with transposed operands goes through
+  static constexpr index_t tile_columns = 256;
   static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
   static constexpr index_t sum_segment = 8192;  ///< the same where lanes gather sums, whose error grows with the length
 
@@ -13856,12 +13913,17 @@ class prepared_loop {
       reducing_[s] = is_reducing(l_.out[s]);
       any_reducing_ = any_reducing_ || reducing_[s];
     }
+    if (rows_ || any_reducing_ || l_.rank < 2 || inner_ < 16 || l_.shape[l_.rank - 2] < 16) return;
+    for (int s = 0; s < l_.inputs; ++s) tiled_ = tiled_ || is_transposed(l_.in[s]);
+    for (int s = 0; s < l_.outputs; ++s) tiled_ = tiled_ || is_transposed(l_.out[s]);
   }
 
   const loop& shape() const { return l_; }
   index_t numel() const { return total_; }
   index_t inner() const { return inner_; }
   bool by_rows() const { return rows_; }
+  /// Elements of which a range should be made up: whole rows, several where operands are transposed.
+  index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
   /// Lets results bypass the cache where every vector of every output is aligned.
@@ -13887,6 +13949,7 @@ class prepared_loop {
   /// dense array whose first element is number `begin`.
   void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
     if (rows_) run_rows(begin, end, base, add, linear);
+    else if (tiled_ && begin % inner_ == 0 && end % inner_ == 0) run_tiles(begin, end, base, add, linear);
     else run_blocks(begin, end, base, add, linear);
   }
 
@@ -13906,6 +13969,8 @@ class prepared_loop {
       if (o.strides[d] != 0) return false;
     return l_.rank > 0;
   }
+  /// Do elements that follow each other in memory belong to rows that follow each other?
+  bool is_transposed(const operand& o) const { return o.strides[l_.rank - 2] == 1 && inner_stride(o) * o.size >= 64; }
   bool is_reducing(const operand& o) const {
     for (int d = 0; d < l_.rank; ++d)
       if (o.strides[d] == 0) return true;
@@ -14040,10 +14105,78 @@ class prepared_loop {
     }
   }
 
+  /// Whole rows [begin, end) in tiles, of which the operands without rows of their own are copied.
+  void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
+    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+    char* tile[2 * max_operands];    // where the first row is read or written
+    index_t pitch[2 * max_operands];  // bytes from row to row
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t mask[max_operands];
+    std::fill_n(mask, max_operands, index_t{-1});
+    const int last = l_.rank - 1;
+    index_t h = 0;
+    for (index_t row = begin / inner_; row < end / inner_; row += h) {
+      index_t coordinate[max_rank];
+      index_t rest = row;
+      for (int d = last - 1; d >= 0; --d) {
+        coordinate[d] = rest % l_.shape[d];
+        rest /= l_.shape[d];
+      }
+      h = std::min({tile_rows, l_.shape[last - 1] - coordinate[last - 1], end / inner_ - row});
+      for (index_t column = 0; column < inner_; column += tile_columns) {
+        const index_t w = std::min(tile_columns, inner_ - column);
+        const auto place = [&](const operand& o, char* data) {
+          index_t x = column * o.strides[last];
+          for (int d = 0; d < last; ++d) x += coordinate[d] * o.strides[d];
+          return data + x * o.size;
+        };
+        for (int s = 0; s < l_.inputs; ++s) {
+          const operand& o = l_.in[s];
+          tile[s] = place(o, o.data);
+          pitch[s] = o.strides[last - 1] * o.size;
+          if (inner_stride(o) == 1) continue;
+          char* const copy = staged + static_cast<std::size_t>(s) * bytes;
+          detail::copy_tile<false>(copy, tile[s], h, w, o.strides[last - 1], inner_stride(o), o.size);
+          tile[s] = copy;
+          pitch[s] = w * o.size;
+        }
+        const auto direct = [&](int s) { return inner_stride(l_.out[s]) == 1 || (linear && s == 0); };
+        for (int s = 0; s < l_.outputs; ++s) {
+          const operand& o = l_.out[s];
+          const int at = l_.inputs + s;
+          if (linear && s == 0) {
+            tile[at] = base[s] + (row * inner_ + column - begin) * o.size;
+            pitch[at] = inner_ * o.size;
+          } else if (direct(s)) {
+            tile[at] = place(o, base[s]);
+            pitch[at] = o.strides[last - 1] * o.size;
+          } else {
+            const int first = detail::first_at([base](int i) { return base[i]; }, s);
+            tile[at] = staged + static_cast<std::size_t>(l_.inputs + first) * bytes;
+            pitch[at] = w * o.size;
+            if (first == s && add[s])
+              detail::copy_tile<false>(tile[at], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
+          }
+        }
+        for (index_t r = 0; r < h; ++r) {
+          for (int s = 0; s < l_.inputs; ++s) in[s] = tile[s] + r * pitch[s];
+          for (int s = 0; s < l_.outputs; ++s) out[s] = tile[l_.inputs + s] + r * pitch[l_.inputs + s];
+          call({w, (row + r) * inner_ + column, in, mask, in_size_, out, mask, out_size_, add});
+        }
+        for (int s = 0; s < l_.outputs; ++s)
+          if (const operand& o = l_.out[s]; !direct(s))
+            detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
+      }
+    }
+  }
+
   loop l_;
   index_t total_ = 0;
   index_t inner_ = 1;
   bool rows_ = false;
+  bool tiled_ = false;
   bool stream_ = false;
   bool straight_ = false;
   bool any_reducing_ = false;
@@ -14142,7 +14275,7 @@ inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
   if (grain >= total) return total;
   if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
   if (p.by_rows()) return grain / lanes * lanes;
-  return (grain + prepared_loop::block - 1) / prepared_loop::block * prepared_loop::block;
+  return (grain + p.unit() - 1) / p.unit() * p.unit();
 }
 
 /// Elements whose sums are added one by one: some hundred terms where there is a choice.
@@ -14156,7 +14289,7 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
   const loop& l = p.shape();
   const index_t total = p.numel();
   index_t piece = piece_size(sums);
-  const index_t unit = p.by_rows() ? p.inner() : prepared_loop::block;
+  const index_t unit = p.unit();
   piece = piece > grain ? grain : (piece + unit - 1) / unit * unit;
   index_t offset[max_operands] = {};
   index_t bytes = 0;
@@ -15303,47 +15436,103 @@ struct gather_shape {
   index_t y_strides[max_rank] = {};
 };
 
-/// Calls f(line): offsets of x, index and y at the start of each line along the axis. Lines never share elements of x.
+/// Part of a gather: `rows` places along its axis by `columns` elements that lie behind each. Offsets of the first of x (whose
+/// coordinate on the axis is 0), index and y.
+struct gather_part {
+  index_t x = 0, index = 0, y = 0;
+  index_t rows = 0, columns = 1;
+};
+
+/// Calls f(part) for parts that cover all, of about 16384 elements; with whole_axis none of them shares elements of x with
+/// another. The last axis of g is its own, or what all axes behind it became.
 template <class F>
-void for_lines(const gather_shape& g, thread_pool& pool, const F& f) {
-  index_t lines = 1;
-  for (int d = 0; d < g.rank; ++d) lines *= d == g.axis ? 1 : g.shape[d];
-  if (lines == 0 || g.shape[g.axis] == 0) return;
-  const index_t grain = 16384 / g.shape[g.axis] + 1;
-  pool.parallel_for((lines + grain - 1) / grain, [&](index_t t) {
-    const index_t end = (t + 1) * grain < lines ? (t + 1) * grain : lines;
-    for (index_t line = t * grain; line < end; ++line) {
-      index_t rest = line;
-      index_t x = 0, i = 0, y = 0;
-      for (int d = g.rank - 1; d >= 0; --d) {
+void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const F& f) {
+  constexpr index_t wanted = 16384;
+  const int last = g.rank - 1;
+  const index_t n = g.shape[g.axis], inner = g.axis == last ? 1 : g.shape[last];
+  index_t outer = 1;
+  for (int d = 0; d < last; ++d) outer *= d == g.axis ? 1 : g.shape[d];
+  if (outer * n * inner == 0) return;
+  index_t rows = n, columns = std::min(inner, wanted);
+  if (whole_axis) columns = std::min(inner, std::max<index_t>(wanted / n, 64));
+  else rows = std::min(n, wanted / columns);
+  const index_t down = (n + rows - 1) / rows, across = (inner + columns - 1) / columns;
+  const index_t parts = outer * down * across, grain = std::max<index_t>(wanted / (rows * columns), 1);
+  pool.parallel_for((parts + grain - 1) / grain, [&](index_t t) {
+    for (index_t number = t * grain; number < std::min((t + 1) * grain, parts); ++number) {
+      const bool whole = down * across == 1;  // short lines are one part each, and divisions take longer than they
+      const index_t k = whole ? 0 : number / across % down * rows, j = whole ? 0 : number % across * columns;
+      gather_part p{0, k * g.index_strides[g.axis], k * g.y_strides[g.axis], std::min(rows, n - k), std::min(columns, inner - j)};
+      index_t rest = whole ? number : number / (across * down);
+      for (int d = last; d >= 0; --d) {
         if (d == g.axis) continue;
-        const index_t c = rest % g.shape[d];
-        rest /= g.shape[d];
-        x += c * g.x_strides[d];
-        i += c * g.index_strides[d];
-        y += c * g.y_strides[d];
+        index_t c = j;
+        if (d != last) {
+          c = rest;
+          if (g.shape[d] != outer) {
+            c = rest % g.shape[d];
+            rest /= g.shape[d];
+          }
+        }
+        p.x += c * g.x_strides[d];
+        p.index += c * g.index_strides[d];
+        p.y += c * g.y_strides[d];
       }
-      f(x, i, y);
+      f(p);
+    }
+  });
+}
+
+/// The axes behind that of the gather as one, where strides allow.
+inline gather_shape join_axes_behind(gather_shape g) {
+  const int first = g.axis + 1;
+  index_t* const strides[] = {g.x_strides + first, g.index_strides + first, g.y_strides + first};
+  if (first < g.rank) g.rank = first + sinter::detail::coalesce_axes(g.shape + first, g.rank - first, 3, [&](int s) { return strides[s]; });
+  return g;
+}
+
+/// f(elements of x, their step, those of y, theirs, how many) for all that are picked, in order along the axis.
+template <class T, class U, class F>
+void for_picked(const gather_shape& shape, T* x, const std::int64_t* index, U* y, bool whole_axis, thread_pool& pool, const F& f) {
+  const gather_shape g = join_axes_behind(shape);
+  const int last = g.rank - 1;
+  const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
+  const index_t dx = g.x_strides[last], di = g.index_strides[last], dy = g.y_strides[last];
+  for_parts(g, whole_axis, pool, [&](const gather_part& p) {
+    if (g.axis == last) {
+      for (index_t k = 0; k < p.rows; ++k) f(x + p.x + index[p.index + k * si] * sx, 1, y + p.y + k * sy, 1, 1);
+      return;
+    }
+    for (index_t k = 0; k < p.rows; ++k) {
+      const std::int64_t* const i = index + p.index + k * si;
+      U* const to = y + p.y + k * sy;
+      if (di == 0 && p.columns > 1) f(x + p.x + *i * sx, dx, to, dy, p.columns);
+      else
+        for (index_t j = 0; j < p.columns; ++j) f(x + p.x + i[j * di] * sx + j * dx, 1, to + j * dy, 1, 1);
     }
   });
 }
 
 template <class T>
 void gather(const gather_shape& g, const T* x, const std::int64_t* index, T* y, thread_pool& pool) {
-  const index_t n = g.shape[g.axis];
-  const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
-  for_lines(g, pool, [&](index_t ox, index_t oi, index_t oy) {
-    for (index_t k = 0; k < n; ++k) y[oy + k * sy] = x[ox + index[oi + k * si] * sx];
+  for_picked(g, x, index, y, false, pool, [](const T* from, index_t step, T* to, index_t to_step, index_t n) {
+    if (n == 1) *to = *from;
+    else if (step == 1 && to_step == 1) std::copy_n(from, n, to);
+    else
+      for (index_t j = 0; j < n; ++j) to[j * to_step] = from[j * step];
   });
 }
 
 /// x[index] += y, in order along each line.
 template <class T>
 void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const T* y, thread_pool& pool) {
-  const index_t n = g.shape[g.axis];
-  const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
-  for_lines(g, pool, [&](index_t ox, index_t oi, index_t oy) {
-    for (index_t k = 0; k < n; ++k) x[ox + index[oi + k * si] * sx] += y[oy + k * sy];
+  for_picked(g, x, index, y, true, pool, [](T* to, index_t step, const T* from, index_t from_step, index_t n) {
+    index_t j = 0;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (step == 1 && from_step == 1)
+        for (; j + lanes <= n; j += lanes) math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
+    }
+    for (; j < n; ++j) to[j * step] += from[j * from_step];
   });
 }
 
