@@ -41,8 +41,8 @@
 
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
 
+#include <charconv>
 #include <concepts>
-#include <cstdio>
 #include <stdexcept>
 #include <string_view>
 
@@ -243,27 +243,26 @@ class text_piece {
   text_piece(std::string_view text) : kind_(kind::text), text_(text.data()), size_(text.size()) {}
   text_piece(const char* text) : text_piece(std::string_view(text)) {}
   text_piece(const std::string& text) : text_piece(std::string_view(text)) {}
+  text_piece(char letter) : kind_(kind::letter), integer_(letter) {}
   template <std::signed_integral I>
   text_piece(I number) : kind_(kind::integer), integer_(number) {}
   template <std::unsigned_integral I>
   text_piece(I number) : kind_(kind::natural), natural_(number) {}
   template <std::floating_point F>
-  text_piece(F number) : kind_(kind::real), real_(static_cast<double>(number)) {}
+  text_piece(F number) : kind_(sizeof(F) == 4 ? kind::single : kind::real), real_(static_cast<double>(number)) {}
   text_piece(shape_piece shape) : kind_(kind::shape), extents_(shape.extents), size_(static_cast<std::size_t>(shape.rank)) {}
   template <class E>
   requires requires { E::rank; }
   text_piece(const E& extents) : text_piece(shape_piece{extents.data(), E::rank}) {}
 
   SINTER_COLD void append_to(std::string& s) const {
-    char digits[32];
     switch (kind_) {
       case kind::text: s.append(text_, size_); return;
       case kind::integer: s += std::to_string(integer_); return;
       case kind::natural: s += std::to_string(natural_); return;
-      case kind::real:
-        std::snprintf(digits, sizeof digits, "%g", real_);
-        s += digits;
-        return;
+      case kind::letter: s += static_cast<char>(integer_); return;
+      case kind::single: return append_real(s, static_cast<float>(real_));
+      case kind::real: return append_real(s, real_);
       case kind::shape: break;
     }
     s += '(';
@@ -275,7 +274,14 @@ class text_piece {
   }
 
  private:
-  enum class kind : std::uint8_t { text, integer, natural, real, shape } kind_;
+  /// As few digits as tell the number from its neighbours.
+  template <class F>
+  static void append_real(std::string& s, F number) {
+    char digits[32];
+    s.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  }
+
+  enum class kind : std::uint8_t { text, letter, integer, natural, single, real, shape } kind_;
   union {
     const char* text_;
     const std::int64_t* extents_;
@@ -735,9 +741,9 @@ struct extents {
   }
   /// Number of elements: the product of the extents, 1 for rank 0.
   constexpr index_t numel() const {
-    index_t n = 1;
-    for (int i = 0; i < R; ++i) n *= values[i];
-    return n;
+    std::uint64_t n = 1;  // beside an extent of 0 the others may be any
+    for (int i = 0; i < R; ++i) n *= static_cast<std::uint64_t>(values[i]);
+    return static_cast<index_t>(n);
   }
 };
 
@@ -762,7 +768,7 @@ constexpr void row_major_strides(const index_t* shape, int rank, index_t* stride
   index_t step = 1;
   for (int d = rank - 1; d >= 0; --d) {
     strides[d] = step;
-    step *= shape[d];
+    step = static_cast<index_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[d]));  // see extents::numel
   }
 }
 
@@ -898,6 +904,13 @@ constexpr extents<R> ones_extents() {
   return e;
 }
 
+/// Errors: shape_error for more elements than can be counted; views can show as many.
+inline void check_countable(const char* op, const index_t* shape, int rank) {
+  double n = 1;
+  for (int i = 0; i < rank; ++i) n *= static_cast<double>(shape[i]);
+  if (!(n < 9e18)) refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
+}
+
 /// (A) x (B) => the broadcast shape of both, or shape_error.
 template <int A, int B>
 extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
@@ -907,6 +920,7 @@ extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, c
   if (!broadcast_into(out.values, R, b.values, B))
     refuse<shape_error>({op, ": shapes ", a, " and ", b,
                          " do not broadcast; aligned at the last axis, extents must be equal or 1"});
+  check_countable(op, out.values, R);
   return out;
 }
 
@@ -1961,6 +1975,7 @@ class tensor {
     if (!detail::broadcast_into(merged.values, N, shape_.data(), rank) || !(merged == to))
       detail::refuse<shape_error>({"broadcast_to: shape ", shape_, " does not broadcast to ", to});
     extents<N> strides;
+    detail::check_countable("broadcast_to", to.data(), N);
     detail::broadcast_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N);
     return view<N>(data_, to, strides);
   }
@@ -2230,6 +2245,11 @@ constexpr int larger(int a, int b, I... rest) {
 template <class Op, class... A>
 struct map_node;
 
+/// Options of backward().
+struct backward_options {
+  bool retain_graph = false;  ///< keep what was saved, so that backward may run again
+};
+
 namespace detail {
 
 /// The order of a value of type T made from operands of this order: masks and indices carry no gradient.
@@ -2257,11 +2277,16 @@ struct expression_base {
   T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }
 
   /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
-  template <class... Seed>
-  void backward(const Seed&... seed) const
+  void backward(backward_options options = {}) const
     requires(Order > 0)
   {
-    eval_to_read(static_cast<const Self&>(*this)).backward(seed...);
+    eval_to_read(static_cast<const Self&>(*this)).backward(options);
+  }
+  template <expression Seed>
+  void backward(const Seed& seed, backward_options options = {}) const
+    requires(Order > 0)
+  {
+    eval_to_read(static_cast<const Self&>(*this)).backward(seed, options);
   }
 
   extents<R> shape_;
@@ -3655,11 +3680,6 @@ class no_grad {
   bool before_;
 };
 
-/// Options of backward().
-struct backward_options {
-  bool retain_graph = false;  ///< keep what was saved, so that backward may run again
-};
-
 }  // namespace sinter
 
 namespace sinter {
@@ -4871,7 +4891,10 @@ class module {
   /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
   template <class F>
   void for_each_parameter(F&& f) const {
-    each_parameter([&f](const detail::member_name& name, const auto& p) { f(name.text(), p); });
+    each_parameter([&f](const detail::member_name& name, const auto& p) {
+      const std::string text = name.text();
+      f(text, p);
+    });
   }
 
   std::vector<parameter_info> named_parameters() const {
@@ -5136,8 +5159,11 @@ tensor<T, 1, D> arange(detail::number<detail::bound<T>> begin, detail::number<de
                                   [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * stride); });
   } else {
     const double length = (static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(by);
-    if (!(by != 0) || !(length < 9e15) || !(length > -9e15))
+    if (!(by != 0) || !std::isfinite(static_cast<double>(first)) || !std::isfinite(static_cast<double>(last)) ||
+        !std::isfinite(static_cast<double>(by)))
       throw value_error("arange: begin, end and step must be finite and step not 0");
+    if (!(length < 9e15)) detail::refuse<shape_error>({"arange: ", length, " elements are more than can be addressed"});
+    if (length < 0) return detail::generate<T, D>(extents<1>{{0}}, [](index_t) { return T(); });
     const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
     return detail::generate<T, D>(extents<1>{{n > 0 ? n : 0}},
                                   [=](index_t i) { return static_cast<T>(first + static_cast<detail::bound<T>>(i) * by); });
@@ -5329,6 +5355,8 @@ pending<tensor<T, Shape, To>> tensor<T, Shape, D>::to_async() const {
 
 }  // namespace sinter
 // sinter/core/print.hpp: tensors as text.
+
+#include <cstdio>
 
 namespace sinter {
 
@@ -10769,6 +10797,7 @@ struct declare_them_with_order_2;
 ///     variable(sum(slope)).backward();     // x.grad() is 6 x
 template <class T, auto SY, auto SX, device D, device DX>
 variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, DX, 2>& x) {
+  detail::check_defined("grad", y);
   if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
   const detail::state_ptr& root = detail::access::state_of(y);
   const detail::state_ptr& target = detail::access::state_of(x);
@@ -10779,6 +10808,12 @@ variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX
   }
   if (!target || !gradients.has(target)) throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
   return gradients.get<T, SX, DX>(target);
+}
+/// The same for an expression y that has yet to be computed.
+template <expression Y, auto SX, device DX>
+  requires(!detail::is_variable<Y> && Y::order == 2)
+auto grad(const Y& y, const variable<element_of<Y>, SX, DX, 2>& x) {
+  return grad(detail::eval_to_read(y), x);
 }
 template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1, class Fix = declare_them_with_order_2>
   requires(OY < 2 || OX < 2)
@@ -20229,6 +20264,8 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
                         const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
   if (!(low <= high)) throw value_error("uniform: low is above high");
+  if (!std::isfinite(static_cast<double>(T(compute_type<T>(high) - low))))
+    detail::refuse<value_error>({"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
   return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
 }
 template <floating_element T = float, device D = cpu, int R>
@@ -20466,8 +20503,6 @@ auto dropout(X&& x, double p, generator& gen) {
 
 // sinter/io/csv.hpp: tables of numbers in text files.
 
-#include <charconv>
-
 // sinter/io/file.hpp: bytes in and out of files: whole or piece by piece, gzip by suffix, and writes that are complete
 // or absent.
 
@@ -20609,6 +20644,18 @@ SINTER_COLD inline std::string shown(std::string_view field) {
   return "'" + text + (field.size() > 24 ? "...'" : "'");
 }
 
+/// A number out of range may be too small rather than too large; that is 0, or the nearest to it.
+template <class T>
+bool read_underflow(std::string_view field, T& value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const double x = std::strtod(std::string(field).c_str(), nullptr);
+    if (std::fabs(x) < 1) value = static_cast<T>(x);
+    return std::fabs(x) < 1;
+  } else {
+    return false;
+  }
+}
+
 inline std::string_view trimmed(std::string_view s) {
   while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
   while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
@@ -20646,10 +20693,10 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
       if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
       T value{};
       const auto [last, problem] = std::from_chars(field.data(), field.data() + field.size(), value);
-      if (problem == std::errc::result_out_of_range)
+      if (problem == std::errc::result_out_of_range && !detail::read_underflow(field, value))
         detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
       if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
-      if (problem != std::errc() || last != field.data() + field.size())
+      if ((problem != std::errc() && problem != std::errc::result_out_of_range) || last != field.data() + field.size())
         detail::refuse_csv(path, line, column, {detail::shown(field), " is not a number of type ", element_name<T>(),
                                                 rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
       values.push_back(value);
@@ -21907,7 +21954,7 @@ struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
   }
   template <std::size_t N, class F, class... S>
   static void visit_one(F& f, S&... s) {
-    f(N, s.template get<N>()...);
+    f(sinter::detail::joined({N}), s.template get<N>()...);
   }
 };
 
@@ -22769,8 +22816,8 @@ struct exponential_lr {
   double operator()(double base, index_t epoch) const { return base * std::pow(gamma, static_cast<double>(epoch)); }
 };
 
-/// From base to `least` in `period` epochs along half a cosine. I. Loshchilov and F. Hutter, ICLR 2017, without
-/// restarts.
+/// From base to `least` in `period` epochs along half a cosine, after them back along the other half, as in PyTorch. I. Loshchilov
+/// and F. Hutter, ICLR 2017, without restarts.
 struct cosine_lr {
   index_t period;
   double least = 0;

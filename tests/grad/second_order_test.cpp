@@ -29,6 +29,15 @@ TEST_CASE("the gradient of x^3 is 3 x^2, and the gradient of its sum 6 x") {
   check_values(x.grad(), {6, 12, -18}, 1e-12);
 }
 
+TEST_CASE("grad takes an expression that has yet to be computed") {
+  const variable<double, 1, cpu, 2> x = tensor<double, 1>{1, -2};
+  const variable slope = grad(sum(x * x * x), x);
+  CHECK(slope.value()(1) == 12);
+  variable(sum(slope)).backward();
+  CHECK(x.grad()(1) == -12);
+  CHECK_THROWS_AS(grad(variable<double, 0, cpu, 2>(), x), shape_error);
+}
+
 TEST_CASE("the gradient of a gradient agrees with differences of the gradient for every smooth unary op") {
   const tensor<double, 1> at = {0.3, 0.7, 1.1};
   const auto check = [&](const char* name, auto f) {

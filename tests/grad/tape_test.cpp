@@ -39,7 +39,11 @@ TEST_CASE("backward of an expression is that of a variable of its value", "[tape
   const tensor<float, 1> seed{1, 10, 100};
   (x * x).backward(seed);
   check(2, 40, 600);
-  exp(sum(x.reshape({3, 1}), 1) * 0.f).backward(seed, backward_options{.retain_graph = true});
+  exp(sum(x.reshape({3, 1}), 1) * 0.f).backward(seed, {.retain_graph = true});
+  const auto twice = sum(x * 0.f);  // a point keeps its value, and with the option its graph
+  twice.backward({.retain_graph = true});
+  twice.backward();
+  CHECK_THROWS_AS(twice.backward(), autograd_error);
   check(0, 0, 0);
   cumsum(x, 0).backward(seed);
   check(111, 110, 100);

@@ -56,6 +56,12 @@ TEST_CASE("read_csv reads numbers as they are written") {
   CHECK(std::isnan(t(1, 1)));
   CHECK(read_csv<std::int8_t>(dir.file("c.csv", "-128,127\n"))(0, 0) == -128);
   CHECK(read_csv<float>(dir.file("d.csv", "\xEF\xBB\xBF" "1,2\n"))(0, 0) == 1);  // as spreadsheets write UTF-8
+  const tensor small = read_csv<float>(dir.file("e.csv", "1e-60,-1e-45,1e-400\n"));
+  CHECK(small(0, 0) == 0);
+  CHECK(small(0, 1) == -std::numeric_limits<float>::denorm_min());
+  CHECK(small(0, 2) == 0);
+  CHECK_THROWS_AS(read_csv<float>(dir.file("f.csv", "1e60\n")), io_error);
+  CHECK_THROWS_AS(read_csv<float>(dir.file("g.csv", "1e-60x\n")), io_error);
   CHECK_THROWS_AS(read_csv<float>(path, {';', -1}), value_error);
 }
 

@@ -146,6 +146,32 @@ TEST_CASE("to keeps tied parameters tied", "[nn]") {
   CHECK(model.get<0>().weight(1, 2) == shared.weight(1, 2));
 }
 
+namespace {
+
+// Its list passes on that of a chain, under names of its own.
+struct renamed : nn::module<renamed> {
+  using device_type = cpu;
+  using kind = nn::tracked;
+  nn::sequential<nn::linear<float>, nn::relu> body;
+  variable<float, 1> scale = ones<float>({2});
+  explicit renamed(generator& gen) : body(nn::linear<float>(2, 2, gen), nn::relu()) {}
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    decltype(body)::visit([&](const std::string& name, auto&... x) { f("layer" + name, x...); }, m.body...);
+    f('s', m.scale...);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("names are strings for whoever asks, and made of what a list gives") {
+  generator gen(9);
+  const renamed model(gen);
+  std::vector<std::string> names;
+  model.for_each_parameter([&](auto& name, const auto&) { names.push_back(name); });
+  CHECK(names == std::vector<std::string>{"layer0.weight", "layer0.bias", "s"});
+}
+
 TEST_CASE("infer shows the same memory without gradients") {
   generator gen(6), data(7);
   classifier model(gen);

@@ -180,6 +180,8 @@ TEST_CASE("parameters that make no sense are value errors") {
   CHECK_THROWS_AS(randint<std::uint8_t>(gen, -1, 5, {2}), value_error);
   CHECK_THROWS_AS(uniform<float>(gen, 1, 0, {2}), value_error);
   CHECK_THROWS_AS(uniform<float>(gen, 0, INFINITY, {2}), value_error);
+  CHECK_THROWS_AS(uniform<float>(gen, -3e38f, 3e38f, {2}), value_error);
+  CHECK_THROWS_AS(uniform<double>(gen, -1.7e308, 1.7e308, {2}), value_error);
   CHECK_THROWS_AS(normal<float>(gen, 0, -1, {2}), value_error);
   CHECK_THROWS_AS(randperm(gen, -1), value_error);
   CHECK_THROWS_AS(randperm<std::int8_t>(gen, 129), value_error);

@@ -1,9 +1,9 @@
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstdint>
-#include <cstdio>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -74,27 +74,26 @@ class text_piece {
   text_piece(std::string_view text) : kind_(kind::text), text_(text.data()), size_(text.size()) {}
   text_piece(const char* text) : text_piece(std::string_view(text)) {}
   text_piece(const std::string& text) : text_piece(std::string_view(text)) {}
+  text_piece(char letter) : kind_(kind::letter), integer_(letter) {}
   template <std::signed_integral I>
   text_piece(I number) : kind_(kind::integer), integer_(number) {}
   template <std::unsigned_integral I>
   text_piece(I number) : kind_(kind::natural), natural_(number) {}
   template <std::floating_point F>
-  text_piece(F number) : kind_(kind::real), real_(static_cast<double>(number)) {}
+  text_piece(F number) : kind_(sizeof(F) == 4 ? kind::single : kind::real), real_(static_cast<double>(number)) {}
   text_piece(shape_piece shape) : kind_(kind::shape), extents_(shape.extents), size_(static_cast<std::size_t>(shape.rank)) {}
   template <class E>
   requires requires { E::rank; }
   text_piece(const E& extents) : text_piece(shape_piece{extents.data(), E::rank}) {}
 
   SINTER_COLD void append_to(std::string& s) const {
-    char digits[32];
     switch (kind_) {
       case kind::text: s.append(text_, size_); return;
       case kind::integer: s += std::to_string(integer_); return;
       case kind::natural: s += std::to_string(natural_); return;
-      case kind::real:
-        std::snprintf(digits, sizeof digits, "%g", real_);
-        s += digits;
-        return;
+      case kind::letter: s += static_cast<char>(integer_); return;
+      case kind::single: return append_real(s, static_cast<float>(real_));
+      case kind::real: return append_real(s, real_);
       case kind::shape: break;
     }
     s += '(';
@@ -106,7 +105,14 @@ class text_piece {
   }
 
  private:
-  enum class kind : std::uint8_t { text, integer, natural, real, shape } kind_;
+  /// As few digits as tell the number from its neighbours.
+  template <class F>
+  static void append_real(std::string& s, F number) {
+    char digits[32];
+    s.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  }
+
+  enum class kind : std::uint8_t { text, letter, integer, natural, single, real, shape } kind_;
   union {
     const char* text_;
     const std::int64_t* extents_;

@@ -31,9 +31,9 @@ struct extents {
   }
   /// Number of elements: the product of the extents, 1 for rank 0.
   constexpr index_t numel() const {
-    index_t n = 1;
-    for (int i = 0; i < R; ++i) n *= values[i];
-    return n;
+    std::uint64_t n = 1;  // beside an extent of 0 the others may be any
+    for (int i = 0; i < R; ++i) n *= static_cast<std::uint64_t>(values[i]);
+    return static_cast<index_t>(n);
   }
 };
 
@@ -58,7 +58,7 @@ constexpr void row_major_strides(const index_t* shape, int rank, index_t* stride
   index_t step = 1;
   for (int d = rank - 1; d >= 0; --d) {
     strides[d] = step;
-    step *= shape[d];
+    step = static_cast<index_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[d]));  // see extents::numel
   }
 }
 
@@ -194,6 +194,13 @@ constexpr extents<R> ones_extents() {
   return e;
 }
 
+/// Errors: shape_error for more elements than can be counted; views can show as many.
+inline void check_countable(const char* op, const index_t* shape, int rank) {
+  double n = 1;
+  for (int i = 0; i < rank; ++i) n *= static_cast<double>(shape[i]);
+  if (!(n < 9e18)) refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
+}
+
 /// (A) x (B) => the broadcast shape of both, or shape_error.
 template <int A, int B>
 extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
@@ -203,6 +210,7 @@ extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, c
   if (!broadcast_into(out.values, R, b.values, B))
     refuse<shape_error>({op, ": shapes ", a, " and ", b,
                          " do not broadcast; aligned at the last axis, extents must be equal or 1"});
+  check_countable(op, out.values, R);
   return out;
 }
 

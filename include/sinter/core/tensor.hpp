@@ -348,6 +348,7 @@ class tensor {
     if (!detail::broadcast_into(merged.values, N, shape_.data(), rank) || !(merged == to))
       detail::refuse<shape_error>({"broadcast_to: shape ", shape_, " does not broadcast to ", to});
     extents<N> strides;
+    detail::check_countable("broadcast_to", to.data(), N);
     detail::broadcast_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N);
     return view<N>(data_, to, strides);
   }

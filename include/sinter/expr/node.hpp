@@ -58,6 +58,11 @@ constexpr int larger(int a, int b, I... rest) {
 template <class Op, class... A>
 struct map_node;
 
+/// Options of backward().
+struct backward_options {
+  bool retain_graph = false;  ///< keep what was saved, so that backward may run again
+};
+
 namespace detail {
 
 /// The order of a value of type T made from operands of this order: masks and indices carry no gradient.
@@ -85,11 +90,16 @@ struct expression_base {
   T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }
 
   /// Records the value and runs backward from it, as of a variable: without a seed where it is one element.
-  template <class... Seed>
-  void backward(const Seed&... seed) const
+  void backward(backward_options options = {}) const
     requires(Order > 0)
   {
-    eval_to_read(static_cast<const Self&>(*this)).backward(seed...);
+    eval_to_read(static_cast<const Self&>(*this)).backward(options);
+  }
+  template <expression Seed>
+  void backward(const Seed& seed, backward_options options = {}) const
+    requires(Order > 0)
+  {
+    eval_to_read(static_cast<const Self&>(*this)).backward(seed, options);
   }
 
   extents<R> shape_;

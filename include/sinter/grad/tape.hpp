@@ -178,9 +178,4 @@ class no_grad {
   bool before_;
 };
 
-/// Options of backward().
-struct backward_options {
-  bool retain_graph = false;  ///< keep what was saved, so that backward may run again
-};
-
 }  // namespace sinter

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "sinter/core/create.hpp"
@@ -26,6 +28,18 @@ SINTER_COLD inline std::string shown(std::string_view field) {
   std::string text;
   for (char c : field.substr(0, 24)) text += c >= ' ' && c <= '~' ? c : '?';
   return "'" + text + (field.size() > 24 ? "...'" : "'");
+}
+
+/// A number out of range may be too small rather than too large; that is 0, or the nearest to it.
+template <class T>
+bool read_underflow(std::string_view field, T& value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const double x = std::strtod(std::string(field).c_str(), nullptr);
+    if (std::fabs(x) < 1) value = static_cast<T>(x);
+    return std::fabs(x) < 1;
+  } else {
+    return false;
+  }
 }
 
 inline std::string_view trimmed(std::string_view s) {
@@ -65,10 +79,10 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
       if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
       T value{};
       const auto [last, problem] = std::from_chars(field.data(), field.data() + field.size(), value);
-      if (problem == std::errc::result_out_of_range)
+      if (problem == std::errc::result_out_of_range && !detail::read_underflow(field, value))
         detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
       if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
-      if (problem != std::errc() || last != field.data() + field.size())
+      if ((problem != std::errc() && problem != std::errc::result_out_of_range) || last != field.data() + field.size())
         detail::refuse_csv(path, line, column, {detail::shown(field), " is not a number of type ", element_name<T>(),
                                                 rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
       values.push_back(value);

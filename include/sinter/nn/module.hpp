@@ -212,7 +212,10 @@ class module {
   /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
   template <class F>
   void for_each_parameter(F&& f) const {
-    each_parameter([&f](const detail::member_name& name, const auto& p) { f(name.text(), p); });
+    each_parameter([&f](const detail::member_name& name, const auto& p) {
+      const std::string text = name.text();
+      f(text, p);
+    });
   }
 
   std::vector<parameter_info> named_parameters() const {

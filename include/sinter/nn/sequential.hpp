@@ -123,7 +123,7 @@ struct slot_pack<std::index_sequence<I...>, M...> : slot<I, M>... {
   }
   template <std::size_t N, class F, class... S>
   static void visit_one(F& f, S&... s) {
-    f(N, s.template get<N>()...);
+    f(sinter::detail::joined({N}), s.template get<N>()...);
   }
 };
 

@@ -47,6 +47,7 @@ struct declare_them_with_order_2;
 ///     variable(sum(slope)).backward();     // x.grad() is 6 x
 template <class T, auto SY, auto SX, device D, device DX>
 variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, DX, 2>& x) {
+  detail::check_defined("grad", y);
   if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
   const detail::state_ptr& root = detail::access::state_of(y);
   const detail::state_ptr& target = detail::access::state_of(x);
@@ -57,6 +58,12 @@ variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX
   }
   if (!target || !gradients.has(target)) throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
   return gradients.get<T, SX, DX>(target);
+}
+/// The same for an expression y that has yet to be computed.
+template <expression Y, auto SX, device DX>
+  requires(!detail::is_variable<Y> && Y::order == 2)
+auto grad(const Y& y, const variable<element_of<Y>, SX, DX, 2>& x) {
+  return grad(detail::eval_to_read(y), x);
 }
 template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1, class Fix = declare_them_with_order_2>
   requires(OY < 2 || OX < 2)

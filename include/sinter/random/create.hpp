@@ -24,6 +24,8 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
                         const extents<R>& shape) {
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
   if (!(low <= high)) throw value_error("uniform: low is above high");
+  if (!std::isfinite(static_cast<double>(T(compute_type<T>(high) - low))))
+    detail::refuse<value_error>({"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
   return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
 }
 template <floating_element T = float, device D = cpu, int R>
