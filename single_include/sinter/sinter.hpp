@@ -5158,14 +5158,13 @@ tensor<T, 1, D> arange(detail::number<detail::bound<T>> begin, detail::number<de
     return detail::generate<T, D>(extents<1>{{static_cast<index_t>(n < limit ? n : limit)}},
                                   [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * stride); });
   } else {
-    const double length = (static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(by);
+    const double length = std::fmax(0, (static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(by));
     if (!(by != 0) || !std::isfinite(static_cast<double>(first)) || !std::isfinite(static_cast<double>(last)) ||
         !std::isfinite(static_cast<double>(by)))
       throw value_error("arange: begin, end and step must be finite and step not 0");
     if (!(length < 9e15)) detail::refuse<shape_error>({"arange: ", length, " elements are more than can be addressed"});
-    if (length < 0) return detail::generate<T, D>(extents<1>{{0}}, [](index_t) { return T(); });
     const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
-    return detail::generate<T, D>(extents<1>{{n > 0 ? n : 0}},
+    return detail::generate<T, D>(extents<1>{{n}},
                                   [=](index_t i) { return static_cast<T>(first + static_cast<detail::bound<T>>(i) * by); });
   }
 }
