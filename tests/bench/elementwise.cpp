@@ -51,6 +51,9 @@ int main(int argc, char** argv) {
   const auto x = randn<float>(gen, {rows, columns});
   const auto gain = randn<float>(gen, {columns}), bias = randn<float>(gen, {columns});
   tensor<float, 2> z;
+  const auto wide = a.reshape({4096, 4096});
+  const auto order = randperm(gen, 4096);
+  tensor<std::int64_t, 1> largest;
 
   return serve({
       {"eigen formula", 3, 5 * element,
@@ -70,6 +73,9 @@ int main(int argc, char** argv) {
        [&] { in_parts(threads, n, [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); }); }},
       {"sinter a+b", 5, 3 * element, [&] { y = a + b; }},
       {"sinter softmax", 15, matrix, [&] { z = softmax(x, 1); }},
+      {"sinter transposed copy", 3, 2 * element, [&] { z = wide.transpose().clone(); }},
+      {"sinter index_select", 3, 2 * element, [&] { z = index_select(wide, 0, order); }},
+      {"sinter argmax of rows", 3, element, [&] { largest = argmax(wide, 1); }},
       {"sinter layer_norm", 15, matrix, [&] { z = layer_norm(x, gain, bias); }},
       {"sinter layer_norm from mean and square", 15, matrix,
        [&] {

@@ -21,6 +21,9 @@ RATIOS = [  # what, rival, ours, whether bytes per second are compared
     ("softmax: PyTorch's time / ours", "torch softmax", "sinter softmax", False),
     ("layer norm: PyTorch's time / ours", "torch layer_norm", "sinter layer_norm", False),
     ("layer norm from mean and square: PyTorch's time / ours", "torch layer_norm", "sinter layer_norm from mean and square", False),
+    ("transposed copy: PyTorch's time / ours", "torch transposed copy", "sinter transposed copy", False),
+    ("index_select of rows: PyTorch's time / ours", "torch index_select", "sinter index_select", False),
+    ("argmax of rows: PyTorch's time / ours", "torch argmax of rows", "sinter argmax of rows", False),
     ("mlp step, batch 128: PyTorch's time / ours", "torch mlp batch 128", "sinter mlp batch 128", False),
     ("mlp step, batch 1024: PyTorch's time / ours", "torch mlp batch 1024", "sinter mlp batch 1024", False),
 ]
