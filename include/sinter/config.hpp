@@ -34,6 +34,8 @@
 
 // Before the functions that kernels are made of, so that they compile to straight code.
 #define SINTER_INLINE __attribute__((always_inline)) inline
+// The same for a lambda, after its parameters.
+#define SINTER_INLINE_LAMBDA __attribute__((always_inline))
 
 // The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on the
 // host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls it.

@@ -10,60 +10,92 @@
 
 namespace sinter::cpu_impl {
 
-/// Vector i of a row of n values; past its end stands `fill`.
+/// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled for both,
+/// so that inside no vector asks.
+struct inside {
+  index_t first;
+};
+struct at_end {
+  index_t first;
+};
+
+/// A vector of a row of n values; past its end stands `fill`.
 template <class T>
-vector<T> load_row(const T* x, index_t i, index_t n, compute_type<T> fill) {
-  if (i + lanes <= n) return math::read<lanes>(x + i);
+SINTER_INLINE vector<T> load_row(const T* x, inside i, index_t, compute_type<T>) {
+  return math::read<lanes>(x + i.first);
+}
+template <class T>
+vector<T> load_row(const T* x, at_end i, index_t n, compute_type<T> fill) {
   alignas(64) T pad[lanes];
-  for (int k = 0; k < lanes; ++k) pad[k] = i + k < n ? x[i + k] : T(fill);
+  for (int k = 0; k < lanes; ++k) pad[k] = i.first + k < n ? x[i.first + k] : T(fill);
   return math::read<lanes>(pad);
 }
 
 template <class T>
-void store_row(T* x, index_t i, index_t n, vector<T> v) {
-  if (i + lanes <= n) return math::write(x + i, v);
+SINTER_INLINE void store_row(T* x, inside i, index_t, vector<T> v) {
+  math::write(x + i.first, v);
+}
+template <class T>
+void store_row(T* x, at_end i, index_t n, vector<T> v) {
   alignas(64) T pad[lanes];
   math::write(pad, v);
-  for (index_t k = 0; i + k < n; ++k) x[i + k] = pad[k];
+  for (index_t k = 0; i.first + k < n; ++k) x[i.first + k] = pad[k];
 }
 
-/// combine over f(0), f(lanes), ... below n, in four independent chains, so that no addition waits for the one before.
+/// combine over f at 0, lanes, ... below n, in four independent chains, so that no addition waits for the one before.
 template <class T, class Combine, class F>
 SINTER_INLINE vector<T> fold_vectors(index_t n, T identity, const Combine& combine, const F& f) {
   vector<T> s0(identity), s1(identity), s2(identity), s3(identity);
   index_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = combine(s0, f(i));
-    s1 = combine(s1, f(i + lanes));
-    s2 = combine(s2, f(i + 2 * lanes));
-    s3 = combine(s3, f(i + 3 * lanes));
+    s0 = combine(s0, f(inside{i}));
+    s1 = combine(s1, f(inside{i + lanes}));
+    s2 = combine(s2, f(inside{i + 2 * lanes}));
+    s3 = combine(s3, f(inside{i + 3 * lanes}));
   }
-  for (; i < n; i += lanes) s0 = combine(s0, f(i));
+  for (; i + lanes <= n; i += lanes) s0 = combine(s0, f(inside{i}));
+  if (i < n) s0 = combine(s0, f(at_end{i}));
   return combine(combine(s0, s1), combine(s2, s3));
 }
 
 template <class T, class F>
 SINTER_INLINE compute_type<T> row_sum(index_t n, const F& f) {
-  return math::hsum(fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) { return a + b; }, f));
+  return math::hsum(fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return a + b; }, f));
+}
+
+/// The same for an f of many instructions, which is compiled once and not four times: the chains take turns.
+template <class T, class F>
+SINTER_INLINE compute_type<T> row_sum_of_long(index_t n, const F& f) {
+  vector<T> s0(compute_type<T>(0)), s1 = s0, s2 = s0, s3 = s0;
+  index_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const vector<T> s = s0 + f(inside{i});
+    s0 = s1;
+    s1 = s2;
+    s2 = s3;
+    s3 = s;
+  }
+  if (i < n) s0 = s0 + f(at_end{i});
+  return math::hsum((s0 + s1) + (s2 + s3));
 }
 
 template <class T>
 T row_max(const T* x, index_t n) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
-  return math::hmax(fold_vectors(
-      n, lowest, [](vector<T> a, vector<T> b) { return math::max(a, b); }, [&](index_t i) { return load_row(x, i, n, lowest); }));
+  const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
+  return math::hmax(fold_vectors(n, lowest, greater, [&](auto i) SINTER_INLINE_LAMBDA { return load_row(x, i, n, lowest); }));
 }
 
-/// y = f(0), f(lanes), ...
+/// y = f at 0, lanes, ...
 template <class T, class F>
 SINTER_INLINE void put_row(T* y, index_t n, bool stream, const F& f) {
   if (stream) {
-    for (index_t i = 0; i < n; i += lanes) math::write_past_caches(y + i, f(i));
+    for (index_t i = 0; i < n; i += lanes) math::write_past_caches(y + i, f(inside{i}));
     return;
   }
   index_t i = 0;
-  for (; i + lanes <= n; i += lanes) math::write(y + i, f(i));
-  if (i < n) store_row(y, i, n, f(i));
+  for (; i + lanes <= n; i += lanes) math::write(y + i, f(inside{i}));
+  if (i < n) store_row(y, at_end{i}, n, f(at_end{i}));
 }
 
 /// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
@@ -84,12 +116,18 @@ struct row {
   value* saved;       ///< what backward asks of this row
   bool stream;        ///< y goes past the cache
 
-  SINTER_INLINE vector<T> load(index_t i, value fill) const { return load_row(x, i, n, fill); }
+  template <class Place>
+  SINTER_INLINE vector<T> load(Place i, value fill) const {
+    return load_row(x, i, n, fill);
+  }
   template <class F>
   SINTER_INLINE void put(const F& f) const {
     put_row(y, n, stream, f);
   }
-  SINTER_INLINE void fetch_next(index_t i) const { __builtin_prefetch(next + i); }
+  template <class Place>
+  SINTER_INLINE void fetch_next(Place i) const {
+    __builtin_prefetch(next + i.first);
+  }
 };
 
 /// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
@@ -103,11 +141,17 @@ struct reverse_row {
   bool add;
   bool stream;
 
-  SINTER_INLINE vector<T> result(index_t i) const { return load_row<T>(y, i, n, 0); }
-  SINTER_INLINE vector<T> gradient(index_t i) const { return load_row<T>(g, i, n, 0); }
+  template <class Place>
+  SINTER_INLINE vector<T> result(Place i) const {
+    return load_row<T>(y, i, n, 0);
+  }
+  template <class Place>
+  SINTER_INLINE vector<T> gradient(Place i) const {
+    return load_row<T>(g, i, n, 0);
+  }
   template <class F>
   SINTER_INLINE void put(const F& f) const {
-    if (add) put_row(dx, n, false, [&](index_t i) { return f(i) + load_row<T>(dx, i, n, 0); });
+    if (add) put_row(dx, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return f(i) + load_row<T>(dx, i, n, 0); });
     else put_row(dx, n, stream, f);
   }
 };
@@ -117,19 +161,19 @@ struct softmax_row {
   SINTER_INLINE void run(const row<T> r) const {
     using C = compute_type<T>;
     const vector<T> shift(row_shift(row_max(r.x, r.n)));
-    const vector<T> scale(C(1) / row_sum<T>(r.n, [&](index_t i) {
+    const vector<T> scale(C(1) / row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
       r.fetch_next(i);
       const vector<T> e = math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - shift);
       store_row(r.held, i, r.n, e);
       return e;
     }));
-    r.put([&](index_t i) { return load_row(r.held, i, r.n, 0) * scale; });
+    r.put([&](auto i) SINTER_INLINE_LAMBDA { return load_row(r.held, i, r.n, 0) * scale; });
   }
   /// dx = y (g - sum(g y))
   template <class T>
   SINTER_INLINE void reverse(const reverse_row<T> r) const {
-    const vector<T> dot(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }));
-    r.put([&](index_t i) { return r.result(i) * (r.gradient(i) - dot); });
+    const vector<T> dot(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }));
+    r.put([&](auto i) SINTER_INLINE_LAMBDA { return r.result(i) * (r.gradient(i) - dot); });
   }
 };
 
@@ -142,7 +186,7 @@ template <class T>
 split_logsumexp<compute_type<T>> row_logsumexp(const row<T>& r) {
   using C = compute_type<T>;
   const C shift = row_shift(row_max(r.x, r.n));
-  return {shift, math::log(row_sum<T>(r.n, [&](index_t i) {
+  return {shift, math::log(row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
             r.fetch_next(i);
             return math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - vector<T>(shift));
           }))};
@@ -153,13 +197,13 @@ struct log_softmax_row {
   SINTER_INLINE void run(const row<T> r) const {
     const auto lse = row_logsumexp(r);
     const vector<T> shift(lse.shift), rest(lse.rest);
-    r.put([&](index_t i) { return (r.load(i, 0) - shift) - rest; });
+    r.put([&](auto i) SINTER_INLINE_LAMBDA { return (r.load(i, 0) - shift) - rest; });
   }
   /// dx = g - exp(y) sum(g)
   template <class T>
   SINTER_INLINE void reverse(const reverse_row<T> r) const {
-    const vector<T> total(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }));
-    r.put([&](index_t i) { return r.gradient(i) - math::exp(r.result(i)) * total; });
+    const vector<T> total(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i); }));
+    r.put([&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) - math::exp(r.result(i)) * total; });
   }
 };
 
@@ -173,16 +217,16 @@ struct norm_row {
     using C = compute_type<T>;
     const C count = static_cast<C>(r.n);
     C mean = 0;
-    if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.load(i, 0); }) / count;
+    if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.load(i, 0); }) / count;
     const vector<T> shift(mean);
-    const C power = row_sum<T>(r.n, [&](index_t i) {
+    const C power = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
                       r.fetch_next(i);
                       const vector<T> d = r.load(i, mean) - shift;
                       return d * d;
                     }) / count;
     const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
     *r.saved = factor;
-    r.put([&](index_t i) { return (r.load(i, 0) - shift) * vector<T>(factor); });
+    r.put([&](auto i) SINTER_INLINE_LAMBDA { return (r.load(i, 0) - shift) * vector<T>(factor); });
   }
   /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
   template <class T>
@@ -190,10 +234,10 @@ struct norm_row {
     using C = compute_type<T>;
     const C count = static_cast<C>(r.n);
     C mean = 0;
-    if constexpr (Centred) mean = row_sum<T>(r.n, [&](index_t i) { return r.gradient(i); }) / count;
+    if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i); }) / count;
     const vector<T> shift(mean), factor(*r.saved);
-    const vector<T> slope(row_sum<T>(r.n, [&](index_t i) { return r.gradient(i) * r.result(i); }) / count);
-    r.put([&](index_t i) { return factor * (r.gradient(i) - shift - r.result(i) * slope); });
+    const vector<T> slope(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }) / count);
+    r.put([&](auto i) SINTER_INLINE_LAMBDA { return factor * (r.gradient(i) - shift - r.result(i) * slope); });
   }
 };
 
@@ -304,11 +348,9 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
       T* const d = dx + at * n;
       const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
       const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
-      for (index_t i = 0; i < n; i += lanes) {
-        vector<T> v = math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale);
-        if (add) v = v + load_row<T>(d, i, n, 0);
-        store_row(d, i, n, v);
-      }
+      const auto value = [&](auto i) SINTER_INLINE_LAMBDA { return math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale); };
+      if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n, 0); });
+      else put_row(d, n, false, value);
       d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
     }
   });
