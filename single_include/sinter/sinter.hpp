@@ -14791,6 +14791,15 @@ struct tile_shape {
 #endif
 };
 
+/// Has a packet read once, into a register, and not again by every instruction that multiplies by it: two loads a cycle would
+/// not do.
+template <class Packet>
+__attribute__((always_inline)) inline void read_once([[maybe_unused]] Packet& packet) {
+#if defined(EIGEN_VECTORIZE_SSE) && !defined(EIGEN_VECTORIZE_AVX512)
+  asm("" : "+x"(packet));
+#endif
+}
+
 /// The columns of a packed strip of which `left` are needed at most: one packet or two.
 template <class T>
 constexpr index_t strip_width(index_t left) {
@@ -14823,6 +14832,7 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
       } else {
         right[p] = ei::pload<packet>(b + (at * Packets + p) * lanes);
       }
+      read_once(right[p]);
     }
     const auto left = [&](int row, int p) __attribute__((always_inline)) {
       return ei::pset1<packet>((p > 0 && row < tile_shape<T>::rows_read_twice ? a_again : a)[at * Rows + row]);
@@ -14897,33 +14907,37 @@ const tile_functions<T>& kernels_for(index_t rows) {
 
 inline constexpr int rows_in_place = 8;
 
-/// out(8, Packets * lanes) = A(8, k) B(k, Packets * lanes): eight rows of A, each contiguous, read where they are.
-template <class T, int Packets, int... I>
-void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out,
+/// out(R..., Packets * lanes) = A(R..., k) B(k, Packets * lanes): rows of A, each contiguous, read where they are.
+template <class T, int Packets, int... R, int... I>
+void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out, std::integer_sequence<int, R...>,
                               std::integer_sequence<int, I...>) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
-  packet sum[rows_in_place * Packets];
-  const T *r0 = rows[0], *r1 = rows[1], *r2 = rows[2], *r3 = rows[3];
-  const T *r4 = rows[4], *r5 = rows[5], *r6 = rows[6], *r7 = rows[7];
+  packet sum[sizeof...(I)];
+  const T* const row[] = {rows[R]...};
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   for (index_t k = 0; k < k_count; ++k) {
     packet right[Packets];
-    for (int p = 0; p < Packets; ++p) right[p] = ei::pload<packet>(b + p * lanes);
-    const packet left[] = {ei::pset1<packet>(r0[k]), ei::pset1<packet>(r1[k]), ei::pset1<packet>(r2[k]),
-                           ei::pset1<packet>(r3[k]), ei::pset1<packet>(r4[k]), ei::pset1<packet>(r5[k]),
-                           ei::pset1<packet>(r6[k]), ei::pset1<packet>(r7[k])};
+    for (int p = 0; p < Packets; ++p) {
+      right[p] = ei::pload<packet>(b + p * lanes);
+      read_once(right[p]);
+    }
+    const packet left[] = {ei::pset1<packet>(row[R][k])...};
     ((sum[I] = ei::pmadd(left[I / Packets], right[I % Packets], sum[I])), ...);
     b += Packets * lanes;
   }
   (ei::pstore(out + I * lanes, sum[I]), ...);
 }
 
+/// out(8, Packets * lanes) = A(8, k) B(k, Packets * lanes): as many rows at once as there are registers for.
 template <class T, int Packets>
 void compute_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out) {
-  accumulate_rows_in_place<T, Packets>(k_count, rows, b, out,
-                                       std::make_integer_sequence<int, rows_in_place * Packets>{});
+  constexpr int at_once = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? rows_in_place : rows_in_place / 2;
+  for (int row = 0; row < rows_in_place; row += at_once)
+    accumulate_rows_in_place<T, Packets>(k_count, rows + row, b, out + row * Packets * tile_shape<T>::lanes,
+                                         std::make_integer_sequence<int, at_once>{},
+                                         std::make_integer_sequence<int, at_once * Packets>{});
 }
 
 }  // namespace sinter::cpu_impl::detail
