@@ -208,6 +208,34 @@ TEST_CASE("results that bypass the cache are right whatever their alignment", "[
   CHECK_FALSE(eval(any(z != flat.slice(0, 1, flat.numel()) + 1)).item());
 }
 
+TEST_CASE("several results that bypass the cache are what single ones are", "[sizes]") {
+  for (const index_t columns : {4104, 4096 + 5}) {  // of which the first, but not the second, are whole vectors
+    const index_t rows = 700;
+    const auto a = counting<float>(rows * columns).reshape({rows, columns});
+    const auto b = counting<float>(rows * (columns + 16)).reshape({rows, columns + 16}).slice(1, 16, columns + 16);
+    const auto row = counting<float>(columns);
+    tensor<float, 2> sum, product;
+    tensor<half, 2> narrow;
+    tensor<double, 2> wide;
+    fuse(sum = a + row, product = a * b, narrow = cast<half>(b), wide = cast<double>(a) * 0.5);
+    CHECK_FALSE(eval(any(sum != a + row)).item());
+    CHECK_FALSE(eval(any(product != a * b)).item());
+    CHECK_FALSE(eval(any(narrow != cast<half>(b))).item());
+    CHECK_FALSE(eval(any(wide != cast<double>(a) * 0.5)).item());
+
+    const variable x = a, y = b.clone();
+    const variable bias = row;
+    variable r = x * x * y + bias;  // x's gradient comes in two parts
+    r.backward(ones_like(a), {.retain_graph = true});
+    CHECK_FALSE(eval(any(abs(x.grad() - 2 * a * b) > 1e-2f)).item());
+    CHECK_FALSE(eval(any(y.grad() != a * a)).item());
+    CHECK_FALSE(eval(any(bias.grad() != static_cast<float>(rows))).item());
+    r.backward(ones_like(a));  // on top
+    CHECK_FALSE(eval(any(abs(x.grad() - 4 * a * b) > 2e-2f)).item());
+    CHECK_FALSE(eval(any(y.grad() != 2 * a * a)).item());
+  }
+}
+
 TEST_CASE("an expression with many operands is still one pass", "[sizes]") {
   const auto a = counting<float>(100);
   const auto four = [&](auto e) { return e + a * a - a + a; };

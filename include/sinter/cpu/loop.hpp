@@ -11,9 +11,13 @@
 #include "sinter/core/arena.hpp"
 #include "sinter/core/shape.hpp"
 #include "sinter/cpu/pool.hpp"
+#include "sinter/expr/kernel.hpp"
 #include "sinter/math/packet.hpp"
 
 namespace sinter::cpu_impl {
+
+using sinter::detail::max_operands;
+using sinter::detail::pass_of;
 
 inline constexpr int lanes = math::native_lanes;
 
@@ -32,15 +36,6 @@ struct kernel_args {
   bool straight = false;  ///< so they do, and no mask is 0
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
-
-inline constexpr int max_operands = 40;
-
-/// The number of operands of a pass, checked.
-template <int N>
-inline constexpr int pass_of = [] {
-  static_assert(N <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
-  return N > 0 ? N : 1;
-}();
 
 /// Results larger than this bypass the cache: they will not be read again before they would have left it.
 inline constexpr index_t stream_bytes = index_t{8} << 20;
@@ -216,6 +211,22 @@ int first_at(const Place& place, int s) {
   return s;
 }
 
+/// memcpy to where nobody reads soon.
+inline void copy_past_caches(char* to, const char* from, index_t bytes) {
+  using V = math::simd<float, lanes>;
+  constexpr index_t step = lanes * index_t{sizeof(float)};
+  const auto copy = [&](index_t n) {
+    std::memcpy(to, from, static_cast<std::size_t>(n));
+    to += n;
+    from += n;
+    bytes -= n;
+  };
+  copy(std::min(bytes, -reinterpret_cast<std::intptr_t>(to) & (step - 1)));  // up to where vectors are aligned
+  for (; bytes >= step; bytes -= step, to += step, from += step)
+    V::load(reinterpret_cast<const float*>(from)).stream(reinterpret_cast<float*>(to));
+  copy(bytes);
+}
+
 /// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
 /// the same arithmetic.
 inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
@@ -254,7 +265,7 @@ class prepared_loop {
   static constexpr index_t tile_rows = 32;    ///< of the tiles that a loop with transposed operands goes through
   static constexpr index_t tile_columns = 256;
   static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
-  static constexpr index_t sum_segment = 8192;  ///< the same where lanes gather sums, whose error grows with the length
+  static constexpr index_t sum_segment = 512 * lanes;  ///< the same where lanes gather sums, whose error grows with the length
 
   explicit prepared_loop(const loop& source) : l_(source) {
     coalesce(l_);
@@ -299,6 +310,8 @@ class prepared_loop {
       straight_ = straight_ && inner_stride(l_.out[s]) == 1;
     }
     straight_ = straight_ && stream_;
+    // A vector that fills no cache line leaves it open until the next one comes, and there are few places for open lines.
+    for (int s = 0; s < l_.outputs; ++s) staged_ = staged_ || (stream_ && l_.outputs > 1 && lanes * out_size_[s] < 64);
   }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
@@ -348,6 +361,27 @@ class prepared_loop {
     if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
   }
 
+  /// The same a block at a time: results that overwrite are made in cache and then go past it, one after the other.
+  void call_staged(const kernel_args& a) const {
+    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
+    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.outputs) * bytes);
+    const void* in[max_operands];
+    void* out[max_operands];
+    for (index_t at = 0; at < a.n; at += block) {
+      const index_t n = std::min(block, a.n - at);
+      for (int s = 0; s < l_.inputs; ++s) in[s] = static_cast<const char*>(a.in[s]) + (at & a.in_mask[s]) * in_size_[s];
+      const auto target = [&](int s) { return static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * out_size_[s]; };
+      const auto stages = [&](int s) { return a.out_mask[s] != 0 && !a.out_add[s]; };
+      for (int s = 0; s < l_.outputs; ++s) {
+        const int first = detail::first_at(target, s);  // where one adds to what another makes
+        out[s] = first < s ? out[first] : stages(s) ? staged + static_cast<std::size_t>(s) * bytes : target(s);
+      }
+      call({n, a.first + at, in, a.in_mask, in_size_, out, a.out_mask, out_size_, a.out_add});
+      for (int s = 0; s < l_.outputs; ++s)
+        if (stages(s)) detail::copy_past_caches(target(s), static_cast<const char*>(out[s]), n * out_size_[s]);
+    }
+  }
+
   void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
     alignas(64) char repeated[max_operands][vector_bytes];
     alignas(64) char sums[max_operands][vector_bytes];
@@ -392,7 +426,8 @@ class prepared_loop {
         if (sum) std::memset(sums[s], 0, sizeof sums[s]);
         out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
       }
-      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, straight_});
+      if (staged_) call_staged({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add});
+      else call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, straight_});
       for (int s = 0; s < l_.outputs; ++s) {
         if (out_mask[s] != 0) continue;
         char* to = base[s] + offset(l_.out[s]);
@@ -542,6 +577,7 @@ class prepared_loop {
   bool tiled_ = false;
   bool stream_ = false;
   bool straight_ = false;
+  bool staged_ = false;  ///< results stay in cache, a block at a time, before they stream
   bool any_reducing_ = false;
   bool dense_in_[max_operands] = {};
   bool repeated_in_[max_operands] = {};

@@ -345,6 +345,16 @@ namespace detail {
 
 class state_ptr;  // grad/tape.hpp
 
+/// The most that a pass may read, and the most that it may write.
+inline constexpr int max_operands = 40;
+
+/// The number of operands of a pass, checked.
+template <int N>
+inline constexpr int pass_of = [] {
+  static_assert(N <= max_operands, "sinter: the statement has too many operands for one pass; split it in two");
+  return N > 0 ? N : 1;
+}();
+
 /// A leaf of an expression, whatever its type: what a kernel has to know of it at run time.
 struct leaf_ref {
   void* data = nullptr;
