@@ -32,6 +32,7 @@ TEST_CASE("exponentials of float hold their bound over the whole range", "[math]
 
 TEST_CASE("hyperbolic and error functions of float hold their bound over the whole range", "[math]") {
   const auto points = float_points();
+  CHECK_WORD(sigmoid, [](double a) { return 1 / (1 + std::exp(-a)); }, 3)
   CHECK_STD(tanh, 3)
   CHECK_STD(erf, 2)
   CHECK_STD(erfc, 4)

@@ -33,10 +33,10 @@ inline constexpr float log2_e = 1.44269504088896341f;
 inline constexpr float ln2_high = 0.693115234375f;
 inline constexpr float ln2_low = 3.19461832987e-05f;
 
-// 2^n for the integer n that `shifted` - rounder holds, n in [-126, 127].
-template <int L>
+// 2^(n + Add) for the integer n that `shifted` - rounder holds, n + Add in [-126, 127].
+template <int Add = 0, int L>
 SINTER_INLINE floats<L> power_of_two(floats<L> shifted) {
-  return bit_cast<float>(shift_left<23>(bit_cast<std::int32_t>(shifted) + std::int32_t(127)));
+  return bit_cast<float>(shift_left<23>(bit_cast<std::int32_t>(shifted) + std::int32_t(127 + Add)));
 }
 
 // a 2^n with gradual underflow and overflow, n as above in [-252, 254].
@@ -99,6 +99,14 @@ SINTER_INLINE floats<L> expm1_float(floats<L> x) {
   const auto half = power_of_two(shifted - 1.f);  // of 2^n, which may be 2^128
   const auto result = fma(half, expm1_small(r), half - 0.5f);
   return copysign(result + result, x);
+}
+
+// e^x = t, t / (1 + t). Above 17.4 it rounds to 1; below -87 t takes a factor 2^24 on the way, so that it can be small.
+template <int L>
+SINTER_INLINE floats<L> sigmoid_float(floats<L> x) {
+  const auto [shifted, r] = reduce_by_ln2(min(max(x, -104.f), 18.f));
+  const auto t = exp_small(r) * power_of_two<24>(shifted) * 0x1.0p-24f;
+  return t / (t + 1.f);
 }
 
 // e^2|x| - 1 = t, tanh |x| = t / (t + 2). Above 9.02 tanh rounds to 1.
@@ -214,6 +222,7 @@ SINTER_FLOAT_OR_BY_LANE(log)
 SINTER_FLOAT_OR_BY_LANE(log2)
 SINTER_FLOAT_OR_BY_LANE(log10)
 SINTER_FLOAT_OR_BY_LANE(log1p)
+SINTER_FLOAT_OR_BY_LANE(sigmoid)
 SINTER_FLOAT_OR_BY_LANE(tanh)
 SINTER_FLOAT_OR_BY_LANE(erf)
 #undef SINTER_FLOAT_OR_BY_LANE

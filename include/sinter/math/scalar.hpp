@@ -35,6 +35,13 @@ SINTER_STD_REAL(erf)
 SINTER_STD_REAL(erfc)
 #undef SINTER_STD_REAL
 
+/// 1 / (1 + e^-x)
+template <real T>
+SINTER_WORD T sigmoid(T x) {
+  const T e = std::exp(-std::fabs(x));  // at most 1: no overflow on either side
+  return (x < 0 ? e : T(1)) / (1 + e);
+}
+
 template <real T>
 SINTER_WORD T rsqrt(T x) {
   return T(1) / std::sqrt(x);

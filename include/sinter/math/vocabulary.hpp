@@ -14,7 +14,7 @@
 //
 //   operators     unary -, + - * /, < <= > >= == != (giving mask_t<V>), and for integers ~ & | ^
 //   arithmetic    abs neg min max sign fma divide fmod remainder reciprocal
-//   exponentials  exp exp2 expm1 log log2 log10 log1p pow sqrt rsqrt cbrt
+//   exponentials  exp exp2 expm1 log log2 log10 log1p sigmoid pow sqrt rsqrt cbrt
 //   trigonometry  sin cos tan asin acos atan sinh cosh tanh
 //   error         erf erfc
 //   bits          copysign, and for integers shift_left<N> shift_right<N>
@@ -118,6 +118,7 @@ SINTER_UNARY(log)
 SINTER_UNARY(log2)
 SINTER_UNARY(log10)
 SINTER_UNARY(log1p)
+SINTER_UNARY(sigmoid)
 SINTER_UNARY(sqrt)
 SINTER_UNARY(rsqrt)
 SINTER_UNARY(cbrt)

@@ -11,8 +11,7 @@ struct sigmoid_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::result};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    const V e = math::exp(math::neg(math::abs(x)));  // at most 1: no overflow on either side
-    return math::select(x < math::constant<V>(0), e, math::constant<V>(1)) / (1 + e);
+    return math::sigmoid(x);
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
