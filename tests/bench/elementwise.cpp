@@ -27,6 +27,8 @@ using array = Eigen::Map<Eigen::ArrayXf, Eigen::Aligned64>;
 void add_by_hand(const float* a, const float* b, float* y, index_t begin, index_t end) {
 #ifdef __AVX512F__
   for (index_t i = begin; i < end; i += 16) _mm512_stream_ps(y + i, _mm512_add_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i)));
+#elif defined(__AVX__)
+  for (index_t i = begin; i < end; i += 8) _mm256_stream_ps(y + i, _mm256_add_ps(_mm256_load_ps(a + i), _mm256_load_ps(b + i)));
 #else
   for (index_t i = begin; i < end; ++i) y[i] = a[i] + b[i];
 #endif
