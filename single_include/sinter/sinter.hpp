@@ -16802,20 +16802,35 @@ SINTER_WORD void add_row(const index_space& space, const operand_table<N>& opera
   });
 }
 
-/// The axes of a pass while it is prepared, with the strides of all its operands.
-template <int N>
+/// The axes of a pass while it is prepared, with the strides of all its operands. They are counted at run time: what the host
+/// does before a launch is compiled once, not for every statement.
 struct pass_axes {
+  static constexpr int most = 2 * sinter::detail::max_operands;
   int rank = 0;
+  int operands;
   index_t shape[max_rank] = {};
-  char* data[N > 0 ? N : 1] = {};
-  index_t strides[N > 0 ? N : 1][max_rank] = {};
   index_t index[max_rank] = {};  ///< strides of the row-major index of an element
+  char* data[most];
+  index_t strides[most][max_rank];
 
-  void set_shape(const index_t* extents, int count) {
-    rank = count;
-    for (int d = 0; d < count; ++d) shape[d] = extents[d];
+  explicit pass_axes(int count) : operands(count) {}
+  pass_axes(const index_t* extents, int extent_count, int count) : operands(count) {
+    rank = extent_count;
+    for (int d = 0; d < rank; ++d) shape[d] = extents[d];
     sinter::detail::row_major_strides(shape, rank, index);
   }
+  pass_axes(const pass_axes& other) { *this = other; }
+  /// Copies the operands that there are.
+  pass_axes& operator=(const pass_axes& other) {
+    rank = other.rank;
+    operands = other.operands;
+    std::copy_n(other.shape, max_rank, shape);
+    std::copy_n(other.index, max_rank, index);
+    std::copy_n(other.data, operands, data);
+    std::copy_n(other.strides[0], operands * max_rank, strides[0]);
+    return *this;
+  }
+
   void bind(int s, const leaf_ref& leaf) {
     data[s] = static_cast<char*>(leaf.data);
     sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape, strides[s], rank);
@@ -16830,24 +16845,27 @@ struct pass_axes {
   }
 
   void coalesce() {
-    rank = sinter::detail::coalesce_axes(shape, rank, N + 1, [this](int s) { return s < N ? strides[s] : index; });
+    rank = sinter::detail::coalesce_axes(shape, rank, operands + 1, [this](int s) { return s < operands ? strides[s] : index; });
   }
 
-  /// Puts the outer axes for which `first` holds before the other ones.
-  template <class F>
-  void bring_forward(const F& first) {
-    const pass_axes old = *this;
-    int to = 0;
-    for (const bool wanted : {true, false}) {
-      for (int d = 0; d + 1 < rank; ++d) {
-        if (first(d) != wanted) continue;
-        shape[to] = old.shape[d];
-        index[to] = old.index[d];
-        for (int s = 0; s < N; ++s) strides[s][to] = old.strides[s][d];
-        ++to;
-      }
-    }
+  /// Puts the outer axes along which operand `s` does not repeat before the other ones.
+  void bring_forward(int s) {
+    int order[max_rank], to = 0;
+    for (const bool repeats : {false, true})
+      for (int d = 0; d + 1 < rank; ++d)
+        if ((strides[s][d] == 0) == repeats) order[to++] = d;
+    const auto reorder = [&order, to](index_t* values) {
+      index_t old[max_rank];
+      std::copy_n(values, to, old);
+      for (int d = 0; d < to; ++d) values[d] = old[order[d]];
+    };
+    reorder(shape);
+    reorder(index);
+    for (int i = 0; i < operands; ++i) reorder(strides[i]);
   }
+
+  /// The step of operand s along the inner axis.
+  index_t step(int s) const { return rank > 0 ? strides[s][rank - 1] : 0; }
 
   /// The last axis is the inner one.
   index_space space() const {
@@ -16870,12 +16888,17 @@ struct pass_axes {
   template <int Count>
   operand_table<Count> table(int begin) const {
     operand_table<Count> t;
-    for (int s = 0; s < Count; ++s) {
-      t.data[s] = data[begin + s];
-      t.step[s] = rank > 0 ? strides[begin + s][rank - 1] : 0;
-      for (int d = 0; d + 1 < rank; ++d) t.stride[s][d] = strides[begin + s][d];
-    }
+    fill_table(begin, Count, t.data, t.step, t.stride);
     return t;
+  }
+
+ private:
+  void fill_table(int begin, int count, char** to_data, index_t* to_step, index_t (*to_stride)[max_rank]) const {
+    for (int s = 0; s < count; ++s) {
+      to_data[s] = data[begin + s];
+      to_step[s] = step(begin + s);
+      for (int d = 0; d + 1 < rank; ++d) to_stride[s][d] = strides[begin + s][d];
+    }
   }
 };
 
@@ -16979,7 +17002,7 @@ struct finish_element {
 
 /// The source over axes that hold K's leaves.
 template <class K>
-element_source<K> make_source(const K& plan, pass_axes<K::leaves> axes) {
+element_source<K> make_source(const K& plan, pass_axes axes) {
   axes.coalesce();
   return {plan, axes.space(), axes.template table<K::leaves>(0)};
 }
@@ -17069,22 +17092,87 @@ SINTER_WORD T unpack(std::uint64_t bits) {
   return std::bit_cast<T>(static_cast<bits_of<T>>(bits));
 }
 
+/// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by map_body.
+struct pass_operands {
+  int inputs, outputs;
+  pass_axes axes;  ///< inputs, then outputs
+  int size[pass_axes::most];
+  bool add[sinter::detail::max_operands];
+
+  pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
+      : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
+    for (int s = 0; s < inputs; ++s) {
+      axes.bind(s, leaves[s]);
+      size[s] = leaves[s].element_size;
+    }
+    for (int s = 0; s < outputs; ++s) {
+      axes.bind(inputs + s, sinks[s]);
+      size[inputs + s] = sinks[s].element_size;
+      add[s] = sinks[s].add;
+    }
+  }
+
+  /// Which outputs repeat along some axis; whether any does.
+  bool find_repeated(bool* repeated) const {
+    bool any = false;
+    for (int s = 0; s < outputs; ++s) {
+      repeated[s] = false;
+      for (int d = 0; d < axes.rank; ++d) repeated[s] = repeated[s] || (axes.strides[inputs + s][d] == 0 && axes.shape[d] != 1);
+      any = any || repeated[s];
+    }
+    return any;
+  }
+
+  /// Can operand s be read or written in whole chunks of `lanes` elements? Its axes are coalesced.
+  access_mode mode(int s, int lanes) const {
+    const std::uintptr_t bytes = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
+    bool aligned = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
+    for (int d = 0; d + 1 < axes.rank; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
+    return aligned ? access_mode::whole_chunks : access_mode::strided;
+  }
+};
+
+/// The chunks of a pass, in rows.
+struct chunk_space {
+  index_space space;
+  index_t index_stride[max_rank] = {};  ///< of the row-major index of an element, along the outer axes
+  index_t chunks_per_row = 0;
+  divider by_chunks = {};
+  bool narrow = true;  ///< the chunks' numbers fit the dividers
+
+  chunk_space(const pass_axes& axes, int lanes) : space(axes.space()) {
+    for (int d = 0; d < space.outer_axes; ++d) index_stride[d] = axes.index[d];
+    chunks_per_row = (space.inner + lanes - 1) / lanes;
+    narrow = chunks() < (index_t{1} << 31);
+    if (narrow && chunks_per_row > 0) by_chunks = divider(static_cast<std::uint32_t>(chunks_per_row));
+  }
+  SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
+};
+
 template <class Pass>
-struct map_body {
+struct map_body : chunk_space {
   static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
 
   Pass pass;
-  index_space space;
   operand_table<inputs> in;
   operand_table<outputs> out;
   access_mode in_mode[operand_table<inputs>::size] = {};
   access_mode out_mode[operand_table<outputs>::size] = {};
   bool add[operand_table<outputs>::size] = {};
   bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
-  index_t index_stride[max_rank] = {};  ///< of the row-major index of an element, along the outer axes
-  index_t chunks_per_row = 0;
-  divider by_chunks = {};
-  bool narrow = true;
+
+  /// The axes of p are coalesced.
+  map_body(const Pass& formula, const pass_operands& p)
+      : chunk_space(p.axes, lanes), pass(formula), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
+    for (int s = 0; s < inputs; ++s) in_mode[s] = p.mode(s, lanes);
+    for (int s = 0; s < outputs; ++s) {
+      out_mode[s] = p.mode(inputs + s, lanes);
+      add[s] = p.add[s];
+      wide[s] = p.size[inputs + s] == sizeof(float);
+    }
+  }
+
+  launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
 
   /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it. Body says where
   /// the operands lie.
@@ -17131,46 +17219,49 @@ struct map_body {
 
     template <int S, class T>
     SINTER_WORD void fetch() const {
-      const T* const p = reinterpret_cast<const T*>(body.in.data[S]) + in_at[S];
-      if (body.in_mode[S] == access_mode::whole_chunks && valid == lanes) {
-        const auto c = *reinterpret_cast<const chunk<T, lanes>*>(p);
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-      } else {
-        const index_t step = body.in.step[S];
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(p[(i < valid ? i : 0) * step]);  // no branch for each lane
-      }
+      const auto c = read_chunk(reinterpret_cast<const T*>(body.in.data[S]) + in_at[S], body.in_mode[S], body.in.step[S]);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
     }
     template <int O, class T>
     SINTER_WORD void flush() const {
       T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
-      if (body.out_mode[O] == access_mode::whole_chunks && valid == lanes) {
-        auto& to = *reinterpret_cast<chunk<T, lanes>*>(p);
-        chunk<T, lanes> c{};
-        if (body.add[O]) c = to;
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) combine<O>(c.value[i], unpack<compute_type<T>>(written[O][i]));
-        to = c;
+      chunk<T, lanes> c{};
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] = unpack<compute_type<T>>(written[O][i]);
+      if constexpr (floating_element<T>) {
+        if (body.add[O]) {
+          const auto old = read_chunk<T>(p, body.out_mode[O], body.out.step[O]);
+          SINTER_UNROLL
+          for (int i = 0; i < lanes; ++i) c.value[i] = old.value[i] + unpack<compute_type<T>>(written[O][i]);
+        }
+      }
+      if (is_whole(body.out_mode[O])) {
+        *reinterpret_cast<chunk<T, lanes>*>(p) = c;
       } else {
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) {
-          if (i < valid) combine<O>(p[i * body.out.step[O]], unpack<compute_type<T>>(written[O][i]));
+          if (i < valid) p[i * body.out.step[O]] = c.value[i];
         }
       }
     }
-    template <int O, class T>
-    SINTER_WORD void combine(T& to, compute_type<T> x) const {
-      if constexpr (floating_element<T>) to = body.add[O] ? to + x : x;
-      else to = x;
+
+    SINTER_WORD bool is_whole(access_mode mode) const { return mode == access_mode::whole_chunks && valid == lanes; }
+    template <class T>
+    SINTER_WORD chunk<T, lanes> read_chunk(const T* p, access_mode mode, index_t step) const {
+      if (is_whole(mode)) return *reinterpret_cast<const chunk<T, lanes>*>(p);
+      chunk<T, lanes> c{};
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
+      return c;
     }
   };
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     const index_t stride = g.blocks() * g.threads();
-    const index_t chunks = space.rows * chunks_per_row;
-    for (index_t c = g.block() * g.threads() + g.thread(); c < chunks; c += stride) {
+    const index_t n = chunks();
+    for (index_t c = g.block() * g.threads() + g.thread(); c < n; c += stride) {
       index_t row = 0, column = c;
       if (space.rows > 1) {
         row = quotient(c, chunks_per_row, by_chunks, narrow);
@@ -17198,43 +17289,6 @@ struct map_body {
     m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
   }
 };
-
-/// Can operand s be read in whole chunks of `lanes` elements of `size` bytes?
-template <int lanes, int N>
-access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
-  const int last = axes.rank - 1;
-  const index_t step = last >= 0 ? axes.strides[s][last] : 0;
-  const std::uintptr_t bytes = static_cast<std::uintptr_t>(size * lanes < 16 ? size * lanes : 16);
-  bool aligned = step == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
-  for (int d = 0; d < last; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
-  return aligned ? access_mode::whole_chunks : access_mode::strided;
-}
-
-/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. An output that repeats is
-/// not written by map_body.
-template <class Pass>
-map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
-  constexpr int lanes = lanes_of<Pass>;
-  axes.coalesce();
-  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs)};
-  for (int d = 0; d < body.space.outer_axes; ++d) body.index_stride[d] = axes.index[d];
-  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of<lanes>(axes, s, in_size[s]);
-  for (int s = 0; s < Pass::outputs; ++s) {
-    body.out_mode[s] = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
-    body.add[s] = add[s];
-    body.wide[s] = out_size[s] == sizeof(float);
-  }
-  body.chunks_per_row = (body.space.inner + lanes - 1) / lanes;
-  const index_t chunks = body.space.rows * body.chunks_per_row;
-  body.narrow = chunks < (index_t{1} << 31);
-  if (body.narrow && body.chunks_per_row > 0) body.by_chunks = divider(static_cast<std::uint32_t>(body.chunks_per_row));
-  return body;
-}
-
-template <class Pass>
-launch_shape launch_of(const map_body<Pass>& body) {
-  return {blocks_for(body.space.rows * body.chunks_per_row, block_threads), 0};
-}
 
 }  // namespace sinter::cuda_impl
 
@@ -17461,8 +17515,60 @@ enum class sink_kind : unsigned char {
   total     ///< all of a group of rows
 };
 
+/// The blocks of a pass that gathers sums.
+struct sums_grid {
+  bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
+  index_t groups = 1, height = 1;                      ///< of rows that follow each other
+  int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
+  index_t strips = 1;                                  ///< blocks side by side
+  index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
+  unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
+
+  index_t blocks() const { return groups * strips * slabs; }
+
+  /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads more
+  /// columns than they have registers for.
+  bool lay_out(index_t pass_rows, index_t chunks) {
+    const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
+    height = groups > 0 ? pass_rows / groups : 0;
+    const bool wide_block = rows ? columns || pass_rows < 512 : !columns && height == 1;
+    across = 1;
+    while (across < (wide_block ? block_threads : 32) && across < chunks) across *= 2;
+    down = block_threads / across;
+    const index_t high = up(height, down), wide = up(chunks, across), enough = rows || columns || totals ? enough_blocks : most_blocks;
+    if (rows) {
+      if (wide > (columns ? 1 : pass_rows < 128 ? 64 : 4096)) return false;
+      strips = 1;
+      slabs = std::min(high, totals || columns ? std::max<index_t>(1, enough / groups) : most_blocks);
+    } else {
+      strips = columns ? wide : std::min(wide, up(enough, high * groups));
+      slabs = std::min(high, std::max<index_t>(1, enough / (strips * groups)));
+    }
+    per_slab = up(high, slabs) * down;
+    slabs = up(height, per_slab);
+    if (groups > 16 * enough && height * chunks < block_threads) return false;
+    const index_t counters = columns && slabs > 1 ? groups * (strips + 1) : totals && slabs * strips > 1 ? groups : 0;
+    if (counters > max_arrivals) return false;
+    return blocks() <= most_blocks;
+  }
+
+  /// The sums of that kind which blocks leave to be added up, of a pass with rows of `inner` elements.
+  index_t partial_sums(sink_kind kind, index_t inner) const {
+    if (kind == sink_kind::column && slabs > 1) return groups * slabs * inner;
+    if (kind == sink_kind::total && slabs * strips > 1) return groups * slabs * strips;
+    return 0;
+  }
+};
+
+/// What of a pass that gathers sums does not follow from its operands.
+struct sums_plan : sums_grid {
+  const sinter::detail::kernel::gradient_format* format;  ///< of each output
+  sink_kind kind[sinter::detail::max_operands] = {};
+  double* partial[sinter::detail::max_operands] = {};
+};
+
 template <class Pass>
-struct map_sums_body {
+struct map_sums_body : sums_grid {
   using elements = map_body<Pass>;
   static constexpr int outputs = Pass::outputs, lanes = elements::lanes;
   static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
@@ -17471,14 +17577,18 @@ struct map_sums_body {
 
   elements at;
   sink_kind kind[outputs] = {};
-  bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
-  index_t groups = 1, height = 1;                      ///< of rows that follow each other
-  int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
-  index_t strips = 1;                                  ///< blocks side by side
-  index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
-  double* partial[outputs] = {};                       ///< sums of the blocks
+  double* partial[outputs] = {};  ///< sums of the blocks
   sinter::detail::kernel::gradient_format format[outputs] = {};
-  unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
+
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : sums_grid(plan), at(formula, p) {
+    for (int s = 0; s < outputs; ++s) {
+      kind[s] = plan.kind[s];
+      partial[s] = plan.partial[s];
+      format[s] = plan.format[s];
+    }
+  }
+
+  launch_shape launch() const { return {blocks(), rows || columns || totals ? sizeof(double) * block_threads * lanes : 0}; }
 
   /// A machine whose sums stay in registers.
   struct machine : elements::template machine<elements> {
@@ -17503,10 +17613,10 @@ struct map_sums_body {
     const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
     const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
     const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
-    const index_t blocks = slabs * strips;
+    const index_t group_blocks = slabs * strips;
     const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), first, column, slabs, group * slabs, slab,
                      at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, first, 0, blocks, group * blocks, g.block(), 1};
+    const team all{g.thread(), block_threads, 1, 1, first, 0, group_blocks, group * group_blocks, g.block(), 1};
     registers sum = {};
     bool merge_columns = false, merge_totals = false;
     for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
@@ -17534,7 +17644,7 @@ struct map_sums_body {
       if (!through) continue;
       if (merging) break;
       merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
-      merge_totals = totals && blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(blocks));
+      merge_totals = totals && group_blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(group_blocks));
       if (!merge_columns && !merge_totals) break;
     }
   }
@@ -17618,9 +17728,8 @@ struct map_sums_body {
   }
 };
 
-/// The sum that sink s of coalesced axes is made of. It repeats along some of them.
-template <int N>
-sink_kind sum_of(const pass_axes<N>& axes, int s) {
+/// The sum that operand s of coalesced axes is made of. It repeats along some of them.
+inline sink_kind sum_of(const pass_axes& axes, int s) {
   const int last = axes.rank - 1;
   if (last >= 0 && axes.strides[s][last] != 0) return sink_kind::column;
   for (int d = 0; d < last; ++d)
@@ -17628,46 +17737,48 @@ sink_kind sum_of(const pass_axes<N>& axes, int s) {
   return last > 0 ? sink_kind::row : sink_kind::total;
 }
 
-/// Lays out the threads and blocks of a body with its kinds and groups set. False where blocks would have too little to do, or
-/// threads more columns than they have registers for.
-template <class Pass>
-bool lay_out(map_sums_body<Pass>& b) {
-  const index_t rows = b.at.space.rows, chunks = b.at.chunks_per_row;
-  const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
-  const bool sums = b.rows || b.columns || b.totals;
-  b.height = b.groups > 0 ? rows / b.groups : 0;
-  const bool wide_block = b.rows ? b.columns || rows < 512 : !b.columns && b.height == 1;
-  b.across = 1;
-  while (b.across < (wide_block ? block_threads : 32) && b.across < chunks) b.across *= 2;
-  b.down = block_threads / b.across;
-  const index_t high = up(b.height, b.down), wide = up(chunks, b.across), enough = sums ? enough_blocks : most_blocks;
-  if (b.rows) {
-    if (wide > (b.columns ? 1 : rows < 128 ? 64 : 4096)) return false;
-    b.strips = 1;
-    b.slabs = std::min(high, b.totals || b.columns ? std::max<index_t>(1, enough / b.groups) : most_blocks);
-  } else {
-    b.strips = b.columns ? wide : std::min(wide, up(enough, high * b.groups));
-    b.slabs = std::min(high, std::max<index_t>(1, enough / (b.strips * b.groups)));
+/// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made another
+/// way. The axes of p are coalesced, and may be put in another order.
+inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apart, sums_plan& plan) {
+  pass_axes& axes = p.axes;
+  int first = -1;  // the output that says which rows make up a group
+  bool fits = true;
+  const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
+  for (int s = 0; s < p.outputs; ++s) {
+    if (!folds[s] || apart[s]) continue;
+    plan.kind[s] = sum_of(axes, p.inputs + s);
+    if (plan.kind[s] == sink_kind::row) plan.rows = true;
+    else if (first < 0) first = s;
+    else
+      for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
+    fits = fits && !apart[s];
   }
-  b.per_slab = up(high, b.slabs) * b.down;
-  b.slabs = up(b.height, b.per_slab);
-  if (b.groups > 16 * enough && b.height * chunks < block_threads) return false;
-  const index_t counters = b.columns && b.slabs > 1 ? b.groups * (b.strips + 1) : b.totals && b.slabs * b.strips > 1 ? b.groups : 0;
-  if (counters > max_arrivals) return false;
-  return b.groups * b.strips * b.slabs <= most_blocks;
-}
-
-/// Scratch space of output o, in sums.
-template <class Pass>
-index_t partial_sums(const map_sums_body<Pass>& b, int o) {
-  if (b.kind[o] == sink_kind::column && b.slabs > 1) return b.groups * b.slabs * b.at.space.inner;
-  if (b.kind[o] == sink_kind::total && b.slabs * b.strips > 1) return b.groups * b.slabs * b.strips;
-  return 0;
-}
-
-template <class Pass>
-launch_shape launch_of(const map_sums_body<Pass>& b) {
-  return {b.groups * b.strips * b.slabs, b.rows || b.columns || b.totals ? sizeof(double) * block_threads * b.lanes : 0};
+  if (!fits) return false;
+  const bool rows = plan.rows;
+  index_t numel = 1;
+  for (int d = 0; d < axes.rank; ++d) {
+    numel *= axes.shape[d];
+    if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) plan.groups *= axes.shape[d];
+  }
+  if (first >= 0) axes.bring_forward(p.inputs + first);
+  const chunk_space chunks(axes, lanes);
+  if (rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
+    for (int s = 0; s < p.outputs; ++s)
+      if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;
+    plan.groups = chunks.space.rows;
+    plan.rows = false;
+  }
+  for (int s = 0; s < p.outputs; ++s) {
+    plan.columns = plan.columns || plan.kind[s] == sink_kind::column;
+    plan.totals = plan.totals || plan.kind[s] == sink_kind::total;
+  }
+  if (numel > 0 || plan.rows || plan.columns || plan.totals) {
+    if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
+    for (int s = 0; s < p.outputs; ++s) apart[s] = apart[s] || (folds[s] && (!rows || plan.kind[s] == sink_kind::row));
+    return false;
+  }
+  plan.groups = 0;  // nothing to do
+  return true;
 }
 
 }  // namespace sinter::cuda_impl
@@ -17962,7 +18073,7 @@ void fold_columns(const element_source<K>& source, const sinter::detail::fold_sh
 
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
 template <class R, class K, class Run, class Memory>
-void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
@@ -18617,8 +18728,7 @@ class radix_sorter {
     auto* const counts = static_cast<std::uint32_t*>(counts_.data());
     auto* const begins = static_cast<std::uint32_t*>(begins_.data());
     const index_t tiles = shares(n) / radix, shared = shares(n);
-    pass_axes<1> axes;
-    axes.set_shape(&shared, 1);
+    pass_axes axes(&shared, 1, 1);
     axes.bind_dense(0, counts);
     const auto source = make_source(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
     const auto run = [](const auto& body, const launch_shape& s) { gpu<D>::launch("a sort", body, s); };
@@ -18768,11 +18878,9 @@ auto row_kernel([[maybe_unused]] const Op& op) {
 }
 
 /// The axes of an expression without points, with its leaves bound.
-template <int N>
-pass_axes<N> axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
-  pass_axes<N> axes;
-  axes.set_shape(shape, rank);
-  for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
+inline pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves, int count) {
+  pass_axes axes(shape, rank, count);
+  for (int s = 0; s < count; ++s) axes.bind(s, leaves[s]);
   return axes;
 }
 
@@ -18789,12 +18897,15 @@ struct add_pass {
 
 /// out = R folded over the values of K along the axes marked in `reduced`.
 template <device D, class R, class K>
-void reduce_on(const char* what, const K& plan, const pass_axes<K::leaves>& axes, const bool* reduced, typename R::result* out) {
+void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, typename R::result* out) {
   std::vector<temporary<D>> pieces;
   plan_reduction<R>(
       plan, axes, reduced, out, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
+
+template <device D, bool Sums = false, class Pass>
+void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks);
 
 /// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
 template <class T, class To, device D>
@@ -18805,133 +18916,105 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
     reduced[d] = sink.strides[d] == 0;
     if (!reduced[d]) kept *= shape[d];
   }
-  pass_axes<1> axes;
-  axes.set_shape(shape, rank);
+  pass_axes axes(shape, rank, 1);
   axes.bind_dense(0, values);
   const bool at_once = !sink.add && std::is_same_v<T, To>;
   const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
   T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
   reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, sums);
   if (at_once) return;
-  pass_axes<2> sum;
-  sum.set_shape(&kept, 1);
-  sum.bind_dense(0, sums);
-  sum.bind_dense(1, sink.data);
-  const int in_size[1] = {sizeof(T)}, out_size[1] = {sizeof(To)};
-  const auto body = prepare_map(add_pass<T, To>{}, sum, in_size, out_size, &sink.add);
-  gpu<D>::launch("adding a gradient", body, launch_of(body));
+  leaf_ref from;
+  from.data = sums;
+  from.shape = &kept;
+  from.rank = 1;
+  from.element_size = sizeof(T);
+  constexpr index_t one = 1;
+  from.strides = &one;
+  sink_ref to = sink;
+  to.strides[0] = 1;
+  run_pass<D>("adding a gradient", add_pass<T, To>{}, &kept, 1, &from, &to);
 }
 
-/// Runs a backward pass in one kernel, with the gradients of broadcast leaves, those that fold, added up on the way. False, with
-/// apart[s] set, where the sums of sink s have to be made another way.
-template <device D, class Pass>
-bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
-              const bool* add, const bool* folds, bool* apart) {
-  constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
-  axes.coalesce();
-  sink_kind kind[outputs] = {};
-  int first = -1;  // the sink that says which rows make up a group
-  bool rows = false, fits = true;
-  const auto in_group = [&](int s, int d) { return axes.strides[inputs + s][d] == 0; };
-  for (int s = 0; s < outputs; ++s) {
-    if (!folds[s] || apart[s]) continue;
-    kind[s] = sum_of(axes, inputs + s);
-    if (kind[s] == sink_kind::row) rows = true;
-    else if (first < 0) first = s;
-    else
-      for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
-    fits = fits && !apart[s];
-  }
-  if (!fits) return false;
-  index_t groups = 1, numel = 1;
-  for (int d = 0; d < axes.rank; ++d) {
-    numel *= axes.shape[d];
-    if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) groups *= axes.shape[d];
-  }
-  if (first >= 0) axes.bring_forward([&, before = axes](int d) { return before.strides[inputs + first][d] != 0; });
-  map_sums_body<Pass> body{prepare_map(pass, axes, in_size, out_size, add)};
-  if (rows && first < 0 && numel > 0 && body.at.space.rows < 512 && body.at.chunks_per_row > 2 * block_threads) {  // each a group of its own
-    for (sink_kind& k : kind)
-      if (k == sink_kind::row) k = sink_kind::total;
-    groups = body.at.space.rows;
-    rows = false;
-  }
-  for (int s = 0; s < outputs; ++s) {
-    body.kind[s] = kind[s];
-    body.format[s] = body.formats.of[s];
-    body.rows = body.rows || kind[s] == sink_kind::row;
-    body.columns = body.columns || kind[s] == sink_kind::column;
-    body.totals = body.totals || kind[s] == sink_kind::total;
-  }
-  body.groups = groups;
-  if (numel == 0 && !body.rows && !body.columns && !body.totals) return true;
-  if ((numel == 0 && groups != 1) || !lay_out(body)) {
-    for (int s = 0; s < outputs; ++s) apart[s] = apart[s] || (folds[s] && (!rows || kind[s] == sink_kind::row));
-    return false;
-  }
+/// A backward pass with sums, as the function that starts it.
+struct sums_pass {
+  const char* what;
+  int lanes;
+  const sinter::detail::kernel::gradient_format* format;  ///< of each output
+  const void* formula;
+  void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
+};
+template <class Pass, device D>
+void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
+  const map_sums_body<Pass> body(*static_cast<const Pass*>(pass.formula), p, plan);
+  gpu<D>::launch(pass.what, body, body.launch());
+}
+
+/// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
+/// Doubles: there may be gradients of half and bfloat16, of double.
+template <device D, bool Narrow, bool Doubles>
+void run_sums(const sums_pass& pass, pass_operands p, const bool* folds, const index_t* shape, int rank, const sink_ref* sinks) {
+  using sinter::detail::kernel::gradient_format;
+  index_t numel = 1;
+  for (int d = 0; d < rank; ++d) numel *= shape[d];
+  bool apart[sinter::detail::max_operands] = {};
   std::vector<temporary<D>> memory;
-  for (int s = 0; s < outputs; ++s)
-    if (const index_t n = partial_sums(body, s)) body.partial[s] = static_cast<double*>(memory.emplace_back(sizeof(double) * static_cast<std::size_t>(n)).data());
-  body.arrivals = gpu<D>::arrivals();
-  gpu<D>::launch(what, body, launch_of(body));
-  return true;
+  const auto take = [&memory](index_t bytes) { return memory.emplace_back(static_cast<std::size_t>(bytes)).data(); };
+  for (bool done = false; !done;) {
+    sums_plan plan;
+    plan.format = pass.format;
+    pass_operands now = p;
+    now.axes.coalesce();
+    done = plan_sums(now, pass.lanes, folds, apart, plan);
+    if (done && plan.groups > 0) {
+      for (int s = 0; s < p.outputs; ++s)
+        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space().inner))
+          plan.partial[s] = static_cast<double*>(take(n * index_t{sizeof(double)}));
+      plan.arrivals = gpu<D>::arrivals();
+      pass.start(pass, now, plan);
+    }
+    for (int s = 0; s < p.outputs; ++s) {
+      const int at = p.inputs + s;
+      if (!apart[s] || p.axes.data[at] != sinks[s].data) continue;
+      if (sinter::detail::kernel::is_narrow(pass.format[s])) p.size[at] = sizeof(float);
+      p.axes.bind_dense(at, take(numel * p.size[at]));
+      p.add[s] = false;
+    }
+  }
+  for (int s = 0; s < p.outputs; ++s) {
+    if (!apart[s]) continue;
+    const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, rank, p.axes.data[p.inputs + s], sinks[s]); };
+    const gradient_format format = pass.format[s];
+    if constexpr (Narrow) {
+      if (format == gradient_format::half) fold.template operator()<float, half>();
+      if (format == gradient_format::bfloat16) fold.template operator()<float, bfloat16>();
+    }
+    if constexpr (Doubles) {
+      if (format == gradient_format::float64) fold.template operator()<double, double>();
+    }
+    if (format == gradient_format::float32) fold.template operator()<float, float>();
+  }
 }
 
-/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum, made on
-/// the way where that can be, otherwise element by element, to be folded. Sums: there surely is such a sink; a pass without any
-/// has a kernel of its own, which needs fewer registers.
-template <device D, bool Sums = false, class Pass>
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum. Sums:
+/// there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
+template <device D, bool Sums, class Pass>
 void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+  using sinter::detail::pass_of;
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
-  pass_axes<inputs + outputs> axes;
-  axes.set_shape(shape, rank);
-  int in_size[inputs > 0 ? inputs : 1] = {}, out_size[outputs] = {};
-  bool add[outputs] = {};
-  for (int s = 0; s < inputs; ++s) {
-    axes.bind(s, leaves[s]);
-    in_size[s] = leaves[s].element_size;
-  }
-  for (int s = 0; s < outputs; ++s) {
-    axes.bind(inputs + s, sinks[s]);
-    out_size[s] = sinks[s].element_size;
-    add[s] = sinks[s].add;
-  }
+  static_assert(pass_of<inputs> > 0 && pass_of<outputs> > 0);
+  pass_operands p(shape, rank, leaves, inputs, sinks, outputs);
   if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
-    bool folds[outputs] = {}, apart[outputs] = {}, any = Sums;
-    index_t numel = 1;
-    for (int d = 0; d < rank; ++d) {
-      numel *= shape[d];
-      for (int s = 0; s < outputs; ++s) {
-        folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
-        any = any || folds[s];
-      }
-    }
-    if (any) {
-      using sinter::detail::kernel::gradient_format;
-      constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format;
-      std::vector<temporary<D>> memory;
-      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart)) {
-        for (int s = 0; s < outputs; ++s) {
-          if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
-          if (sinter::detail::kernel::is_narrow(format.of[s])) out_size[s] = sizeof(float);
-          axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
-          add[s] = false;
-        }
-      }
-      for (int s = 0; s < outputs; ++s) {
-        if (!apart[s]) continue;
-        void* const values = axes.data[inputs + s];
-        if (format.of[s] == gradient_format::half) fold_into<float, half, D>(shape, rank, values, sinks[s]);
-        else if (format.of[s] == gradient_format::bfloat16) fold_into<float, bfloat16, D>(shape, rank, values, sinks[s]);
-        else if (format.of[s] == gradient_format::float64) fold_into<double, double, D>(shape, rank, values, sinks[s]);
-        else fold_into<float, float, D>(shape, rank, values, sinks[s]);
-      }
-      return;
+    static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
+    bool folds[outputs];
+    if (p.find_repeated(folds) || Sums) {
+      const sums_pass sums{what, lanes_of<Pass>, format.of, &pass, &start_sums<Pass, D>};
+      return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, rank, sinks);
     }
   }
   if constexpr (!Sums) {
-    const auto body = prepare_map(pass, axes, in_size, out_size, add);
-    gpu<D>::launch(what, body, launch_of(body));
+    p.axes.coalesce();
+    const map_body<Pass> body(pass, p);
+    gpu<D>::launch(what, body, body.launch());
   }
 }
 
@@ -18958,7 +19041,7 @@ struct backend<D> {
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
     /// As the end of another kernel.
     cuda_impl::finish_element<T, K> finish() const {
-      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)), 0};
+      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of(shape_, rank_, leaves_, K::leaves)), 0};
       for (int s = 0; s < K::leaves; ++s)
         if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
       return f;
@@ -19003,7 +19086,7 @@ struct backend<D> {
   template <class R, class T, class K>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
-    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, out);
+    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of(shape, rank, leaves, K::leaves), reduced, out);
     if (e != nullptr) e->run();
   }
 
@@ -19109,12 +19192,12 @@ struct backend<D> {
   static auto source_of(const E& e) {
     using K = lowered<false, E>;
     const leaves_of<E> leaves(e);
-    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
+    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of(e.shape().data(), E::rank, leaves, K::leaves));
   }
 
   template <class T, int R>
   static cuda_impl::gather_lines lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
-    cuda_impl::pass_axes<3> axes;
+    cuda_impl::pass_axes axes(3);
     axes.rank = R;  // the others in order, then an inner axis of one element
     for (int d = 0, to = 0; d < R; ++d) {
       if (d == axis) continue;
@@ -19784,19 +19867,26 @@ __global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(
 /// What a kernel may take as parameters, from CUDA 12.1 on.
 inline constexpr std::size_t most_parameters = 32764;
 
-template <class Body>
-void launch(context& c, const char* what, const Body& body, const launch_shape& shape) {
-  static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
-  static_assert(std::is_trivially_copyable_v<Body>);
+/// Starts a kernel whose arguments lie at `arguments`.
+inline void start(context& c, const char* what, const void* kernel, const launch_shape& shape, void** arguments) {
   if (shape.blocks == 0) return;
   c.capture().enter(what);
   const use_gpu current(c.gpu());
-  run_body<<<static_cast<unsigned>(shape.blocks), block_threads, shape.shared_bytes, c.stream()>>>(body);
+  const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
+  static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess)
     check(status, c.name() + ": launching '" + what + "' with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
                       " threads");
   c.count_launches();
+}
+
+template <class Body>
+void launch(context& c, const char* what, const Body& body, const launch_shape& shape) {
+  static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
+  static_assert(std::is_trivially_copyable_v<Body>);
+  void* arguments[] = {const_cast<Body*>(&body)};
+  start(c, what, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);
 }
 
 }  // namespace sinter::cuda_impl

@@ -198,9 +198,8 @@ TEST_CASE("division by a constant is exact below 2^31", "[cuda]") {
 
 TEST_CASE("spaces beyond 2^31 elements keep their addresses", "[cuda]") {
   // By index arithmetic alone: no such memory is touched.
-  cuda_impl::pass_axes<1> axes;
   const index_t shape[] = {3, index_t{1} << 33, 5};
-  axes.set_shape(shape, 3);
+  cuda_impl::pass_axes axes(shape, 3, 1);
   axes.data[0] = nullptr;
   axes.strides[0][0] = index_t{1} << 40;
   axes.strides[0][1] = 7;

@@ -31,8 +31,7 @@ TEST_CASE("lines that do not fit in one sort follow one another", "[cuda]") {
   const auto x = quarters({6, 7, 5}, 5);
   const auto there = x.to<g0>();
   const detail::leaves_of leaf(there);
-  cuda_impl::pass_axes<1> axes;
-  axes.set_shape(there.shape().data(), 3);
+  cuda_impl::pass_axes axes(there.shape().data(), 3, 1);
   axes.bind(0, leaf[0]);
   const auto expected = sort(x, 1);
   for (const index_t most : {1, 7, 50, 1000}) {

@@ -33,11 +33,9 @@ auto row_kernel([[maybe_unused]] const Op& op) {
 }
 
 /// The axes of an expression without points, with its leaves bound.
-template <int N>
-pass_axes<N> axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
-  pass_axes<N> axes;
-  axes.set_shape(shape, rank);
-  for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
+inline pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves, int count) {
+  pass_axes axes(shape, rank, count);
+  for (int s = 0; s < count; ++s) axes.bind(s, leaves[s]);
   return axes;
 }
 
@@ -54,12 +52,15 @@ struct add_pass {
 
 /// out = R folded over the values of K along the axes marked in `reduced`.
 template <device D, class R, class K>
-void reduce_on(const char* what, const K& plan, const pass_axes<K::leaves>& axes, const bool* reduced, typename R::result* out) {
+void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, typename R::result* out) {
   std::vector<temporary<D>> pieces;
   plan_reduction<R>(
       plan, axes, reduced, out, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
+
+template <device D, bool Sums = false, class Pass>
+void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks);
 
 /// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
 template <class T, class To, device D>
@@ -70,133 +71,105 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
     reduced[d] = sink.strides[d] == 0;
     if (!reduced[d]) kept *= shape[d];
   }
-  pass_axes<1> axes;
-  axes.set_shape(shape, rank);
+  pass_axes axes(shape, rank, 1);
   axes.bind_dense(0, values);
   const bool at_once = !sink.add && std::is_same_v<T, To>;
   const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
   T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
   reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, sums);
   if (at_once) return;
-  pass_axes<2> sum;
-  sum.set_shape(&kept, 1);
-  sum.bind_dense(0, sums);
-  sum.bind_dense(1, sink.data);
-  const int in_size[1] = {sizeof(T)}, out_size[1] = {sizeof(To)};
-  const auto body = prepare_map(add_pass<T, To>{}, sum, in_size, out_size, &sink.add);
-  gpu<D>::launch("adding a gradient", body, launch_of(body));
+  leaf_ref from;
+  from.data = sums;
+  from.shape = &kept;
+  from.rank = 1;
+  from.element_size = sizeof(T);
+  constexpr index_t one = 1;
+  from.strides = &one;
+  sink_ref to = sink;
+  to.strides[0] = 1;
+  run_pass<D>("adding a gradient", add_pass<T, To>{}, &kept, 1, &from, &to);
 }
 
-/// Runs a backward pass in one kernel, with the gradients of broadcast leaves, those that fold, added up on the way. False, with
-/// apart[s] set, where the sums of sink s have to be made another way.
-template <device D, class Pass>
-bool run_sums(const char* what, const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size,
-              const bool* add, const bool* folds, bool* apart) {
-  constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
-  axes.coalesce();
-  sink_kind kind[outputs] = {};
-  int first = -1;  // the sink that says which rows make up a group
-  bool rows = false, fits = true;
-  const auto in_group = [&](int s, int d) { return axes.strides[inputs + s][d] == 0; };
-  for (int s = 0; s < outputs; ++s) {
-    if (!folds[s] || apart[s]) continue;
-    kind[s] = sum_of(axes, inputs + s);
-    if (kind[s] == sink_kind::row) rows = true;
-    else if (first < 0) first = s;
-    else
-      for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
-    fits = fits && !apart[s];
-  }
-  if (!fits) return false;
-  index_t groups = 1, numel = 1;
-  for (int d = 0; d < axes.rank; ++d) {
-    numel *= axes.shape[d];
-    if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) groups *= axes.shape[d];
-  }
-  if (first >= 0) axes.bring_forward([&, before = axes](int d) { return before.strides[inputs + first][d] != 0; });
-  map_sums_body<Pass> body{prepare_map(pass, axes, in_size, out_size, add)};
-  if (rows && first < 0 && numel > 0 && body.at.space.rows < 512 && body.at.chunks_per_row > 2 * block_threads) {  // each a group of its own
-    for (sink_kind& k : kind)
-      if (k == sink_kind::row) k = sink_kind::total;
-    groups = body.at.space.rows;
-    rows = false;
-  }
-  for (int s = 0; s < outputs; ++s) {
-    body.kind[s] = kind[s];
-    body.format[s] = body.formats.of[s];
-    body.rows = body.rows || kind[s] == sink_kind::row;
-    body.columns = body.columns || kind[s] == sink_kind::column;
-    body.totals = body.totals || kind[s] == sink_kind::total;
-  }
-  body.groups = groups;
-  if (numel == 0 && !body.rows && !body.columns && !body.totals) return true;
-  if ((numel == 0 && groups != 1) || !lay_out(body)) {
-    for (int s = 0; s < outputs; ++s) apart[s] = apart[s] || (folds[s] && (!rows || kind[s] == sink_kind::row));
-    return false;
-  }
+/// A backward pass with sums, as the function that starts it.
+struct sums_pass {
+  const char* what;
+  int lanes;
+  const sinter::detail::kernel::gradient_format* format;  ///< of each output
+  const void* formula;
+  void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
+};
+template <class Pass, device D>
+void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
+  const map_sums_body<Pass> body(*static_cast<const Pass*>(pass.formula), p, plan);
+  gpu<D>::launch(pass.what, body, body.launch());
+}
+
+/// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
+/// Doubles: there may be gradients of half and bfloat16, of double.
+template <device D, bool Narrow, bool Doubles>
+void run_sums(const sums_pass& pass, pass_operands p, const bool* folds, const index_t* shape, int rank, const sink_ref* sinks) {
+  using sinter::detail::kernel::gradient_format;
+  index_t numel = 1;
+  for (int d = 0; d < rank; ++d) numel *= shape[d];
+  bool apart[sinter::detail::max_operands] = {};
   std::vector<temporary<D>> memory;
-  for (int s = 0; s < outputs; ++s)
-    if (const index_t n = partial_sums(body, s)) body.partial[s] = static_cast<double*>(memory.emplace_back(sizeof(double) * static_cast<std::size_t>(n)).data());
-  body.arrivals = gpu<D>::arrivals();
-  gpu<D>::launch(what, body, launch_of(body));
-  return true;
+  const auto take = [&memory](index_t bytes) { return memory.emplace_back(static_cast<std::size_t>(bytes)).data(); };
+  for (bool done = false; !done;) {
+    sums_plan plan;
+    plan.format = pass.format;
+    pass_operands now = p;
+    now.axes.coalesce();
+    done = plan_sums(now, pass.lanes, folds, apart, plan);
+    if (done && plan.groups > 0) {
+      for (int s = 0; s < p.outputs; ++s)
+        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space().inner))
+          plan.partial[s] = static_cast<double*>(take(n * index_t{sizeof(double)}));
+      plan.arrivals = gpu<D>::arrivals();
+      pass.start(pass, now, plan);
+    }
+    for (int s = 0; s < p.outputs; ++s) {
+      const int at = p.inputs + s;
+      if (!apart[s] || p.axes.data[at] != sinks[s].data) continue;
+      if (sinter::detail::kernel::is_narrow(pass.format[s])) p.size[at] = sizeof(float);
+      p.axes.bind_dense(at, take(numel * p.size[at]));
+      p.add[s] = false;
+    }
+  }
+  for (int s = 0; s < p.outputs; ++s) {
+    if (!apart[s]) continue;
+    const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, rank, p.axes.data[p.inputs + s], sinks[s]); };
+    const gradient_format format = pass.format[s];
+    if constexpr (Narrow) {
+      if (format == gradient_format::half) fold.template operator()<float, half>();
+      if (format == gradient_format::bfloat16) fold.template operator()<float, bfloat16>();
+    }
+    if constexpr (Doubles) {
+      if (format == gradient_format::float64) fold.template operator()<double, double>();
+    }
+    if (format == gradient_format::float32) fold.template operator()<float, float>();
+  }
 }
 
-/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum, made on
-/// the way where that can be, otherwise element by element, to be folded. Sums: there surely is such a sink; a pass without any
-/// has a kernel of its own, which needs fewer registers.
-template <device D, bool Sums = false, class Pass>
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum. Sums:
+/// there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
+template <device D, bool Sums, class Pass>
 void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+  using sinter::detail::pass_of;
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
-  pass_axes<inputs + outputs> axes;
-  axes.set_shape(shape, rank);
-  int in_size[inputs > 0 ? inputs : 1] = {}, out_size[outputs] = {};
-  bool add[outputs] = {};
-  for (int s = 0; s < inputs; ++s) {
-    axes.bind(s, leaves[s]);
-    in_size[s] = leaves[s].element_size;
-  }
-  for (int s = 0; s < outputs; ++s) {
-    axes.bind(inputs + s, sinks[s]);
-    out_size[s] = sinks[s].element_size;
-    add[s] = sinks[s].add;
-  }
+  static_assert(pass_of<inputs> > 0 && pass_of<outputs> > 0);
+  pass_operands p(shape, rank, leaves, inputs, sinks, outputs);
   if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
-    bool folds[outputs] = {}, apart[outputs] = {}, any = Sums;
-    index_t numel = 1;
-    for (int d = 0; d < rank; ++d) {
-      numel *= shape[d];
-      for (int s = 0; s < outputs; ++s) {
-        folds[s] = folds[s] || (sinks[s].strides[d] == 0 && shape[d] != 1);
-        any = any || folds[s];
-      }
-    }
-    if (any) {
-      using sinter::detail::kernel::gradient_format;
-      constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format;
-      std::vector<temporary<D>> memory;
-      while (!run_sums<D>(what, pass, axes, in_size, out_size, add, folds, apart)) {
-        for (int s = 0; s < outputs; ++s) {
-          if (!apart[s] || axes.data[inputs + s] != sinks[s].data) continue;
-          if (sinter::detail::kernel::is_narrow(format.of[s])) out_size[s] = sizeof(float);
-          axes.bind_dense(inputs + s, memory.emplace_back(static_cast<std::size_t>(numel * out_size[s])).data());
-          add[s] = false;
-        }
-      }
-      for (int s = 0; s < outputs; ++s) {
-        if (!apart[s]) continue;
-        void* const values = axes.data[inputs + s];
-        if (format.of[s] == gradient_format::half) fold_into<float, half, D>(shape, rank, values, sinks[s]);
-        else if (format.of[s] == gradient_format::bfloat16) fold_into<float, bfloat16, D>(shape, rank, values, sinks[s]);
-        else if (format.of[s] == gradient_format::float64) fold_into<double, double, D>(shape, rank, values, sinks[s]);
-        else fold_into<float, float, D>(shape, rank, values, sinks[s]);
-      }
-      return;
+    static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
+    bool folds[outputs];
+    if (p.find_repeated(folds) || Sums) {
+      const sums_pass sums{what, lanes_of<Pass>, format.of, &pass, &start_sums<Pass, D>};
+      return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, rank, sinks);
     }
   }
   if constexpr (!Sums) {
-    const auto body = prepare_map(pass, axes, in_size, out_size, add);
-    gpu<D>::launch(what, body, launch_of(body));
+    p.axes.coalesce();
+    const map_body<Pass> body(pass, p);
+    gpu<D>::launch(what, body, body.launch());
   }
 }
 
@@ -223,7 +196,7 @@ struct backend<D> {
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
     /// As the end of another kernel.
     cuda_impl::finish_element<T, K> finish() const {
-      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)), 0};
+      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of(shape_, rank_, leaves_, K::leaves)), 0};
       for (int s = 0; s < K::leaves; ++s)
         if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
       return f;
@@ -268,7 +241,7 @@ struct backend<D> {
   template <class R, class T, class K>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
-    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, out);
+    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of(shape, rank, leaves, K::leaves), reduced, out);
     if (e != nullptr) e->run();
   }
 
@@ -374,12 +347,12 @@ struct backend<D> {
   static auto source_of(const E& e) {
     using K = lowered<false, E>;
     const leaves_of<E> leaves(e);
-    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
+    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of(e.shape().data(), E::rank, leaves, K::leaves));
   }
 
   template <class T, int R>
   static cuda_impl::gather_lines lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
-    cuda_impl::pass_axes<3> axes;
+    cuda_impl::pass_axes axes(3);
     axes.rank = R;  // the others in order, then an inner axis of one element
     for (int d = 0, to = 0; d < R; ++d) {
       if (d == axis) continue;

@@ -86,7 +86,7 @@ struct finish_element {
 
 /// The source over axes that hold K's leaves.
 template <class K>
-element_source<K> make_source(const K& plan, pass_axes<K::leaves> axes) {
+element_source<K> make_source(const K& plan, pass_axes axes) {
   axes.coalesce();
   return {plan, axes.space(), axes.template table<K::leaves>(0)};
 }

@@ -73,19 +73,26 @@ __global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(
 /// What a kernel may take as parameters, from CUDA 12.1 on.
 inline constexpr std::size_t most_parameters = 32764;
 
-template <class Body>
-void launch(context& c, const char* what, const Body& body, const launch_shape& shape) {
-  static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
-  static_assert(std::is_trivially_copyable_v<Body>);
+/// Starts a kernel whose arguments lie at `arguments`.
+inline void start(context& c, const char* what, const void* kernel, const launch_shape& shape, void** arguments) {
   if (shape.blocks == 0) return;
   c.capture().enter(what);
   const use_gpu current(c.gpu());
-  run_body<<<static_cast<unsigned>(shape.blocks), block_threads, shape.shared_bytes, c.stream()>>>(body);
+  const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
+  static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess)
     check(status, c.name() + ": launching '" + what + "' with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
                       " threads");
   c.count_launches();
+}
+
+template <class Body>
+void launch(context& c, const char* what, const Body& body, const launch_shape& shape) {
+  static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
+  static_assert(std::is_trivially_copyable_v<Body>);
+  void* arguments[] = {const_cast<Body*>(&body)};
+  start(c, what, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);
 }
 
 }  // namespace sinter::cuda_impl

@@ -46,22 +46,87 @@ SINTER_WORD T unpack(std::uint64_t bits) {
   return std::bit_cast<T>(static_cast<bits_of<T>>(bits));
 }
 
+/// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by map_body.
+struct pass_operands {
+  int inputs, outputs;
+  pass_axes axes;  ///< inputs, then outputs
+  int size[pass_axes::most];
+  bool add[sinter::detail::max_operands];
+
+  pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
+      : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
+    for (int s = 0; s < inputs; ++s) {
+      axes.bind(s, leaves[s]);
+      size[s] = leaves[s].element_size;
+    }
+    for (int s = 0; s < outputs; ++s) {
+      axes.bind(inputs + s, sinks[s]);
+      size[inputs + s] = sinks[s].element_size;
+      add[s] = sinks[s].add;
+    }
+  }
+
+  /// Which outputs repeat along some axis; whether any does.
+  bool find_repeated(bool* repeated) const {
+    bool any = false;
+    for (int s = 0; s < outputs; ++s) {
+      repeated[s] = false;
+      for (int d = 0; d < axes.rank; ++d) repeated[s] = repeated[s] || (axes.strides[inputs + s][d] == 0 && axes.shape[d] != 1);
+      any = any || repeated[s];
+    }
+    return any;
+  }
+
+  /// Can operand s be read or written in whole chunks of `lanes` elements? Its axes are coalesced.
+  access_mode mode(int s, int lanes) const {
+    const std::uintptr_t bytes = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
+    bool aligned = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
+    for (int d = 0; d + 1 < axes.rank; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
+    return aligned ? access_mode::whole_chunks : access_mode::strided;
+  }
+};
+
+/// The chunks of a pass, in rows.
+struct chunk_space {
+  index_space space;
+  index_t index_stride[max_rank] = {};  ///< of the row-major index of an element, along the outer axes
+  index_t chunks_per_row = 0;
+  divider by_chunks = {};
+  bool narrow = true;  ///< the chunks' numbers fit the dividers
+
+  chunk_space(const pass_axes& axes, int lanes) : space(axes.space()) {
+    for (int d = 0; d < space.outer_axes; ++d) index_stride[d] = axes.index[d];
+    chunks_per_row = (space.inner + lanes - 1) / lanes;
+    narrow = chunks() < (index_t{1} << 31);
+    if (narrow && chunks_per_row > 0) by_chunks = divider(static_cast<std::uint32_t>(chunks_per_row));
+  }
+  SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
+};
+
 template <class Pass>
-struct map_body {
+struct map_body : chunk_space {
   static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
 
   Pass pass;
-  index_space space;
   operand_table<inputs> in;
   operand_table<outputs> out;
   access_mode in_mode[operand_table<inputs>::size] = {};
   access_mode out_mode[operand_table<outputs>::size] = {};
   bool add[operand_table<outputs>::size] = {};
   bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
-  index_t index_stride[max_rank] = {};  ///< of the row-major index of an element, along the outer axes
-  index_t chunks_per_row = 0;
-  divider by_chunks = {};
-  bool narrow = true;
+
+  /// The axes of p are coalesced.
+  map_body(const Pass& formula, const pass_operands& p)
+      : chunk_space(p.axes, lanes), pass(formula), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
+    for (int s = 0; s < inputs; ++s) in_mode[s] = p.mode(s, lanes);
+    for (int s = 0; s < outputs; ++s) {
+      out_mode[s] = p.mode(inputs + s, lanes);
+      add[s] = p.add[s];
+      wide[s] = p.size[inputs + s] == sizeof(float);
+    }
+  }
+
+  launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
 
   /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it. Body says where
   /// the operands lie.
@@ -108,46 +173,49 @@ struct map_body {
 
     template <int S, class T>
     SINTER_WORD void fetch() const {
-      const T* const p = reinterpret_cast<const T*>(body.in.data[S]) + in_at[S];
-      if (body.in_mode[S] == access_mode::whole_chunks && valid == lanes) {
-        const auto c = *reinterpret_cast<const chunk<T, lanes>*>(p);
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-      } else {
-        const index_t step = body.in.step[S];
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(p[(i < valid ? i : 0) * step]);  // no branch for each lane
-      }
+      const auto c = read_chunk(reinterpret_cast<const T*>(body.in.data[S]) + in_at[S], body.in_mode[S], body.in.step[S]);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
     }
     template <int O, class T>
     SINTER_WORD void flush() const {
       T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
-      if (body.out_mode[O] == access_mode::whole_chunks && valid == lanes) {
-        auto& to = *reinterpret_cast<chunk<T, lanes>*>(p);
-        chunk<T, lanes> c{};
-        if (body.add[O]) c = to;
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) combine<O>(c.value[i], unpack<compute_type<T>>(written[O][i]));
-        to = c;
+      chunk<T, lanes> c{};
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] = unpack<compute_type<T>>(written[O][i]);
+      if constexpr (floating_element<T>) {
+        if (body.add[O]) {
+          const auto old = read_chunk<T>(p, body.out_mode[O], body.out.step[O]);
+          SINTER_UNROLL
+          for (int i = 0; i < lanes; ++i) c.value[i] = old.value[i] + unpack<compute_type<T>>(written[O][i]);
+        }
+      }
+      if (is_whole(body.out_mode[O])) {
+        *reinterpret_cast<chunk<T, lanes>*>(p) = c;
       } else {
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) {
-          if (i < valid) combine<O>(p[i * body.out.step[O]], unpack<compute_type<T>>(written[O][i]));
+          if (i < valid) p[i * body.out.step[O]] = c.value[i];
         }
       }
     }
-    template <int O, class T>
-    SINTER_WORD void combine(T& to, compute_type<T> x) const {
-      if constexpr (floating_element<T>) to = body.add[O] ? to + x : x;
-      else to = x;
+
+    SINTER_WORD bool is_whole(access_mode mode) const { return mode == access_mode::whole_chunks && valid == lanes; }
+    template <class T>
+    SINTER_WORD chunk<T, lanes> read_chunk(const T* p, access_mode mode, index_t step) const {
+      if (is_whole(mode)) return *reinterpret_cast<const chunk<T, lanes>*>(p);
+      chunk<T, lanes> c{};
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
+      return c;
     }
   };
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     const index_t stride = g.blocks() * g.threads();
-    const index_t chunks = space.rows * chunks_per_row;
-    for (index_t c = g.block() * g.threads() + g.thread(); c < chunks; c += stride) {
+    const index_t n = chunks();
+    for (index_t c = g.block() * g.threads() + g.thread(); c < n; c += stride) {
       index_t row = 0, column = c;
       if (space.rows > 1) {
         row = quotient(c, chunks_per_row, by_chunks, narrow);
@@ -175,42 +243,5 @@ struct map_body {
     m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
   }
 };
-
-/// Can operand s be read in whole chunks of `lanes` elements of `size` bytes?
-template <int lanes, int N>
-access_mode mode_of(const pass_axes<N>& axes, int s, int size) {
-  const int last = axes.rank - 1;
-  const index_t step = last >= 0 ? axes.strides[s][last] : 0;
-  const std::uintptr_t bytes = static_cast<std::uintptr_t>(size * lanes < 16 ? size * lanes : 16);
-  bool aligned = step == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
-  for (int d = 0; d < last; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
-  return aligned ? access_mode::whole_chunks : access_mode::strided;
-}
-
-/// Prepares a pass. The axes hold its inputs, then its outputs; sizes are those of their elements. An output that repeats is
-/// not written by map_body.
-template <class Pass>
-map_body<Pass> prepare_map(const Pass& pass, pass_axes<Pass::inputs + Pass::outputs> axes, const int* in_size, const int* out_size, const bool* add) {
-  constexpr int lanes = lanes_of<Pass>;
-  axes.coalesce();
-  map_body<Pass> body{pass, axes.space(), axes.template table<Pass::inputs>(0), axes.template table<Pass::outputs>(Pass::inputs)};
-  for (int d = 0; d < body.space.outer_axes; ++d) body.index_stride[d] = axes.index[d];
-  for (int s = 0; s < Pass::inputs; ++s) body.in_mode[s] = mode_of<lanes>(axes, s, in_size[s]);
-  for (int s = 0; s < Pass::outputs; ++s) {
-    body.out_mode[s] = mode_of<lanes>(axes, Pass::inputs + s, out_size[s]);
-    body.add[s] = add[s];
-    body.wide[s] = out_size[s] == sizeof(float);
-  }
-  body.chunks_per_row = (body.space.inner + lanes - 1) / lanes;
-  const index_t chunks = body.space.rows * body.chunks_per_row;
-  body.narrow = chunks < (index_t{1} << 31);
-  if (body.narrow && body.chunks_per_row > 0) body.by_chunks = divider(static_cast<std::uint32_t>(body.chunks_per_row));
-  return body;
-}
-
-template <class Pass>
-launch_shape launch_of(const map_body<Pass>& body) {
-  return {blocks_for(body.space.rows * body.chunks_per_row, block_threads), 0};
-}
 
 }  // namespace sinter::cuda_impl

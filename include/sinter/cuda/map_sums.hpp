@@ -18,8 +18,60 @@ enum class sink_kind : unsigned char {
   total     ///< all of a group of rows
 };
 
+/// The blocks of a pass that gathers sums.
+struct sums_grid {
+  bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
+  index_t groups = 1, height = 1;                      ///< of rows that follow each other
+  int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
+  index_t strips = 1;                                  ///< blocks side by side
+  index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
+  unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
+
+  index_t blocks() const { return groups * strips * slabs; }
+
+  /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads more
+  /// columns than they have registers for.
+  bool lay_out(index_t pass_rows, index_t chunks) {
+    const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
+    height = groups > 0 ? pass_rows / groups : 0;
+    const bool wide_block = rows ? columns || pass_rows < 512 : !columns && height == 1;
+    across = 1;
+    while (across < (wide_block ? block_threads : 32) && across < chunks) across *= 2;
+    down = block_threads / across;
+    const index_t high = up(height, down), wide = up(chunks, across), enough = rows || columns || totals ? enough_blocks : most_blocks;
+    if (rows) {
+      if (wide > (columns ? 1 : pass_rows < 128 ? 64 : 4096)) return false;
+      strips = 1;
+      slabs = std::min(high, totals || columns ? std::max<index_t>(1, enough / groups) : most_blocks);
+    } else {
+      strips = columns ? wide : std::min(wide, up(enough, high * groups));
+      slabs = std::min(high, std::max<index_t>(1, enough / (strips * groups)));
+    }
+    per_slab = up(high, slabs) * down;
+    slabs = up(height, per_slab);
+    if (groups > 16 * enough && height * chunks < block_threads) return false;
+    const index_t counters = columns && slabs > 1 ? groups * (strips + 1) : totals && slabs * strips > 1 ? groups : 0;
+    if (counters > max_arrivals) return false;
+    return blocks() <= most_blocks;
+  }
+
+  /// The sums of that kind which blocks leave to be added up, of a pass with rows of `inner` elements.
+  index_t partial_sums(sink_kind kind, index_t inner) const {
+    if (kind == sink_kind::column && slabs > 1) return groups * slabs * inner;
+    if (kind == sink_kind::total && slabs * strips > 1) return groups * slabs * strips;
+    return 0;
+  }
+};
+
+/// What of a pass that gathers sums does not follow from its operands.
+struct sums_plan : sums_grid {
+  const sinter::detail::kernel::gradient_format* format;  ///< of each output
+  sink_kind kind[sinter::detail::max_operands] = {};
+  double* partial[sinter::detail::max_operands] = {};
+};
+
 template <class Pass>
-struct map_sums_body {
+struct map_sums_body : sums_grid {
   using elements = map_body<Pass>;
   static constexpr int outputs = Pass::outputs, lanes = elements::lanes;
   static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
@@ -28,14 +80,18 @@ struct map_sums_body {
 
   elements at;
   sink_kind kind[outputs] = {};
-  bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
-  index_t groups = 1, height = 1;                      ///< of rows that follow each other
-  int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
-  index_t strips = 1;                                  ///< blocks side by side
-  index_t slabs = 1, per_slab = 0;                     ///< blocks of a group one above the other, and their rows
-  double* partial[outputs] = {};                       ///< sums of the blocks
+  double* partial[outputs] = {};  ///< sums of the blocks
   sinter::detail::kernel::gradient_format format[outputs] = {};
-  unsigned* arrivals = nullptr;                        ///< a counter per group, then one per group and strip
+
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : sums_grid(plan), at(formula, p) {
+    for (int s = 0; s < outputs; ++s) {
+      kind[s] = plan.kind[s];
+      partial[s] = plan.partial[s];
+      format[s] = plan.format[s];
+    }
+  }
+
+  launch_shape launch() const { return {blocks(), rows || columns || totals ? sizeof(double) * block_threads * lanes : 0}; }
 
   /// A machine whose sums stay in registers.
   struct machine : elements::template machine<elements> {
@@ -60,10 +116,10 @@ struct map_sums_body {
     const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
     const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
     const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
-    const index_t blocks = slabs * strips;
+    const index_t group_blocks = slabs * strips;
     const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), first, column, slabs, group * slabs, slab,
                      at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, first, 0, blocks, group * blocks, g.block(), 1};
+    const team all{g.thread(), block_threads, 1, 1, first, 0, group_blocks, group * group_blocks, g.block(), 1};
     registers sum = {};
     bool merge_columns = false, merge_totals = false;
     for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
@@ -91,7 +147,7 @@ struct map_sums_body {
       if (!through) continue;
       if (merging) break;
       merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
-      merge_totals = totals && blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(blocks));
+      merge_totals = totals && group_blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(group_blocks));
       if (!merge_columns && !merge_totals) break;
     }
   }
@@ -175,9 +231,8 @@ struct map_sums_body {
   }
 };
 
-/// The sum that sink s of coalesced axes is made of. It repeats along some of them.
-template <int N>
-sink_kind sum_of(const pass_axes<N>& axes, int s) {
+/// The sum that operand s of coalesced axes is made of. It repeats along some of them.
+inline sink_kind sum_of(const pass_axes& axes, int s) {
   const int last = axes.rank - 1;
   if (last >= 0 && axes.strides[s][last] != 0) return sink_kind::column;
   for (int d = 0; d < last; ++d)
@@ -185,46 +240,48 @@ sink_kind sum_of(const pass_axes<N>& axes, int s) {
   return last > 0 ? sink_kind::row : sink_kind::total;
 }
 
-/// Lays out the threads and blocks of a body with its kinds and groups set. False where blocks would have too little to do, or
-/// threads more columns than they have registers for.
-template <class Pass>
-bool lay_out(map_sums_body<Pass>& b) {
-  const index_t rows = b.at.space.rows, chunks = b.at.chunks_per_row;
-  const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
-  const bool sums = b.rows || b.columns || b.totals;
-  b.height = b.groups > 0 ? rows / b.groups : 0;
-  const bool wide_block = b.rows ? b.columns || rows < 512 : !b.columns && b.height == 1;
-  b.across = 1;
-  while (b.across < (wide_block ? block_threads : 32) && b.across < chunks) b.across *= 2;
-  b.down = block_threads / b.across;
-  const index_t high = up(b.height, b.down), wide = up(chunks, b.across), enough = sums ? enough_blocks : most_blocks;
-  if (b.rows) {
-    if (wide > (b.columns ? 1 : rows < 128 ? 64 : 4096)) return false;
-    b.strips = 1;
-    b.slabs = std::min(high, b.totals || b.columns ? std::max<index_t>(1, enough / b.groups) : most_blocks);
-  } else {
-    b.strips = b.columns ? wide : std::min(wide, up(enough, high * b.groups));
-    b.slabs = std::min(high, std::max<index_t>(1, enough / (b.strips * b.groups)));
+/// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made another
+/// way. The axes of p are coalesced, and may be put in another order.
+inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apart, sums_plan& plan) {
+  pass_axes& axes = p.axes;
+  int first = -1;  // the output that says which rows make up a group
+  bool fits = true;
+  const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
+  for (int s = 0; s < p.outputs; ++s) {
+    if (!folds[s] || apart[s]) continue;
+    plan.kind[s] = sum_of(axes, p.inputs + s);
+    if (plan.kind[s] == sink_kind::row) plan.rows = true;
+    else if (first < 0) first = s;
+    else
+      for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
+    fits = fits && !apart[s];
   }
-  b.per_slab = up(high, b.slabs) * b.down;
-  b.slabs = up(b.height, b.per_slab);
-  if (b.groups > 16 * enough && b.height * chunks < block_threads) return false;
-  const index_t counters = b.columns && b.slabs > 1 ? b.groups * (b.strips + 1) : b.totals && b.slabs * b.strips > 1 ? b.groups : 0;
-  if (counters > max_arrivals) return false;
-  return b.groups * b.strips * b.slabs <= most_blocks;
-}
-
-/// Scratch space of output o, in sums.
-template <class Pass>
-index_t partial_sums(const map_sums_body<Pass>& b, int o) {
-  if (b.kind[o] == sink_kind::column && b.slabs > 1) return b.groups * b.slabs * b.at.space.inner;
-  if (b.kind[o] == sink_kind::total && b.slabs * b.strips > 1) return b.groups * b.slabs * b.strips;
-  return 0;
-}
-
-template <class Pass>
-launch_shape launch_of(const map_sums_body<Pass>& b) {
-  return {b.groups * b.strips * b.slabs, b.rows || b.columns || b.totals ? sizeof(double) * block_threads * b.lanes : 0};
+  if (!fits) return false;
+  const bool rows = plan.rows;
+  index_t numel = 1;
+  for (int d = 0; d < axes.rank; ++d) {
+    numel *= axes.shape[d];
+    if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) plan.groups *= axes.shape[d];
+  }
+  if (first >= 0) axes.bring_forward(p.inputs + first);
+  const chunk_space chunks(axes, lanes);
+  if (rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
+    for (int s = 0; s < p.outputs; ++s)
+      if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;
+    plan.groups = chunks.space.rows;
+    plan.rows = false;
+  }
+  for (int s = 0; s < p.outputs; ++s) {
+    plan.columns = plan.columns || plan.kind[s] == sink_kind::column;
+    plan.totals = plan.totals || plan.kind[s] == sink_kind::total;
+  }
+  if (numel > 0 || plan.rows || plan.columns || plan.totals) {
+    if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
+    for (int s = 0; s < p.outputs; ++s) apart[s] = apart[s] || (folds[s] && (!rows || plan.kind[s] == sink_kind::row));
+    return false;
+  }
+  plan.groups = 0;  // nothing to do
+  return true;
 }
 
 }  // namespace sinter::cuda_impl

@@ -164,8 +164,7 @@ class radix_sorter {
     auto* const counts = static_cast<std::uint32_t*>(counts_.data());
     auto* const begins = static_cast<std::uint32_t*>(begins_.data());
     const index_t tiles = shares(n) / radix, shared = shares(n);
-    pass_axes<1> axes;
-    axes.set_shape(&shared, 1);
+    pass_axes axes(&shared, 1, 1);
     axes.bind_dense(0, counts);
     const auto source = make_source(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
     const auto run = [](const auto& body, const launch_shape& s) { gpu<D>::launch("a sort", body, s); };

@@ -151,7 +151,7 @@ void fold_columns(const element_source<K>& source, const sinter::detail::fold_sh
 
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
 template <class R, class K, class Run, class Memory>
-void plan_reduction(const K& plan, pass_axes<K::leaves> axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);

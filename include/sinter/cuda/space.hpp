@@ -6,6 +6,8 @@
 // that is device_grid (launch.hpp); the tests call the same bodies on the host.
 #pragma once
 
+#include <algorithm>
+
 #include "sinter/core/shape.hpp"
 #include "sinter/core/view.hpp"
 #include "sinter/expr/backend.hpp"
@@ -108,20 +110,35 @@ SINTER_WORD void add_row(const index_space& space, const operand_table<N>& opera
   });
 }
 
-/// The axes of a pass while it is prepared, with the strides of all its operands.
-template <int N>
+/// The axes of a pass while it is prepared, with the strides of all its operands. They are counted at run time: what the host
+/// does before a launch is compiled once, not for every statement.
 struct pass_axes {
+  static constexpr int most = 2 * sinter::detail::max_operands;
   int rank = 0;
+  int operands;
   index_t shape[max_rank] = {};
-  char* data[N > 0 ? N : 1] = {};
-  index_t strides[N > 0 ? N : 1][max_rank] = {};
   index_t index[max_rank] = {};  ///< strides of the row-major index of an element
+  char* data[most];
+  index_t strides[most][max_rank];
 
-  void set_shape(const index_t* extents, int count) {
-    rank = count;
-    for (int d = 0; d < count; ++d) shape[d] = extents[d];
+  explicit pass_axes(int count) : operands(count) {}
+  pass_axes(const index_t* extents, int extent_count, int count) : operands(count) {
+    rank = extent_count;
+    for (int d = 0; d < rank; ++d) shape[d] = extents[d];
     sinter::detail::row_major_strides(shape, rank, index);
   }
+  pass_axes(const pass_axes& other) { *this = other; }
+  /// Copies the operands that there are.
+  pass_axes& operator=(const pass_axes& other) {
+    rank = other.rank;
+    operands = other.operands;
+    std::copy_n(other.shape, max_rank, shape);
+    std::copy_n(other.index, max_rank, index);
+    std::copy_n(other.data, operands, data);
+    std::copy_n(other.strides[0], operands * max_rank, strides[0]);
+    return *this;
+  }
+
   void bind(int s, const leaf_ref& leaf) {
     data[s] = static_cast<char*>(leaf.data);
     sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape, strides[s], rank);
@@ -136,24 +153,27 @@ struct pass_axes {
   }
 
   void coalesce() {
-    rank = sinter::detail::coalesce_axes(shape, rank, N + 1, [this](int s) { return s < N ? strides[s] : index; });
+    rank = sinter::detail::coalesce_axes(shape, rank, operands + 1, [this](int s) { return s < operands ? strides[s] : index; });
   }
 
-  /// Puts the outer axes for which `first` holds before the other ones.
-  template <class F>
-  void bring_forward(const F& first) {
-    const pass_axes old = *this;
-    int to = 0;
-    for (const bool wanted : {true, false}) {
-      for (int d = 0; d + 1 < rank; ++d) {
-        if (first(d) != wanted) continue;
-        shape[to] = old.shape[d];
-        index[to] = old.index[d];
-        for (int s = 0; s < N; ++s) strides[s][to] = old.strides[s][d];
-        ++to;
-      }
-    }
+  /// Puts the outer axes along which operand `s` does not repeat before the other ones.
+  void bring_forward(int s) {
+    int order[max_rank], to = 0;
+    for (const bool repeats : {false, true})
+      for (int d = 0; d + 1 < rank; ++d)
+        if ((strides[s][d] == 0) == repeats) order[to++] = d;
+    const auto reorder = [&order, to](index_t* values) {
+      index_t old[max_rank];
+      std::copy_n(values, to, old);
+      for (int d = 0; d < to; ++d) values[d] = old[order[d]];
+    };
+    reorder(shape);
+    reorder(index);
+    for (int i = 0; i < operands; ++i) reorder(strides[i]);
   }
+
+  /// The step of operand s along the inner axis.
+  index_t step(int s) const { return rank > 0 ? strides[s][rank - 1] : 0; }
 
   /// The last axis is the inner one.
   index_space space() const {
@@ -176,12 +196,17 @@ struct pass_axes {
   template <int Count>
   operand_table<Count> table(int begin) const {
     operand_table<Count> t;
-    for (int s = 0; s < Count; ++s) {
-      t.data[s] = data[begin + s];
-      t.step[s] = rank > 0 ? strides[begin + s][rank - 1] : 0;
-      for (int d = 0; d + 1 < rank; ++d) t.stride[s][d] = strides[begin + s][d];
-    }
+    fill_table(begin, Count, t.data, t.step, t.stride);
     return t;
+  }
+
+ private:
+  void fill_table(int begin, int count, char** to_data, index_t* to_step, index_t (*to_stride)[max_rank]) const {
+    for (int s = 0; s < count; ++s) {
+      to_data[s] = data[begin + s];
+      to_step[s] = step(begin + s);
+      for (int d = 0; d + 1 < rank; ++d) to_stride[s][d] = strides[begin + s][d];
+    }
   }
 };
 
