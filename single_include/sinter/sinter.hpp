@@ -5631,6 +5631,12 @@ SINTER_INLINE R load(const void* from) {
   return r;
 }
 
+#ifdef EIGEN_VECTORIZE_SSE
+inline constexpr bool can_stream = true;
+#else
+inline constexpr bool can_stream = false;
+#endif
+
 // Writes past the caches where the target can; `to` is aligned to a register.
 template <class R>
 SINTER_INLINE void stream(void* to, const R& r) {
@@ -14009,7 +14015,7 @@ class prepared_loop {
     }
     straight_ = straight_ && stream_;
     // A vector that fills no cache line leaves it open until the next one comes, and there are few places for open lines.
-    for (int s = 0; s < l_.outputs; ++s) staged_ = staged_ || (stream_ && l_.outputs > 1 && lanes * out_size_[s] < 64);
+    for (int s = 0; s < l_.outputs; ++s) staged_ = staged_ || (math::detail::can_stream && stream_ && l_.outputs > 1 && lanes * out_size_[s] < 64);
   }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
@@ -16813,8 +16819,11 @@ struct pass_axes {
   char* data[most];
   index_t strides[most][max_rank];
 
-  explicit pass_axes(int count) : operands(count) {}
-  pass_axes(const index_t* extents, int extent_count, int count) : operands(count) {
+  explicit pass_axes(int count) : operands(count) {
+    std::fill_n(data, operands, nullptr);
+    std::fill_n(strides[0], operands * max_rank, index_t{0});
+  }
+  pass_axes(const index_t* extents, int extent_count, int count) : pass_axes(count) {
     rank = extent_count;
     for (int d = 0; d < rank; ++d) shape[d] = extents[d];
     sinter::detail::row_major_strides(shape, rank, index);
@@ -17754,7 +17763,6 @@ inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apar
     fits = fits && !apart[s];
   }
   if (!fits) return false;
-  const bool rows = plan.rows;
   index_t numel = 1;
   for (int d = 0; d < axes.rank; ++d) {
     numel *= axes.shape[d];
@@ -17762,7 +17770,7 @@ inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apar
   }
   if (first >= 0) axes.bring_forward(p.inputs + first);
   const chunk_space chunks(axes, lanes);
-  if (rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
+  if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
     for (int s = 0; s < p.outputs; ++s)
       if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;
     plan.groups = chunks.space.rows;
@@ -17774,7 +17782,7 @@ inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apar
   }
   if (numel > 0 || plan.rows || plan.columns || plan.totals) {
     if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
-    for (int s = 0; s < p.outputs; ++s) apart[s] = apart[s] || (folds[s] && (!rows || plan.kind[s] == sink_kind::row));
+    for (int s = 0; s < p.outputs; ++s) apart[s] = apart[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
     return false;
   }
   plan.groups = 0;  // nothing to do
@@ -18878,9 +18886,11 @@ auto row_kernel([[maybe_unused]] const Op& op) {
 }
 
 /// The axes of an expression without points, with its leaves bound.
-inline pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves, int count) {
-  pass_axes axes(shape, rank, count);
-  for (int s = 0; s < count; ++s) axes.bind(s, leaves[s]);
+template <int N>
+pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
+  static_assert(sinter::detail::pass_of<N> > 0);
+  pass_axes axes(shape, rank, N);
+  for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
   return axes;
 }
 
@@ -19041,7 +19051,7 @@ struct backend<D> {
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
     /// As the end of another kernel.
     cuda_impl::finish_element<T, K> finish() const {
-      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of(shape_, rank_, leaves_, K::leaves)), 0};
+      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)), 0};
       for (int s = 0; s < K::leaves; ++s)
         if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
       return f;
@@ -19086,7 +19096,7 @@ struct backend<D> {
   template <class R, class T, class K>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
-    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of(shape, rank, leaves, K::leaves), reduced, out);
+    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, out);
     if (e != nullptr) e->run();
   }
 
@@ -19192,7 +19202,7 @@ struct backend<D> {
   static auto source_of(const E& e) {
     using K = lowered<false, E>;
     const leaves_of<E> leaves(e);
-    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of(e.shape().data(), E::rank, leaves, K::leaves));
+    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
   }
 
   template <class T, int R>

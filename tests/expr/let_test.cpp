@@ -9,10 +9,10 @@ using namespace sinter;
 
 TEST_CASE("let gives the value of its body with the name replaced", "[let]") {
   for (const index_t n : {0, 1, 15, 16, 17, 1000, 70000}) {
-    const tensor x = arange<float>(static_cast<float>(n)) / 1000;
+    const tensor x = arange<float>(static_cast<float>(n)) / 2000;
     const tensor y = let(exp(x), [](auto t) { return t * t + t; });
     const tensor z = exp(x) * exp(x) + exp(x);  // where its last product may become one with the sum
-    CHECK_FALSE(eval(any(abs(y - z) > 3e-7f * z)).item());
+    CHECK_FALSE(eval(any(!(abs(y - z) <= 3e-7f * z))).item());
   }
 }
 

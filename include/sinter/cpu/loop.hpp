@@ -311,7 +311,7 @@ class prepared_loop {
     }
     straight_ = straight_ && stream_;
     // A vector that fills no cache line leaves it open until the next one comes, and there are few places for open lines.
-    for (int s = 0; s < l_.outputs; ++s) staged_ = staged_ || (stream_ && l_.outputs > 1 && lanes * out_size_[s] < 64);
+    for (int s = 0; s < l_.outputs; ++s) staged_ = staged_ || (math::detail::can_stream && stream_ && l_.outputs > 1 && lanes * out_size_[s] < 64);
   }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.

@@ -33,9 +33,11 @@ auto row_kernel([[maybe_unused]] const Op& op) {
 }
 
 /// The axes of an expression without points, with its leaves bound.
-inline pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves, int count) {
-  pass_axes axes(shape, rank, count);
-  for (int s = 0; s < count; ++s) axes.bind(s, leaves[s]);
+template <int N>
+pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
+  static_assert(sinter::detail::pass_of<N> > 0);
+  pass_axes axes(shape, rank, N);
+  for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
   return axes;
 }
 
@@ -196,7 +198,7 @@ struct backend<D> {
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
     /// As the end of another kernel.
     cuda_impl::finish_element<T, K> finish() const {
-      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of(shape_, rank_, leaves_, K::leaves)), 0};
+      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)), 0};
       for (int s = 0; s < K::leaves; ++s)
         if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
       return f;
@@ -241,7 +243,7 @@ struct backend<D> {
   template <class R, class T, class K>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
-    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of(shape, rank, leaves, K::leaves), reduced, out);
+    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, out);
     if (e != nullptr) e->run();
   }
 
@@ -347,7 +349,7 @@ struct backend<D> {
   static auto source_of(const E& e) {
     using K = lowered<false, E>;
     const leaves_of<E> leaves(e);
-    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of(e.shape().data(), E::rank, leaves, K::leaves));
+    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
   }
 
   template <class T, int R>

@@ -257,7 +257,6 @@ inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apar
     fits = fits && !apart[s];
   }
   if (!fits) return false;
-  const bool rows = plan.rows;
   index_t numel = 1;
   for (int d = 0; d < axes.rank; ++d) {
     numel *= axes.shape[d];
@@ -265,7 +264,7 @@ inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apar
   }
   if (first >= 0) axes.bring_forward(p.inputs + first);
   const chunk_space chunks(axes, lanes);
-  if (rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
+  if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
     for (int s = 0; s < p.outputs; ++s)
       if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;
     plan.groups = chunks.space.rows;
@@ -277,7 +276,7 @@ inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apar
   }
   if (numel > 0 || plan.rows || plan.columns || plan.totals) {
     if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
-    for (int s = 0; s < p.outputs; ++s) apart[s] = apart[s] || (folds[s] && (!rows || plan.kind[s] == sink_kind::row));
+    for (int s = 0; s < p.outputs; ++s) apart[s] = apart[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
     return false;
   }
   plan.groups = 0;  // nothing to do

@@ -121,8 +121,11 @@ struct pass_axes {
   char* data[most];
   index_t strides[most][max_rank];
 
-  explicit pass_axes(int count) : operands(count) {}
-  pass_axes(const index_t* extents, int extent_count, int count) : operands(count) {
+  explicit pass_axes(int count) : operands(count) {
+    std::fill_n(data, operands, nullptr);
+    std::fill_n(strides[0], operands * max_rank, index_t{0});
+  }
+  pass_axes(const index_t* extents, int extent_count, int count) : pass_axes(count) {
     rank = extent_count;
     for (int d = 0; d < rank; ++d) shape[d] = extents[d];
     sinter::detail::row_major_strides(shape, rank, index);
