@@ -6537,10 +6537,10 @@ inline constexpr float log2_e = 1.44269504088896341f;
 inline constexpr float ln2_high = 0.693115234375f;
 inline constexpr float ln2_low = 3.19461832987e-05f;
 
-// 2^(n + Add) for the integer n that `shifted` - rounder holds, n + Add in [-126, 127].
-template <int Add = 0, int L>
+// 2^n where `shifted` = rounder + 127 + n, n in [-126, 127].
+template <int L>
 SINTER_INLINE floats<L> power_of_two(floats<L> shifted) {
-  return bit_cast<float>(shift_left<23>(bit_cast<std::int32_t>(shifted) + std::int32_t(127 + Add)));
+  return bit_cast<float>(shift_left<23>(bit_cast<std::int32_t>(shifted)));
 }
 
 // a 2^n with gradual underflow and overflow, n as above in [-252, 254].
@@ -6557,15 +6557,15 @@ SINTER_INLINE floats<L> scale(floats<L> a, [[maybe_unused]] floats<L> shifted) {
   return a * first * second;
 }
 
-// x = n ln 2 + r, |r| <= ln 2 / 2; x in [-150, 130].
+// x = n ln 2 + r, |r| <= ln 2 / 2; x in [-150, 130]. shifted = rounder + Add + n.
 template <int L>
 struct reduced {
   floats<L> shifted, r;
 };
-template <int L>
+template <int Add = 0, int L>
 SINTER_INLINE reduced<L> reduce_by_ln2(floats<L> x) {
-  const auto shifted = fma(x, floats<L>(log2_e), floats<L>(rounder));
-  const auto n = shifted - rounder;
+  const auto shifted = fma(x, floats<L>(log2_e), floats<L>(rounder + Add));
+  const auto n = shifted - (rounder + Add);
   return {shifted, fma(n, floats<L>(-ln2_low), fma(n, floats<L>(-ln2_high), x))};
 }
 
@@ -6599,27 +6599,37 @@ SINTER_INLINE floats<L> exp2_float(floats<L> x) {
 
 template <int L>
 SINTER_INLINE floats<L> expm1_float(floats<L> x) {
-  const auto [shifted, r] = reduce_by_ln2(min(max(x, -18.f), 89.f));
-  const auto half = power_of_two(shifted - 1.f);  // of 2^n, which may be 2^128
+  const auto [shifted, r] = reduce_by_ln2<126>(min(max(x, -18.f), 89.f));
+  const auto half = power_of_two(shifted);  // of 2^n, which may be 2^128
   const auto result = fma(half, expm1_small(r), half - 0.5f);
   return copysign(result + result, x);
 }
 
-// e^x = t, t / (1 + t). Above 17.4 it rounds to 1; below -87 t takes a factor 2^24 on the way, so that it can be small.
+// 2^-24 / (2^-24 + 2^-24 e^-x): the factor leaves e^-x finite where the result is smallest. Above 18 it rounds to 1.
 template <int L>
 SINTER_INLINE floats<L> sigmoid_float(floats<L> x) {
-  const auto [shifted, r] = reduce_by_ln2(min(max(x, -104.f), 18.f));
-  const auto t = exp_small(r) * power_of_two<24>(shifted) * 0x1.0p-24f;
-  return t / (t + 1.f);
+  constexpr float shift = rounder + 127 - 24;
+  const auto a = min(max(x, -104.f), 18.f);
+  const auto shifted = fma(a, floats<L>(-log2_e), floats<L>(shift));
+  const auto n = shifted - shift;
+  const auto r = fma(n, floats<L>(ln2_low), fma(n, floats<L>(ln2_high), a));  // -a = n ln 2 - r
+  const auto e = polynomial(r, 1, -1, 0x1.fffffcp-2, -0x1.55548ap-3, 0x1.555916p-5, -0x1.123fc6p-7, 0x1.6a1a70p-10);
+  const floats<L> unit(0x1.0p-24f);
+  return unit / fma(power_of_two(shifted), e, unit);
 }
 
-// e^2|x| - 1 = t, tanh |x| = t / (t + 2). Above 9.02 tanh rounds to 1.
+// e^2x - 1 = 2 t, tanh x = t / (t + 1), the sign for -0. x = n ln 2 / 2 + s; (e^2s - 1) / 2 to 2^-26.1. Beyond 9.02 it rounds to 1.
 template <int L>
 SINTER_INLINE floats<L> tanh_float(floats<L> x) {
-  const auto [shifted, r] = reduce_by_ln2(min(abs(x), 9.02f) * 2.f);
+  constexpr float shift = rounder + 127;
+  const auto a = min(max(x, -9.02f), 9.02f);
+  const auto shifted = fma(a, floats<L>(2 * log2_e), floats<L>(shift));
+  const auto s = fma(shifted - shift, floats<L>(-0.346573590279972655f), a);
+  const auto q = polynomial(s, 0x1.fffffep-1, 0x1.5554aap-1, 0x1.555680p-2, 0x1.122d00p-3, 0x1.6beb2ep-5);
   const auto power = power_of_two(shifted);
-  const auto t = fma(power, expm1_small(r), power - 1.f);
-  return copysign(t / (t + 2.f), x);
+  const auto t = fma(power, fma(q, s * s, s), fma(power, floats<L>(0.5f), floats<L>(-0.5f)));
+  const auto sign = bit_cast<std::int32_t>(x) & ints<L>(std::numeric_limits<std::int32_t>::min());
+  return bit_cast<float>(bit_cast<std::int32_t>(t / (t + 1.f)) | sign);
 }
 
 // ln(1 + f) + e ln 2 for |f| <= 1/3; (ln(1 + f) - f) / f^2 to 2^-27.7 of ln(1 + f).
@@ -6703,7 +6713,7 @@ SINTER_INLINE floats<L> erf_float(floats<L> x) {
                             -0x1.a3ea9ap-11, 0x1.494686p-14);
   const auto q = polynomial(t, 0x1.63e098p-12, 0x1.208978p+0, 0x1.46b92ap-1, 0x1.a65f10p-4, -0x1.65e144p-6,
                             0x1.8284fep-9, -0x1.871f8ap-13);
-  const auto [shifted, r] = reduce_by_ln2(-q);
+  const auto [shifted, r] = reduce_by_ln2<127>(-q);
   const auto power = power_of_two(shifted);
   const auto above = 1.f - power * exp_small(r);
   return copysign(select(t < 1.f, fma(t, p, t), above), x);

@@ -71,6 +71,10 @@ exp_tail = lambda r: near_zero(r, mp.mpf(1) / 2 + r / 6, lambda r: (mp.expm1(r) 
 show("(exp(r) - 1 - r) / r^2", remez(exp_tail, lambda r: r * r / mp.exp(r) + TINY, 4, -half_ln2, half_ln2))
 show("(expm1(r) - r) / r^2",
      remez(exp_tail, lambda r: near_zero(r, abs(r) + TINY, lambda r: abs(r * r / mp.expm1(r))), 5, -half_ln2, half_ln2))
+quarter_ln2 = half_ln2 / 2
+tanh_tail = lambda s: near_zero(s, 1 + 2 * s / 3, lambda s: (mp.expm1(2 * s) / 2 - s) / s**2)
+show("(expm1(2 s) / 2 - s) / s^2", remez(
+    tanh_tail, lambda s: near_zero(s, abs(s) + TINY, lambda s: abs(2 * s * s / mp.expm1(2 * s))), 4, -quarter_ln2, quarter_ln2))
 third = mp.mpf("1.0001") / 3
 log_tail = lambda f: near_zero(f, -mp.mpf(1) / 2 + f / 3, lambda f: (mp.log1p(f) - f) / f**2)
 show("(log1p(f) - f) / f^2",
