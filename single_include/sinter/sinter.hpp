@@ -1105,20 +1105,33 @@ struct memory_stats {
 
 namespace detail {
 
-/// Where the arenas of the host devices get their memory.
-struct host_memory {
+/// Where the arenas of the host devices get their memory. Large blocks begin at different places of a page, in turn: caches and
+/// write buffers find a line by the low bits of its address, and operands of one statement that all began a page would compete
+/// for the same few of them.
+class host_memory {
+ public:
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
+  static constexpr std::size_t page = 4096;
+  static constexpr std::size_t places = 16;                     ///< in a page, where blocks begin
+  static constexpr std::size_t placed = std::size_t{64} << 10;  ///< smallest block to which that applies
 
-  static void* take(std::size_t size) noexcept {
-    const std::size_t unit = size >= huge_page ? huge_page : alignment;
-    void* const p = std::aligned_alloc(unit, (size + unit - 1) / unit * unit);
+  void* take(std::size_t size) noexcept {
+    const std::size_t offset = alignment + (size >= placed ? turn_++ % places * (page / places) : 0);
+    const std::size_t unit = size >= huge_page ? huge_page : size >= placed ? page : alignment;
+    auto* const base = static_cast<char*>(std::aligned_alloc(unit, (offset + size + unit - 1) / unit * unit));
+    if (base == nullptr) return nullptr;
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (p != nullptr && size >= huge_page) ::madvise(p, size, MADV_HUGEPAGE);
+    if (size >= huge_page) ::madvise(base, offset + size, MADV_HUGEPAGE);
 #endif
-    return p;
+    char* const block = base + offset;
+    reinterpret_cast<char**>(block)[-1] = base;
+    return block;
   }
-  static void give(void* p) noexcept { std::free(p); }
+  void give(void* block) noexcept { std::free(static_cast<char**>(block)[-1]); }
+
+ private:
+  std::size_t turn_ = 0;
 };
 
 /// Blocks come in eight sizes per power of two and return to a free list of their size: a fresh large block costs more
@@ -5630,12 +5643,6 @@ SINTER_INLINE R load(const void* from) {
   std::memcpy(&r, from, sizeof(R));
   return r;
 }
-
-#ifdef EIGEN_VECTORIZE_SSE
-inline constexpr bool can_stream = true;
-#else
-inline constexpr bool can_stream = false;
-#endif
 
 // Writes past the caches where the target can; `to` is aligned to a register.
 template <class R>
@@ -13747,7 +13754,7 @@ struct kernel_args {
   const int* out_size = nullptr;
   const bool* out_add = nullptr;
   bool stream = false;  ///< results go past the cache
-  bool straight = false;  ///< so they do, and no mask is 0
+  bool plain = false;  ///< so they do, no mask is 0, and nothing is added to what is there
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
@@ -13925,22 +13932,6 @@ int first_at(const Place& place, int s) {
   return s;
 }
 
-/// memcpy to where nobody reads soon.
-inline void copy_past_caches(char* to, const char* from, index_t bytes) {
-  using V = math::simd<float, lanes>;
-  constexpr index_t step = lanes * index_t{sizeof(float)};
-  const auto copy = [&](index_t n) {
-    std::memcpy(to, from, static_cast<std::size_t>(n));
-    to += n;
-    from += n;
-    bytes -= n;
-  };
-  copy(std::min(bytes, -reinterpret_cast<std::intptr_t>(to) & (step - 1)));  // up to where vectors are aligned
-  for (; bytes >= step; bytes -= step, to += step, from += step)
-    V::load(reinterpret_cast<const float*>(from)).stream(reinterpret_cast<float*>(to));
-  copy(bytes);
-}
-
 /// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
 /// the same arithmetic.
 inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
@@ -14014,18 +14005,17 @@ class prepared_loop {
   index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of every output is aligned.
+  /// Lets results bypass the cache where every vector of every output is aligned, and no two of them are in each other's way.
   void set_stream() {
-    stream_ = straight_ = rows_;
-    for (int s = 0; s < l_.inputs; ++s) straight_ = straight_ && inner_stride(l_.in[s]) == 1;
+    stream_ = rows_;
     for (int s = 0; s < l_.outputs; ++s) {
       stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
-      straight_ = straight_ && inner_stride(l_.out[s]) == 1;
+      for (int other = 0; other < s; ++other) stream_ = stream_ && apart(l_.out[s], l_.out[other]);
     }
-    straight_ = straight_ && stream_;
-    // A vector that fills no cache line leaves it open until the next one comes, and there are few places for open lines.
-    for (int s = 0; s < l_.outputs; ++s) staged_ = staged_ || (math::detail::can_stream && stream_ && l_.outputs > 1 && lanes * out_size_[s] < 64);
+    plain_ = stream_;
+    for (int s = 0; s < l_.inputs; ++s) plain_ = plain_ && inner_stride(l_.in[s]) == 1;
+    for (int s = 0; s < l_.outputs; ++s) plain_ = plain_ && inner_stride(l_.out[s]) == 1;
   }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
@@ -14061,6 +14051,14 @@ class prepared_loop {
   }
   /// Do elements that follow each other in memory belong to rows that follow each other?
   bool is_transposed(const operand& o) const { return o.strides[l_.rank - 2] == 1 && inner_stride(o) * o.size >= 64; }
+  /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines at the same
+  /// place of a page, or next to it, drive each other out: ten times slower on Zen 3.
+  static bool apart(const operand& a, const operand& b) {
+    if (lanes * std::min(a.size, b.size) >= 64) return true;
+    if (a.size != b.size) return false;  // they meet somewhere
+    const auto distance = (reinterpret_cast<std::uintptr_t>(a.data) - reinterpret_cast<std::uintptr_t>(b.data)) % 4096;
+    return distance >= 128 && distance <= 4096 - 128;
+  }
   bool is_reducing(const operand& o) const {
     for (int d = 0; d < l_.rank; ++d)
       if (o.strides[d] == 0) return true;
@@ -14073,27 +14071,6 @@ class prepared_loop {
     a.n -= rest;
     if (a.n > 0) l_.fn(l_.plan, a);
     if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
-  }
-
-  /// The same a block at a time: results that overwrite are made in cache and then go past it, one after the other.
-  void call_staged(const kernel_args& a) const {
-    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
-    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.outputs) * bytes);
-    const void* in[max_operands];
-    void* out[max_operands];
-    for (index_t at = 0; at < a.n; at += block) {
-      const index_t n = std::min(block, a.n - at);
-      for (int s = 0; s < l_.inputs; ++s) in[s] = static_cast<const char*>(a.in[s]) + (at & a.in_mask[s]) * in_size_[s];
-      const auto target = [&](int s) { return static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * out_size_[s]; };
-      const auto stages = [&](int s) { return a.out_mask[s] != 0 && !a.out_add[s]; };
-      for (int s = 0; s < l_.outputs; ++s) {
-        const int first = detail::first_at(target, s);  // where one adds to what another makes
-        out[s] = first < s ? out[first] : stages(s) ? staged + static_cast<std::size_t>(s) * bytes : target(s);
-      }
-      call({n, a.first + at, in, a.in_mask, in_size_, out, a.out_mask, out_size_, a.out_add});
-      for (int s = 0; s < l_.outputs; ++s)
-        if (stages(s)) detail::copy_past_caches(target(s), static_cast<const char*>(out[s]), n * out_size_[s]);
-    }
   }
 
   void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
@@ -14132,16 +14109,17 @@ class prepared_loop {
         }
         in[s] = p;
       }
+      bool plain = plain_;
       for (int s = 0; s < l_.outputs; ++s) {
         const operand& o = l_.out[s];
         const bool sum = inner_stride(o) == 0;
         out_mask[s] = sum ? 0 : -1;
         out_add[s] = sum || add[s];
+        plain = plain && !out_add[s];
         if (sum) std::memset(sums[s], 0, sizeof sums[s]);
         out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
       }
-      if (staged_) call_staged({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add});
-      else call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, straight_});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
       for (int s = 0; s < l_.outputs; ++s) {
         if (out_mask[s] != 0) continue;
         char* to = base[s] + offset(l_.out[s]);
@@ -14290,8 +14268,7 @@ class prepared_loop {
   bool rows_ = false;
   bool tiled_ = false;
   bool stream_ = false;
-  bool straight_ = false;
-  bool staged_ = false;  ///< results stay in cache, a block at a time, before they stream
+  bool plain_ = false;
   bool any_reducing_ = false;
   bool dense_in_[max_operands] = {};
   bool repeated_in_[max_operands] = {};
@@ -14478,14 +14455,15 @@ template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers. Where `Straight` no operand repeats and all results go past the caches.
-template <int Inputs, int Outputs, bool Straight>
+/// registers. Where `Plain` no operand repeats, and all results overwrite what is there and go past the caches.
+template <int Inputs, int Outputs, bool Plain>
 struct vector_machine {
   const void* in[Inputs > 0 ? Inputs : 1];
   index_t in_mask[Inputs > 0 ? Inputs : 1];
   void* out[Outputs > 0 ? Outputs : 1];
   index_t out_mask[Outputs > 0 ? Outputs : 1];
   bool out_add[Outputs > 0 ? Outputs : 1];
+  bool out_stream[Outputs > 0 ? Outputs : 1];  ///< overwrites what is there and goes past the caches
   bool out_wide[Outputs > 0 ? Outputs : 1];  ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
@@ -14500,13 +14478,14 @@ struct vector_machine {
       out[s] = a.out[s];
       out_mask[s] = a.out_mask[s];
       out_add[s] = a.out_add[s];
+      out_stream[s] = a.stream && !a.out_add[s];
       out_wide[s] = a.out_size[s] == sizeof(float);
     }
   }
 
   template <int S, class T>
   SINTER_INLINE vector<T> load() const {
-    return math::read<lanes>(static_cast<const T*>(in[S]) + (Straight ? i : i & in_mask[S]));
+    return math::read<lanes>(static_cast<const T*>(in[S]) + (Plain ? i : i & in_mask[S]));
   }
   template <class T>
   SINTER_INLINE vector<T> literal(compute_type<T> x) const {
@@ -14516,7 +14495,7 @@ struct vector_machine {
   SINTER_INLINE void put(const V& v) const {
     T* p = static_cast<T*>(out[O]) + i;
     if constexpr (floating_element<T>) {
-      if (Straight || stream) return math::write_past_caches(p, v);
+      if (Plain || stream) return math::write_past_caches(p, v);
       math::write(p, v);
     } else {
       v.store(p);
@@ -14526,29 +14505,30 @@ struct vector_machine {
   template <int S, class T, class V>
   SINTER_INLINE void accumulate(const V& g) const {
     if constexpr (narrow_element<T>) {
-      if (out_wide[S]) return accumulate<S, float>(g);
+      if (!Plain && out_wide[S]) return accumulate<S, float>(g);
     }
-    T* p = static_cast<T*>(out[S]) + (Straight ? i : i & out_mask[S]);
+    if (Plain || out_stream[S]) return math::write_past_caches(static_cast<T*>(out[S]) + i, vector<T>(g));
+    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
     if (out_add[S]) math::write(p, math::read<lanes>(p) + vector<T>(g));
-    else if (Straight || stream) math::write_past_caches(p, vector<T>(g));
     else math::write(p, vector<T>(g));
   }
 };
 
-template <class Pass, bool Straight>
+template <class Pass, bool Plain>
 SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
   const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
-  vector_machine<Pass::inputs, Pass::outputs, Straight> m(a);
+  vector_machine<Pass::inputs, Pass::outputs, Plain> m(a);
   const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
   for (; m.i < n; m.i += lanes) pass(m);
 }
 
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Where memory is the limit,
-/// few operands and a large result, masks and branches between the reads cost up to a tenth: it has a loop without them.
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and branches
+/// between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For several results that
+/// loop would take half as long again to compile.
 template <class Pass>
 void run_pass(const void* plan, const kernel_args& a) {
-  if constexpr (Pass::inputs <= 3 && Pass::outputs == 1)
-    if (a.straight) return run_vectors<Pass, true>(plan, a);
+  if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)
+    if (a.plain) return run_vectors<Pass, true>(plan, a);
   run_vectors<Pass, false>(plan, a);
 }
 

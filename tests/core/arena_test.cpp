@@ -4,6 +4,8 @@
 #include <sinter/sinter.hpp>
 
 #include <atomic>
+#include <cstring>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -91,6 +93,24 @@ TEST_CASE("arenas of different devices count apart", "[arena]") {
 TEST_CASE("tensor data starts on a cache line", "[arena]") {
   for (index_t n : {0, 1, 15, 100, 5000, 1000000})
     CHECK(reinterpret_cast<std::uintptr_t>(zeros<std::int8_t, numa<5>>({n}).data()) % 64 == 0);
+}
+
+TEST_CASE("large blocks begin at different places of a page, and go back to the system from there", "[arena]") {
+  host_arena arena("places test");
+  for (const std::size_t n : {std::size_t{64} << 10, std::size_t{100000}, std::size_t{5} << 20}) {
+    std::set<std::uintptr_t> places;
+    std::vector<void*> blocks;
+    for (int i = 0; i < 16; ++i) {
+      blocks.push_back(arena.allocate(n));
+      std::memset(blocks.back(), 1, n);
+      CHECK(reinterpret_cast<std::uintptr_t>(blocks.back()) % 64 == 0);
+      places.insert(reinterpret_cast<std::uintptr_t>(blocks.back()) % 4096);
+    }
+    CHECK(places.size() == 16);
+    for (void* p : blocks) arena.release(p, n);
+    arena.empty_cache();
+  }
+  CHECK(arena.stats().bytes_cached == 0);
 }
 
 TEST_CASE("over its limit the arena throws, leaves everything intact, and goes on", "[arena]") {

@@ -236,6 +236,19 @@ TEST_CASE("several results that bypass the cache are what single ones are", "[si
   }
 }
 
+TEST_CASE("results at the same place of a page, next to it and apart are computed alike", "[sizes]") {
+  const index_t n = (index_t{9} << 20) / 4;
+  const auto a = counting<float>(n), b = a.flip(0).clone();
+  for (const index_t gap : {0, 16, 32, 1008, 512}) {  // elements; a page has 1024
+    auto memory = zeros<float>({3 * (n + gap)});
+    const auto part = [&](index_t i) { return memory.slice(0, i * (n + gap), i * (n + gap) + n); };
+    fuse(part(0) = a + b, part(1) = a * b, part(2) = a - b);
+    CHECK_FALSE(eval(any(part(0) != a + b)).item());
+    CHECK_FALSE(eval(any(part(1) != a * b)).item());
+    CHECK_FALSE(eval(any(part(2) != a - b)).item());
+  }
+}
+
 TEST_CASE("an expression with many operands is still one pass", "[sizes]") {
   const auto a = counting<float>(100);
   const auto four = [&](auto e) { return e + a * a - a + a; };

@@ -30,20 +30,33 @@ struct memory_stats {
 
 namespace detail {
 
-/// Where the arenas of the host devices get their memory.
-struct host_memory {
+/// Where the arenas of the host devices get their memory. Large blocks begin at different places of a page, in turn: caches and
+/// write buffers find a line by the low bits of its address, and operands of one statement that all began a page would compete
+/// for the same few of them.
+class host_memory {
+ public:
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
+  static constexpr std::size_t page = 4096;
+  static constexpr std::size_t places = 16;                     ///< in a page, where blocks begin
+  static constexpr std::size_t placed = std::size_t{64} << 10;  ///< smallest block to which that applies
 
-  static void* take(std::size_t size) noexcept {
-    const std::size_t unit = size >= huge_page ? huge_page : alignment;
-    void* const p = std::aligned_alloc(unit, (size + unit - 1) / unit * unit);
+  void* take(std::size_t size) noexcept {
+    const std::size_t offset = alignment + (size >= placed ? turn_++ % places * (page / places) : 0);
+    const std::size_t unit = size >= huge_page ? huge_page : size >= placed ? page : alignment;
+    auto* const base = static_cast<char*>(std::aligned_alloc(unit, (offset + size + unit - 1) / unit * unit));
+    if (base == nullptr) return nullptr;
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (p != nullptr && size >= huge_page) ::madvise(p, size, MADV_HUGEPAGE);
+    if (size >= huge_page) ::madvise(base, offset + size, MADV_HUGEPAGE);
 #endif
-    return p;
+    char* const block = base + offset;
+    reinterpret_cast<char**>(block)[-1] = base;
+    return block;
   }
-  static void give(void* p) noexcept { std::free(p); }
+  void give(void* block) noexcept { std::free(static_cast<char**>(block)[-1]); }
+
+ private:
+  std::size_t turn_ = 0;
 };
 
 /// Blocks come in eight sizes per power of two and return to a free list of their size: a fresh large block costs more

@@ -33,7 +33,7 @@ struct kernel_args {
   const int* out_size = nullptr;
   const bool* out_add = nullptr;
   bool stream = false;  ///< results go past the cache
-  bool straight = false;  ///< so they do, and no mask is 0
+  bool plain = false;  ///< so they do, no mask is 0, and nothing is added to what is there
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
@@ -211,22 +211,6 @@ int first_at(const Place& place, int s) {
   return s;
 }
 
-/// memcpy to where nobody reads soon.
-inline void copy_past_caches(char* to, const char* from, index_t bytes) {
-  using V = math::simd<float, lanes>;
-  constexpr index_t step = lanes * index_t{sizeof(float)};
-  const auto copy = [&](index_t n) {
-    std::memcpy(to, from, static_cast<std::size_t>(n));
-    to += n;
-    from += n;
-    bytes -= n;
-  };
-  copy(std::min(bytes, -reinterpret_cast<std::intptr_t>(to) & (step - 1)));  // up to where vectors are aligned
-  for (; bytes >= step; bytes -= step, to += step, from += step)
-    V::load(reinterpret_cast<const float*>(from)).stream(reinterpret_cast<float*>(to));
-  copy(bytes);
-}
-
 /// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
 /// the same arithmetic.
 inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
@@ -300,18 +284,17 @@ class prepared_loop {
   index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of every output is aligned.
+  /// Lets results bypass the cache where every vector of every output is aligned, and no two of them are in each other's way.
   void set_stream() {
-    stream_ = straight_ = rows_;
-    for (int s = 0; s < l_.inputs; ++s) straight_ = straight_ && inner_stride(l_.in[s]) == 1;
+    stream_ = rows_;
     for (int s = 0; s < l_.outputs; ++s) {
       stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
-      straight_ = straight_ && inner_stride(l_.out[s]) == 1;
+      for (int other = 0; other < s; ++other) stream_ = stream_ && apart(l_.out[s], l_.out[other]);
     }
-    straight_ = straight_ && stream_;
-    // A vector that fills no cache line leaves it open until the next one comes, and there are few places for open lines.
-    for (int s = 0; s < l_.outputs; ++s) staged_ = staged_ || (math::detail::can_stream && stream_ && l_.outputs > 1 && lanes * out_size_[s] < 64);
+    plain_ = stream_;
+    for (int s = 0; s < l_.inputs; ++s) plain_ = plain_ && inner_stride(l_.in[s]) == 1;
+    for (int s = 0; s < l_.outputs; ++s) plain_ = plain_ && inner_stride(l_.out[s]) == 1;
   }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
@@ -347,6 +330,14 @@ class prepared_loop {
   }
   /// Do elements that follow each other in memory belong to rows that follow each other?
   bool is_transposed(const operand& o) const { return o.strides[l_.rank - 2] == 1 && inner_stride(o) * o.size >= 64; }
+  /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines at the same
+  /// place of a page, or next to it, drive each other out: ten times slower on Zen 3.
+  static bool apart(const operand& a, const operand& b) {
+    if (lanes * std::min(a.size, b.size) >= 64) return true;
+    if (a.size != b.size) return false;  // they meet somewhere
+    const auto distance = (reinterpret_cast<std::uintptr_t>(a.data) - reinterpret_cast<std::uintptr_t>(b.data)) % 4096;
+    return distance >= 128 && distance <= 4096 - 128;
+  }
   bool is_reducing(const operand& o) const {
     for (int d = 0; d < l_.rank; ++d)
       if (o.strides[d] == 0) return true;
@@ -359,27 +350,6 @@ class prepared_loop {
     a.n -= rest;
     if (a.n > 0) l_.fn(l_.plan, a);
     if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
-  }
-
-  /// The same a block at a time: results that overwrite are made in cache and then go past it, one after the other.
-  void call_staged(const kernel_args& a) const {
-    constexpr std::size_t bytes = static_cast<std::size_t>(block) * 8;
-    char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.outputs) * bytes);
-    const void* in[max_operands];
-    void* out[max_operands];
-    for (index_t at = 0; at < a.n; at += block) {
-      const index_t n = std::min(block, a.n - at);
-      for (int s = 0; s < l_.inputs; ++s) in[s] = static_cast<const char*>(a.in[s]) + (at & a.in_mask[s]) * in_size_[s];
-      const auto target = [&](int s) { return static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * out_size_[s]; };
-      const auto stages = [&](int s) { return a.out_mask[s] != 0 && !a.out_add[s]; };
-      for (int s = 0; s < l_.outputs; ++s) {
-        const int first = detail::first_at(target, s);  // where one adds to what another makes
-        out[s] = first < s ? out[first] : stages(s) ? staged + static_cast<std::size_t>(s) * bytes : target(s);
-      }
-      call({n, a.first + at, in, a.in_mask, in_size_, out, a.out_mask, out_size_, a.out_add});
-      for (int s = 0; s < l_.outputs; ++s)
-        if (stages(s)) detail::copy_past_caches(target(s), static_cast<const char*>(out[s]), n * out_size_[s]);
-    }
   }
 
   void run_rows(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
@@ -418,16 +388,17 @@ class prepared_loop {
         }
         in[s] = p;
       }
+      bool plain = plain_;
       for (int s = 0; s < l_.outputs; ++s) {
         const operand& o = l_.out[s];
         const bool sum = inner_stride(o) == 0;
         out_mask[s] = sum ? 0 : -1;
         out_add[s] = sum || add[s];
+        plain = plain && !out_add[s];
         if (sum) std::memset(sums[s], 0, sizeof sums[s]);
         out[s] = sum ? sums[s] : base[s] + (linear && s == 0 ? (at - begin) * o.size : offset(o));
       }
-      if (staged_) call_staged({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add});
-      else call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, straight_});
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
       for (int s = 0; s < l_.outputs; ++s) {
         if (out_mask[s] != 0) continue;
         char* to = base[s] + offset(l_.out[s]);
@@ -576,8 +547,7 @@ class prepared_loop {
   bool rows_ = false;
   bool tiled_ = false;
   bool stream_ = false;
-  bool straight_ = false;
-  bool staged_ = false;  ///< results stay in cache, a block at a time, before they stream
+  bool plain_ = false;
   bool any_reducing_ = false;
   bool dense_in_[max_operands] = {};
   bool repeated_in_[max_operands] = {};

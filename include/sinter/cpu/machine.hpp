@@ -10,14 +10,15 @@ template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers. Where `Straight` no operand repeats and all results go past the caches.
-template <int Inputs, int Outputs, bool Straight>
+/// registers. Where `Plain` no operand repeats, and all results overwrite what is there and go past the caches.
+template <int Inputs, int Outputs, bool Plain>
 struct vector_machine {
   const void* in[Inputs > 0 ? Inputs : 1];
   index_t in_mask[Inputs > 0 ? Inputs : 1];
   void* out[Outputs > 0 ? Outputs : 1];
   index_t out_mask[Outputs > 0 ? Outputs : 1];
   bool out_add[Outputs > 0 ? Outputs : 1];
+  bool out_stream[Outputs > 0 ? Outputs : 1];  ///< overwrites what is there and goes past the caches
   bool out_wide[Outputs > 0 ? Outputs : 1];  ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
@@ -32,13 +33,14 @@ struct vector_machine {
       out[s] = a.out[s];
       out_mask[s] = a.out_mask[s];
       out_add[s] = a.out_add[s];
+      out_stream[s] = a.stream && !a.out_add[s];
       out_wide[s] = a.out_size[s] == sizeof(float);
     }
   }
 
   template <int S, class T>
   SINTER_INLINE vector<T> load() const {
-    return math::read<lanes>(static_cast<const T*>(in[S]) + (Straight ? i : i & in_mask[S]));
+    return math::read<lanes>(static_cast<const T*>(in[S]) + (Plain ? i : i & in_mask[S]));
   }
   template <class T>
   SINTER_INLINE vector<T> literal(compute_type<T> x) const {
@@ -48,7 +50,7 @@ struct vector_machine {
   SINTER_INLINE void put(const V& v) const {
     T* p = static_cast<T*>(out[O]) + i;
     if constexpr (floating_element<T>) {
-      if (Straight || stream) return math::write_past_caches(p, v);
+      if (Plain || stream) return math::write_past_caches(p, v);
       math::write(p, v);
     } else {
       v.store(p);
@@ -58,29 +60,30 @@ struct vector_machine {
   template <int S, class T, class V>
   SINTER_INLINE void accumulate(const V& g) const {
     if constexpr (narrow_element<T>) {
-      if (out_wide[S]) return accumulate<S, float>(g);
+      if (!Plain && out_wide[S]) return accumulate<S, float>(g);
     }
-    T* p = static_cast<T*>(out[S]) + (Straight ? i : i & out_mask[S]);
+    if (Plain || out_stream[S]) return math::write_past_caches(static_cast<T*>(out[S]) + i, vector<T>(g));
+    T* p = static_cast<T*>(out[S]) + (i & out_mask[S]);
     if (out_add[S]) math::write(p, math::read<lanes>(p) + vector<T>(g));
-    else if (Straight || stream) math::write_past_caches(p, vector<T>(g));
     else math::write(p, vector<T>(g));
   }
 };
 
-template <class Pass, bool Straight>
+template <class Pass, bool Plain>
 SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
   const Pass pass{*static_cast<const typename Pass::plan_type*>(plan)};
-  vector_machine<Pass::inputs, Pass::outputs, Straight> m(a);
+  vector_machine<Pass::inputs, Pass::outputs, Plain> m(a);
   const index_t n = a.n;  // the compiler cannot know that the results do not lie over it
   for (; m.i < n; m.i += lanes) pass(m);
 }
 
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Where memory is the limit,
-/// few operands and a large result, masks and branches between the reads cost up to a tenth: it has a loop without them.
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and branches
+/// between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For several results that
+/// loop would take half as long again to compile.
 template <class Pass>
 void run_pass(const void* plan, const kernel_args& a) {
-  if constexpr (Pass::inputs <= 3 && Pass::outputs == 1)
-    if (a.straight) return run_vectors<Pass, true>(plan, a);
+  if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)
+    if (a.plain) return run_vectors<Pass, true>(plan, a);
   run_vectors<Pass, false>(plan, a);
 }
 

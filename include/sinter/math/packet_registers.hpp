@@ -116,12 +116,6 @@ SINTER_INLINE R load(const void* from) {
   return r;
 }
 
-#ifdef EIGEN_VECTORIZE_SSE
-inline constexpr bool can_stream = true;
-#else
-inline constexpr bool can_stream = false;
-#endif
-
 // Writes past the caches where the target can; `to` is aligned to a register.
 template <class R>
 SINTER_INLINE void stream(void* to, const R& r) {
