@@ -14851,7 +14851,7 @@ struct tile_shape {
 /// Has a packet read once, into a register, and not again by every instruction that multiplies by it: two loads a cycle would
 /// not do.
 template <class Packet>
-__attribute__((always_inline)) inline void read_once([[maybe_unused]] Packet& packet) {
+SINTER_INLINE void read_once([[maybe_unused]] Packet& packet) {
 #if defined(EIGEN_VECTORIZE_SSE) && !defined(EIGEN_VECTORIZE_AVX512)
   asm("" : "+x"(packet));
 #endif
@@ -14879,7 +14879,7 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* a_again = a;
   index_t k = 0;
-  const auto multiply = [&](int at) __attribute__((always_inline)) {
+  const auto multiply = [&](int at) SINTER_INLINE_LAMBDA {
     packet right[Packets];
     for (int p = 0; p < Packets; ++p) {
       if constexpr (Packing) {
@@ -14891,12 +14891,12 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
       }
       read_once(right[p]);
     }
-    const auto left = [&](int row, int p) __attribute__((always_inline)) {
+    const auto left = [&](int row, int p) SINTER_INLINE_LAMBDA {
       return ei::pset1<packet>((p > 0 && row < tile_shape<T>::rows_read_twice ? a_again : a)[at * Rows + row]);
     };
     ((sum[I] = ei::pmadd(left(I / Packets, I % Packets), right[I % Packets], sum[I])), ...);
   };
-  const auto advance = [&](int count) __attribute__((always_inline)) {
+  const auto advance = [&](int count) SINTER_INLINE_LAMBDA {
     k += count;
     a += count * Rows;
     a_again += count * Rows;
