@@ -6625,18 +6625,18 @@ SINTER_INLINE floats<L> sigmoid_float(floats<L> x) {
   return unit / fma(power_of_two(shifted), e, unit);
 }
 
-// e^2x - 1 = 2 t, tanh x = t / (t + 1), the sign for -0. x = n ln 2 / 2 + s; (e^2s - 1) / 2 to 2^-26.1. Beyond 9.02 it rounds to 1.
+// a = -|x|, e^2a - 1 = 2 t, tanh a = t / (t + 1). a = n ln 2 / 2 + s; (e^2s - 1) / 2 to 2^-26.1. Below -9.02 it rounds to -1.
 template <int L>
 SINTER_INLINE floats<L> tanh_float(floats<L> x) {
   constexpr float shift = rounder + 127;
-  const auto a = min(max(x, -9.02f), 9.02f);
+  const auto negative = bit_cast<float>(bit_cast<std::int32_t>(x) | ints<L>(std::numeric_limits<std::int32_t>::min()));
+  const auto a = max(negative, -9.02f);
   const auto shifted = fma(a, floats<L>(2 * log2_e), floats<L>(shift));
   const auto s = fma(shifted - shift, floats<L>(-0.346573590279972655f), a);
   const auto q = polynomial(s, 0x1.fffffep-1, 0x1.5554aap-1, 0x1.555680p-2, 0x1.122d00p-3, 0x1.6beb2ep-5);
   const auto power = power_of_two(shifted);
   const auto t = fma(power, fma(q, s * s, s), fma(power, floats<L>(0.5f), floats<L>(-0.5f)));
-  const auto sign = bit_cast<std::int32_t>(x) & ints<L>(std::numeric_limits<std::int32_t>::min());
-  return bit_cast<float>(bit_cast<std::int32_t>(t / (t + 1.f)) | sign);
+  return copysign(t / (t + 1.f), x);
 }
 
 // ln(1 + f) + e ln 2 for |f| <= 1/3; (ln(1 + f) - f) / f^2 to 2^-27.7 of ln(1 + f).
@@ -13962,6 +13962,11 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
 
 }  // namespace detail
 
+/// Elements below which a pass stays on the calling thread.
+inline constexpr index_t serial_below = 32768;
+/// Elements of a task, at least; longer rows are cut into several.
+inline constexpr index_t task_elements = 65536;
+
 /// A loop made ready to run any range of its row-major index space.
 class prepared_loop {
  public:
@@ -14007,7 +14012,8 @@ class prepared_loop {
   bool any_reducing() const { return any_reducing_; }
   /// Lets results bypass the cache where every vector of every output is aligned, and no two of them are in each other's way.
   void set_stream() {
-    stream_ = rows_;
+    // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole vectors of a row.
+    stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
     for (int s = 0; s < l_.outputs; ++s) {
       stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
@@ -14054,6 +14060,7 @@ class prepared_loop {
   /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines at the same
   /// place of a page, or next to it, drive each other out: ten times slower on Zen 3.
   static bool apart(const operand& a, const operand& b) {
+    if (a.data == b.data) return false;  // one adds to what the other makes
     if (lanes * std::min(a.size, b.size) >= 64) return true;
     if (a.size != b.size) return false;  // they meet somewhere
     const auto distance = (reinterpret_cast<std::uintptr_t>(a.data) - reinterpret_cast<std::uintptr_t>(b.data)) % 4096;
@@ -14278,10 +14285,6 @@ class prepared_loop {
   int out_size_[max_operands] = {};
 };
 
-/// Elements below which a pass stays on the calling thread.
-inline constexpr index_t serial_below = 32768;
-inline constexpr index_t task_elements = 65536;
-
 namespace detail {
 
 using sinter::detail::temporary;
@@ -14455,7 +14458,7 @@ template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers. Where `Plain` no operand repeats, and all results overwrite what is there and go past the caches.
+/// registers. Where `Plain` no operand repeats, and the result overwrites what is there and goes past the caches.
 template <int Inputs, int Outputs, bool Plain>
 struct vector_machine {
   const void* in[Inputs > 0 ? Inputs : 1];
@@ -14524,7 +14527,7 @@ SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
 
 /// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and branches
 /// between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For several results that
-/// loop would take half as long again to compile.
+/// loop would take the compiler as long again.
 template <class Pass>
 void run_pass(const void* plan, const kernel_args& a) {
   if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)

@@ -203,6 +203,11 @@ TEST_CASE("results that bypass the cache are right whatever their alignment", "[
     CHECK(y(1099, 4082 + shift) == 2 * x(1099, 4082));
     CHECK(eval(any(y.slice(1, shift, 4083 + shift) != x.slice(1, 0, 4083) * 2)).item() == false);
   }
+  const auto rows = x.flatten().slice(0, 0, 30 * 100003).reshape({30, 100003});  // longer than a task, and no whole vectors
+  auto padded = zeros<float>({30, 100016});
+  padded.slice(1, 0, 100003) = rows * 2;
+  CHECK_FALSE(eval(any(padded.slice(1, 0, 100003) != rows * 2)).item());
+  CHECK_FALSE(eval(any(padded.slice(1, 100003, 100016) != 0)).item());
   const auto flat = x.flatten();
   const tensor z = flat.slice(0, 1, flat.numel()) + 1;
   CHECK_FALSE(eval(any(z != flat.slice(0, 1, flat.numel()) + 1)).item());
@@ -239,7 +244,7 @@ TEST_CASE("several results that bypass the cache are what single ones are", "[si
 TEST_CASE("results at the same place of a page, next to it and apart are computed alike", "[sizes]") {
   const index_t n = (index_t{9} << 20) / 4;
   const auto a = counting<float>(n), b = a.flip(0).clone();
-  for (const index_t gap : {0, 16, 32, 1008, 512}) {  // elements; a page has 1024
+  for (const index_t gap : {0, 16, 32, 1008, 352}) {  // elements; a page has 1024
     auto memory = zeros<float>({3 * (n + gap)});
     const auto part = [&](index_t i) { return memory.slice(0, i * (n + gap), i * (n + gap) + n); };
     fuse(part(0) = a + b, part(1) = a * b, part(2) = a - b);
@@ -247,6 +252,17 @@ TEST_CASE("results at the same place of a page, next to it and apart are compute
     CHECK_FALSE(eval(any(part(1) != a * b)).item());
     CHECK_FALSE(eval(any(part(2) != a - b)).item());
   }
+}
+
+TEST_CASE("a large gradient of one leaf overwrites, and is added to what is there", "[sizes]") {
+  const auto a = counting<float>((index_t{9} << 20) / 4);
+  const variable x = a;
+  variable r = 3 * x;
+  const auto seed = a + 1;
+  r.backward(seed, {.retain_graph = true});
+  CHECK_FALSE(eval(any(x.grad() != 3 * seed)).item());
+  r.backward(seed);
+  CHECK_FALSE(eval(any(x.grad() != 6 * seed)).item());
 }
 
 TEST_CASE("an expression with many operands is still one pass", "[sizes]") {

@@ -85,6 +85,20 @@ TEST_CASE("a register of another width gives the same bits", "[math]") {
   CHECK(differ([](auto x) { return math::sin(x); }) == 0);
 }
 
+TEST_CASE("tanh is odd, to the bit, also at zero", "[math]") {
+  const auto points = float_points(200003);
+  std::size_t differ = 0;
+  for (std::size_t first = 0; first + math::native_lanes <= points.size(); first += math::native_lanes) {
+    const auto x = math::simd<float>::load(points.data() + first);
+    float here[math::native_lanes], there[math::native_lanes];
+    math::tanh(x).store(here);
+    (-math::tanh(-x)).store(there);
+    differ += std::memcmp(here, there, sizeof(here)) != 0;
+  }
+  CHECK(differ == 0);
+  CHECK(std::signbit(math::tanh(math::simd<float>(-0.f))[0]));
+}
+
 TEST_CASE("compositions stay finite and right at the far ends", "[math]") {
   const auto at = [](float x, auto f) { return f(math::simd<float>(x))[math::native_lanes - 1]; };
   const auto sigmoid = [](auto x) { return 1.f / (1.f + math::exp(-x)); };

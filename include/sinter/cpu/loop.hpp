@@ -241,6 +241,11 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
 
 }  // namespace detail
 
+/// Elements below which a pass stays on the calling thread.
+inline constexpr index_t serial_below = 32768;
+/// Elements of a task, at least; longer rows are cut into several.
+inline constexpr index_t task_elements = 65536;
+
 /// A loop made ready to run any range of its row-major index space.
 class prepared_loop {
  public:
@@ -286,7 +291,8 @@ class prepared_loop {
   bool any_reducing() const { return any_reducing_; }
   /// Lets results bypass the cache where every vector of every output is aligned, and no two of them are in each other's way.
   void set_stream() {
-    stream_ = rows_;
+    // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole vectors of a row.
+    stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
     for (int s = 0; s < l_.outputs; ++s) {
       stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
@@ -333,6 +339,7 @@ class prepared_loop {
   /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines at the same
   /// place of a page, or next to it, drive each other out: ten times slower on Zen 3.
   static bool apart(const operand& a, const operand& b) {
+    if (a.data == b.data) return false;  // one adds to what the other makes
     if (lanes * std::min(a.size, b.size) >= 64) return true;
     if (a.size != b.size) return false;  // they meet somewhere
     const auto distance = (reinterpret_cast<std::uintptr_t>(a.data) - reinterpret_cast<std::uintptr_t>(b.data)) % 4096;
@@ -556,10 +563,6 @@ class prepared_loop {
   int in_size_[max_operands] = {};
   int out_size_[max_operands] = {};
 };
-
-/// Elements below which a pass stays on the calling thread.
-inline constexpr index_t serial_below = 32768;
-inline constexpr index_t task_elements = 65536;
 
 namespace detail {
 

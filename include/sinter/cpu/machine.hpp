@@ -10,7 +10,7 @@ template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
-/// registers. Where `Plain` no operand repeats, and all results overwrite what is there and go past the caches.
+/// registers. Where `Plain` no operand repeats, and the result overwrites what is there and goes past the caches.
 template <int Inputs, int Outputs, bool Plain>
 struct vector_machine {
   const void* in[Inputs > 0 ? Inputs : 1];
@@ -79,7 +79,7 @@ SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
 
 /// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and branches
 /// between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For several results that
-/// loop would take half as long again to compile.
+/// loop would take the compiler as long again.
 template <class Pass>
 void run_pass(const void* plan, const kernel_args& a) {
   if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)
