@@ -114,18 +114,19 @@ SINTER_INLINE floats<L> sigmoid_float(floats<L> x) {
   return unit / fma(power_of_two(shifted), e, unit);
 }
 
-// a = -|x|, e^2a - 1 = 2 t, tanh a = t / (t + 1). a = n ln 2 / 2 + s; (e^2s - 1) / 2 to 2^-26.1. Below -9.02 it rounds to -1.
+// a = |x|, e^2a - 1 = 2 t, tanh a = t / (t + 1): for a > 0 errors of t fade where tanh nears 1. a = n ln 2 / 2 + s;
+// (e^2s - 1) / 2 to 2^-26.1. Above 9.02 it rounds to 1.
 template <int L>
 SINTER_INLINE floats<L> tanh_float(floats<L> x) {
   constexpr float shift = rounder + 127;
-  const auto negative = bit_cast<float>(bit_cast<std::int32_t>(x) | ints<L>(std::numeric_limits<std::int32_t>::min()));
-  const auto a = max(negative, -9.02f);
+  const auto sign = bit_cast<std::int32_t>(x) & ints<L>(std::numeric_limits<std::int32_t>::min());
+  const auto a = min(bit_cast<float>(bit_cast<std::int32_t>(x) ^ sign), 9.02f);
   const auto shifted = fma(a, floats<L>(2 * log2_e), floats<L>(shift));
   const auto s = fma(shifted - shift, floats<L>(-0.346573590279972655f), a);
   const auto q = polynomial(s, 0x1.fffffep-1, 0x1.5554aap-1, 0x1.555680p-2, 0x1.122d00p-3, 0x1.6beb2ep-5);
   const auto power = power_of_two(shifted);
   const auto t = fma(power, fma(q, s * s, s), fma(power, floats<L>(0.5f), floats<L>(-0.5f)));
-  return copysign(t / (t + 1.f), x);
+  return bit_cast<float>(bit_cast<std::int32_t>(t / (t + 1.f)) | sign);
 }
 
 // ln(1 + f) + e ln 2 for |f| <= 1/3; (ln(1 + f) - f) / f^2 to 2^-27.7 of ln(1 + f).
