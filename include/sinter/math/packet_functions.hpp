@@ -39,7 +39,7 @@ SINTER_INLINE floats<L> power_of_two(floats<L> shifted) {
   return bit_cast<float>(shift_left<23>(bit_cast<std::int32_t>(shifted)));
 }
 
-// a 2^n with gradual underflow and overflow, n as above in [-252, 254].
+// a 2^n with gradual underflow and overflow, where `shifted` = rounder + n, n in [-252, 254].
 template <int L>
 SINTER_INLINE floats<L> scale(floats<L> a, [[maybe_unused]] floats<L> shifted) {
 #ifdef EIGEN_VECTORIZE_AVX512
