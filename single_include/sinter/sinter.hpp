@@ -2547,6 +2547,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
+//   M::load_made<Slot, T>()      where there is one: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 
@@ -2606,6 +2607,16 @@ struct leaf {
   }
   static constexpr void list_formats(gradient_format* to) {
     if constexpr (Diff) *to = gradient_format_of<T>;
+  }
+};
+
+/// What a row-wise op has made, in elementwise work that follows it.
+template <class T>
+struct made : leaf<T, false> {
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    if constexpr (requires { m.template load_made<L, T>(); }) return m.template load_made<L, T>();
+    else return leaf<T, false>::template eval<L>(m, s);
   }
 };
 
@@ -3211,6 +3222,7 @@ inline constexpr bool differentiable_twice = requires { requires Node::different
 ///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on finished parts
 ///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
 ///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
+///   static constexpr bool by_rows                                    optional: does it leave a row's last step to that work?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
@@ -3240,6 +3252,27 @@ struct point_base : expression_base<Node, T, R, D, Order> {
   bool ready_for_epilogue() const { return true; }
 
   std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
+};
+
+/// Stands for the value of a point that leaves the last step to what follows.
+template <class Tensor>
+struct made_value : expression_base<made_value<Tensor>, element_of<Tensor>, Tensor::rank, device_of<Tensor>, 0> {
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+  explicit made_value(const Tensor& t) : place(t) { this->shape_ = t.shape(); }
+  Tensor place;  ///< where the result of the whole statement goes
+};
+template <class Tensor>
+struct lowering<made_value<Tensor>> {
+  template <bool>
+  static kernel::made<element_of<Tensor>> plan(const made_value<Tensor>&) {
+    return {};
+  }
+  template <bool>
+  static leaf_ref* list(const made_value<Tensor>& e, leaf_ref* to) {
+    *to = leaf_of(e.place);
+    return to + 1;
+  }
 };
 
 /// The one point inside an elementwise expression.
@@ -3374,6 +3407,7 @@ auto run_fused(const E& e) {
   const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
   const auto ready = replace_points(e, [&value](const auto& p) {
     if constexpr (is_tracked_v<decltype(p)>) return p.record(value);
+    else if constexpr (requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;
@@ -11294,6 +11328,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   static constexpr int R = E::rank;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = E::order == 0;  // backward reads the result
+  static constexpr bool by_rows = true;
   static constexpr const char* explained_as() { return Op::name; }
 
   row_node(const Op& what, E x, int along) : e(std::move(x)), op(what), axis(along) { this->shape_ = e.shape(); }
@@ -13743,6 +13778,11 @@ using sinter::detail::pass_of;
 
 inline constexpr int lanes = math::native_lanes;
 
+/// What remains to be done with the values of a row: value = (what was read - shift) * scale - rest.
+struct row_end {
+  double shift = 0, scale = 1, rest = 0;
+};
+
 /// What a kernel function runs on: whole vectors only.
 struct kernel_args {
   index_t n = 0;      ///< elements to compute, a multiple of `lanes`
@@ -13756,6 +13796,7 @@ struct kernel_args {
   const bool* out_add = nullptr;
   bool stream = false;  ///< results go past the cache
   bool plain = false;  ///< so they do, no mask is 0, and nothing is added to what is there
+  const row_end* made = nullptr;  ///< of the operands that kernel::made stands for
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
@@ -13903,8 +13944,7 @@ void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f
   }
 }
 
-/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to
-/// the largest request.
+/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums); grows to the largest request.
 template <int Use>
 char* scratch(std::size_t bytes) {
   struct buffer {
@@ -13957,7 +13997,7 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
     std::memset(out_pad[s], 0, vector_bytes);
     std::memcpy(out_pad[s], place(s), static_cast<std::size_t>(n * a.out_size[s]));
   }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add});
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add, false, false, a.made});
   for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
 }
 
@@ -14011,19 +14051,28 @@ class prepared_loop {
   index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of every output is aligned, and no two of them are in each other's way.
+  /// Lets results bypass the cache where every vector of them is aligned, and no two of them are in each other's way.
   void set_stream() {
     // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole vectors of a row.
     stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
+    const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
     for (int s = 0; s < l_.outputs; ++s) {
+      if (!streams(s)) continue;
       stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
-      for (int other = 0; other < s; ++other) stream_ = stream_ && apart(l_.out[s], l_.out[other]);
+      for (int other = 0; other < l_.outputs; ++other) {
+        if (other == s) continue;
+        if (l_.out[s].data == l_.out[other].data) stream_ = false;  // one adds to what the other makes
+        if (streams(other)) stream_ = stream_ && apart(l_.out[s], l_.out[other]);
+      }
     }
     plain_ = stream_;
     for (int s = 0; s < l_.inputs; ++s) plain_ = plain_ && inner_stride(l_.in[s]) == 1;
     for (int s = 0; s < l_.outputs; ++s) plain_ = plain_ && inner_stride(l_.out[s]) == 1;
   }
+
+  /// What is left to do with the rows that follow; it is read when they run.
+  void set_row_end(const row_end* end) { made_ = end; }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
   bool reduces_only_rows(int s) const {
@@ -14061,7 +14110,6 @@ class prepared_loop {
   /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines at the same
   /// place of a page, or next to it, drive each other out: ten times slower on Zen 3.
   static bool apart(const operand& a, const operand& b) {
-    if (a.data == b.data) return false;  // one adds to what the other makes
     if (lanes * std::min(a.size, b.size) >= 64) return true;
     if (a.size != b.size) return false;  // they meet somewhere
     const auto distance = (reinterpret_cast<std::uintptr_t>(a.data) - reinterpret_cast<std::uintptr_t>(b.data)) % 4096;
@@ -14077,6 +14125,7 @@ class prepared_loop {
   void call(kernel_args a) const {
     const index_t rest = a.n % lanes;
     a.n -= rest;
+    a.made = made_;
     if (a.n > 0) l_.fn(l_.plan, a);
     if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
   }
@@ -14278,6 +14327,7 @@ class prepared_loop {
   bool stream_ = false;
   bool plain_ = false;
   bool any_reducing_ = false;
+  const row_end* made_ = nullptr;
   bool dense_in_[max_operands] = {};
   bool repeated_in_[max_operands] = {};
   bool dense_out_[max_operands] = {};
@@ -14471,9 +14521,9 @@ struct vector_machine {
   bool out_wide[Outputs > 0 ? Outputs : 1];  ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
-  bool stream = false;
+  row_end made;
 
-  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first), stream(a.stream) {
+  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first) {
     for (int s = 0; s < Inputs; ++s) {
       in[s] = a.in[s];
       in_mask[s] = a.in_mask[s];
@@ -14485,11 +14535,22 @@ struct vector_machine {
       out_stream[s] = a.stream && !a.out_add[s];
       out_wide[s] = a.out_size[s] == sizeof(float);
     }
+    if (a.made != nullptr) made = *a.made;
   }
 
   template <int S, class T>
   SINTER_INLINE vector<T> load() const {
     return math::read<lanes>(static_cast<const T*>(in[S]) + (Plain ? i : i & in_mask[S]));
+  }
+  template <int S, class T>
+  SINTER_INLINE vector<T> load_made() const {
+    using C = compute_type<T>;
+    const vector<T> shift(static_cast<C>(made.shift)), scale(static_cast<C>(made.scale)), rest(static_cast<C>(made.rest));
+    const vector<T> value = (load<S, C>() - shift) * scale - rest;
+    if constexpr (!narrow_element<T>) return value;
+    alignas(64) T rounded[lanes];  // as the op's result alone is
+    math::write(rounded, value);
+    return math::read<lanes>(static_cast<const T*>(rounded));
   }
   template <class T>
   SINTER_INLINE vector<T> literal(compute_type<T> x) const {
@@ -14499,7 +14560,7 @@ struct vector_machine {
   SINTER_INLINE void put(const V& v) const {
     T* p = static_cast<T*>(out[O]) + i;
     if constexpr (floating_element<T>) {
-      if (Plain || stream) return math::write_past_caches(p, v);
+      if (Plain || out_stream[O]) return math::write_past_caches(p, v);
       math::write(p, v);
     } else {
       v.store(p);
@@ -15749,25 +15810,19 @@ T row_shift(T max) {
   return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
 }
 
-/// One row of a forward pass: y = f(x), n values each. The x of narrow elements are float.
+/// One row of a forward pass: n values, of which those of narrow elements are float.
 template <class T>
 struct row {
   using value = compute_type<T>;
   const value* x;
-  T* y;
   index_t n;
   value* held;        ///< room for a row in cache; may be x
   const value* next;  ///< what will be read after this row
   value* saved;       ///< what backward asks of this row
-  bool stream;        ///< y goes past the cache
 
   template <class Place>
   SINTER_INLINE vector<T> load(Place i, value fill) const {
     return load_row(x, i, n, fill);
-  }
-  template <class F>
-  SINTER_INLINE void put(const F& f) const {
-    put_row(y, n, stream, f);
   }
   template <class Place>
   SINTER_INLINE void fetch_next(Place i) const {
@@ -15801,18 +15856,31 @@ struct reverse_row {
   }
 };
 
+/// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result does.
+template <class T>
+struct unfinished_row {
+  const compute_type<T>* from;
+  row_end end;
+
+  SINTER_INLINE void put(T* y, index_t n, bool stream) const {
+    using C = compute_type<T>;
+    const vector<T> shift(static_cast<C>(end.shift)), scale(static_cast<C>(end.scale)), rest(static_cast<C>(end.rest));
+    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return (load_row(from, i, n, 0) - shift) * scale - rest; });
+  }
+};
+
 struct softmax_row {
   template <class T>
-  SINTER_INLINE void run(const row<T> r) const {
+  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
     using C = compute_type<T>;
     const vector<T> shift(row_shift(row_max(r.x, r.n)));
-    const vector<T> scale(C(1) / row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
+    const C sum = row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
       r.fetch_next(i);
       const vector<T> e = math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - shift);
       store_row(r.held, i, r.n, e);
       return e;
-    }));
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return load_row(r.held, i, r.n, 0) * scale; });
+    });
+    return {r.held, {.scale = C(1) / sum}};
   }
   /// dx = y (g - sum(g y))
   template <class T>
@@ -15839,10 +15907,9 @@ split_logsumexp<compute_type<T>> row_logsumexp(const row<T>& r) {
 
 struct log_softmax_row {
   template <class T>
-  SINTER_INLINE void run(const row<T> r) const {
+  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
     const auto lse = row_logsumexp(r);
-    const vector<T> shift(lse.shift), rest(lse.rest);
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return (r.load(i, 0) - shift) - rest; });
+    return {r.x, {.shift = lse.shift, .rest = lse.rest}};
   }
   /// dx = g - exp(y) sum(g)
   template <class T>
@@ -15858,7 +15925,7 @@ struct norm_row {
   double eps;
 
   template <class T>
-  SINTER_INLINE void run(const row<T> r) const {
+  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
     using C = compute_type<T>;
     const C count = static_cast<C>(r.n);
     C mean = 0;
@@ -15871,7 +15938,7 @@ struct norm_row {
                     }) / count;
     const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
     *r.saved = factor;
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return (r.load(i, 0) - shift) * vector<T>(factor); });
+    return {r.x, {.shift = mean, .scale = factor}};
   }
   /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
   template <class T>
@@ -15929,28 +15996,23 @@ row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows
 }
 
 /// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
-/// row. With an epilogue a row is made in cache, and the epilogue writes it to its place.
+/// row. An epilogue takes the last step of a row with it, and writes it to its place.
 template <class Kernel, class T, class Epilogue>
 void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n, const Epilogue* after,
               thread_pool& pool) {
   if (rows * n == 0) return;
   const producer<compute_type<T>> p(l, is_leaf);
-  const bool stream = after == nullptr && streams_rows(out, rows, n);
+  const bool stream = streams_rows(out, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    std::optional<typename Epilogue::elsewhere> finish;
-    T* made = nullptr;
-    if (after != nullptr) {
-      finish.emplace(*after, n);
-      made = row_buffer<3, T>(n);
-    }
+    std::optional<typename Epilogue::rows> finish;
+    if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(compute_type<T>)), stream);
     for (index_t at = first; at < last; ++at) {
-      T* const y = made != nullptr ? made : out + at * n;
+      T* const y = out + at * n;
       row<T> r = produced_row<T>(p, at, rows, n, row_room(y, n));
-      r.y = y;
       r.saved = saved != nullptr ? saved + at : nullptr;
-      r.stream = stream;
-      kernel.run(r);
-      if (finish) finish->run(at * n, (at + 1) * n, y);
+      const unfinished_row<T> made = kernel.run(r);
+      if (finish) finish->run(at * n, (at + 1) * n, made.from, made.end);
+      else made.put(y, n, stream);
     }
   });
 }
@@ -16339,28 +16401,39 @@ class epilogue {
     operand out[1];
     run(prepared_loop(copy(in, out)), begin, end, out[0]);
   }
-  /// One thread's runs over parts of the dense result that stand elsewhere until they are written to their place. All parts
-  /// begin at a multiple of `unit` elements.
-  class elsewhere {
+  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their place.
+  class rows {
    public:
-    elsewhere(const epilogue& e, index_t unit) : loop_(e.copy(in_, out_)) {
-      for (int s = 0; s < loop_.shape().inputs; ++s) reads_result_[s] = in_[s].data == out_[0].data;
-      if (unit % lanes == 0 && loop_.numel() * out_[0].size >= stream_bytes) loop_.set_stream();
+    /// Values of size bytes; do results go past the cache?
+    rows(const epilogue& e, int size, bool stream) : loop_(reading_made(e, size)) {
+      if (stream) loop_.set_stream();
+      loop_.set_row_end(&end_);
     }
-    elsewhere(const elsewhere&) = delete;
-    elsewhere& operator=(const elsewhere&) = delete;
+    rows(const rows&) = delete;
+    rows& operator=(const rows&) = delete;
 
-    /// Elements [begin, end), the first of which is at `made`.
-    void run(index_t begin, index_t end, const void* made) {
+    /// Elements [begin, end) of the result, the first of which is made from the value at `made`.
+    void run(index_t begin, index_t end, const void* made, const row_end& what) {
       for (int s = 0; s < loop_.shape().inputs; ++s)
-        if (reads_result_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
+        if (is_made_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
+      end_ = what;
       epilogue::run(loop_, begin, end, out_[0]);
     }
 
    private:
+    loop reading_made(const epilogue& e, int size) {
+      const loop l = e.copy(in_, out_);
+      for (int s = 0; s < l.inputs; ++s) {
+        is_made_[s] = in_[s].data == out_[0].data;
+        if (is_made_[s]) in_[s].size = size;
+      }
+      return l;
+    }
+
     operand in_[max_operands];
     operand out_[1];
-    bool reads_result_[max_operands] = {};
+    bool is_made_[max_operands] = {};
+    row_end end_;
     prepared_loop loop_;
   };
 

@@ -34,6 +34,17 @@ void add_by_hand(const float* a, const float* b, float* y, index_t begin, index_
 #endif
 }
 
+/// The same of a copy.
+void copy_by_hand(const float* x, float* y, index_t begin, index_t end) {
+#ifdef __AVX512F__
+  for (index_t i = begin; i < end; i += 16) _mm512_stream_ps(y + i, _mm512_load_ps(x + i));
+#elif defined(__AVX__)
+  for (index_t i = begin; i < end; i += 8) _mm256_stream_ps(y + i, _mm256_load_ps(x + i));
+#else
+  for (index_t i = begin; i < end; ++i) y[i] = x[i];
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -75,6 +86,8 @@ int main(int argc, char** argv) {
        [&] { in_parts(threads, n, [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); }); }},
       {"sinter a+b", 5, 3 * element, [&] { y = a + b; }},
       {"sinter softmax", 15, matrix, [&] { z = softmax(x, 1); }},
+      {"hand copy of rows", 15, matrix,
+       [&] { in_parts(threads, rows * columns, [&](index_t begin, index_t end) { copy_by_hand(x.data(), y.data(), begin, end); }); }},
       {"sinter transposed copy", 3, 2 * element, [&] { z = wide.transpose().clone(); }},
       {"sinter index_select", 3, 2 * element, [&] { z = index_select(wide, 0, order); }},
       {"sinter argmax of rows", 3, element, [&] { largest = argmax(wide, 1); }},

@@ -20,6 +20,7 @@ RATIOS = [  # what, rival, ours, whether bytes per second are compared
     ("a+b: hand-written loop's time / ours", "hand a+b", "sinter a+b", False),
     ("softmax: PyTorch's time / ours", "torch softmax", "sinter softmax", False),
     ("layer norm: PyTorch's time / ours", "torch layer_norm", "sinter layer_norm", False),
+    ("layer norm: time of a hand-written copy / ours", "hand copy of rows", "sinter layer_norm", False),
     ("layer norm from mean and square: PyTorch's time / ours", "torch layer_norm", "sinter layer_norm from mean and square", False),
     ("transposed copy: PyTorch's time / ours", "torch transposed copy", "sinter transposed copy", False),
     ("index_select of rows: PyTorch's time / ours", "torch index_select", "sinter index_select", False),

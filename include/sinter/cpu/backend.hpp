@@ -92,28 +92,39 @@ class epilogue {
     operand out[1];
     run(prepared_loop(copy(in, out)), begin, end, out[0]);
   }
-  /// One thread's runs over parts of the dense result that stand elsewhere until they are written to their place. All parts
-  /// begin at a multiple of `unit` elements.
-  class elsewhere {
+  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their place.
+  class rows {
    public:
-    elsewhere(const epilogue& e, index_t unit) : loop_(e.copy(in_, out_)) {
-      for (int s = 0; s < loop_.shape().inputs; ++s) reads_result_[s] = in_[s].data == out_[0].data;
-      if (unit % lanes == 0 && loop_.numel() * out_[0].size >= stream_bytes) loop_.set_stream();
+    /// Values of size bytes; do results go past the cache?
+    rows(const epilogue& e, int size, bool stream) : loop_(reading_made(e, size)) {
+      if (stream) loop_.set_stream();
+      loop_.set_row_end(&end_);
     }
-    elsewhere(const elsewhere&) = delete;
-    elsewhere& operator=(const elsewhere&) = delete;
+    rows(const rows&) = delete;
+    rows& operator=(const rows&) = delete;
 
-    /// Elements [begin, end), the first of which is at `made`.
-    void run(index_t begin, index_t end, const void* made) {
+    /// Elements [begin, end) of the result, the first of which is made from the value at `made`.
+    void run(index_t begin, index_t end, const void* made, const row_end& what) {
       for (int s = 0; s < loop_.shape().inputs; ++s)
-        if (reads_result_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
+        if (is_made_[s]) in_[s].data = static_cast<char*>(const_cast<void*>(made)) - begin * in_[s].size;
+      end_ = what;
       epilogue::run(loop_, begin, end, out_[0]);
     }
 
    private:
+    loop reading_made(const epilogue& e, int size) {
+      const loop l = e.copy(in_, out_);
+      for (int s = 0; s < l.inputs; ++s) {
+        is_made_[s] = in_[s].data == out_[0].data;
+        if (is_made_[s]) in_[s].size = size;
+      }
+      return l;
+    }
+
     operand in_[max_operands];
     operand out_[1];
-    bool reads_result_[max_operands] = {};
+    bool is_made_[max_operands] = {};
+    row_end end_;
     prepared_loop loop_;
   };
 

@@ -21,6 +21,11 @@ using sinter::detail::pass_of;
 
 inline constexpr int lanes = math::native_lanes;
 
+/// What remains to be done with the values of a row: value = (what was read - shift) * scale - rest.
+struct row_end {
+  double shift = 0, scale = 1, rest = 0;
+};
+
 /// What a kernel function runs on: whole vectors only.
 struct kernel_args {
   index_t n = 0;      ///< elements to compute, a multiple of `lanes`
@@ -34,6 +39,7 @@ struct kernel_args {
   const bool* out_add = nullptr;
   bool stream = false;  ///< results go past the cache
   bool plain = false;  ///< so they do, no mask is 0, and nothing is added to what is there
+  const row_end* made = nullptr;  ///< of the operands that kernel::made stands for
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
 
@@ -181,8 +187,7 @@ void walk(const loop& l, const index_t* strides, index_t begin, index_t n, F&& f
   }
 }
 
-/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums, 3: a row for an epilogue); grows to
-/// the largest request.
+/// Per-thread memory, one block per Use (0: staged operands, 1: a row, 2: partial sums); grows to the largest request.
 template <int Use>
 char* scratch(std::size_t bytes) {
   struct buffer {
@@ -235,7 +240,7 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
     std::memset(out_pad[s], 0, vector_bytes);
     std::memcpy(out_pad[s], place(s), static_cast<std::size_t>(n * a.out_size[s]));
   }
-  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add});
+  fn(plan, {lanes, a.first + at, in, a.in_mask, a.in_size, out, out_mask, a.out_size, a.out_add, false, false, a.made});
   for (int s = 0; s < outputs; ++s) std::memcpy(place(s), out[s], static_cast<std::size_t>(n * a.out_size[s]));
 }
 
@@ -289,19 +294,28 @@ class prepared_loop {
   index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of every output is aligned, and no two of them are in each other's way.
+  /// Lets results bypass the cache where every vector of them is aligned, and no two of them are in each other's way.
   void set_stream() {
     // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole vectors of a row.
     stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
+    const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
     for (int s = 0; s < l_.outputs; ++s) {
+      if (!streams(s)) continue;
       stream_ = stream_ && reinterpret_cast<std::uintptr_t>(l_.out[s].data) % 64 == 0;
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
-      for (int other = 0; other < s; ++other) stream_ = stream_ && apart(l_.out[s], l_.out[other]);
+      for (int other = 0; other < l_.outputs; ++other) {
+        if (other == s) continue;
+        if (l_.out[s].data == l_.out[other].data) stream_ = false;  // one adds to what the other makes
+        if (streams(other)) stream_ = stream_ && apart(l_.out[s], l_.out[other]);
+      }
     }
     plain_ = stream_;
     for (int s = 0; s < l_.inputs; ++s) plain_ = plain_ && inner_stride(l_.in[s]) == 1;
     for (int s = 0; s < l_.outputs; ++s) plain_ = plain_ && inner_stride(l_.out[s]) == 1;
   }
+
+  /// What is left to do with the rows that follow; it is read when they run.
+  void set_row_end(const row_end* end) { made_ = end; }
 
   /// True when every element of the index space meets its own element of output s, apart from the last axis.
   bool reduces_only_rows(int s) const {
@@ -339,7 +353,6 @@ class prepared_loop {
   /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines at the same
   /// place of a page, or next to it, drive each other out: ten times slower on Zen 3.
   static bool apart(const operand& a, const operand& b) {
-    if (a.data == b.data) return false;  // one adds to what the other makes
     if (lanes * std::min(a.size, b.size) >= 64) return true;
     if (a.size != b.size) return false;  // they meet somewhere
     const auto distance = (reinterpret_cast<std::uintptr_t>(a.data) - reinterpret_cast<std::uintptr_t>(b.data)) % 4096;
@@ -355,6 +368,7 @@ class prepared_loop {
   void call(kernel_args a) const {
     const index_t rest = a.n % lanes;
     a.n -= rest;
+    a.made = made_;
     if (a.n > 0) l_.fn(l_.plan, a);
     if (rest > 0) detail::run_tail(l_.fn, l_.plan, a, l_.inputs, l_.outputs, a.n, rest);
   }
@@ -556,6 +570,7 @@ class prepared_loop {
   bool stream_ = false;
   bool plain_ = false;
   bool any_reducing_ = false;
+  const row_end* made_ = nullptr;
   bool dense_in_[max_operands] = {};
   bool repeated_in_[max_operands] = {};
   bool dense_out_[max_operands] = {};

@@ -22,9 +22,9 @@ struct vector_machine {
   bool out_wide[Outputs > 0 ? Outputs : 1];  ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
-  bool stream = false;
+  row_end made;
 
-  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first), stream(a.stream) {
+  SINTER_INLINE explicit vector_machine(const kernel_args& a) : first(a.first) {
     for (int s = 0; s < Inputs; ++s) {
       in[s] = a.in[s];
       in_mask[s] = a.in_mask[s];
@@ -36,11 +36,22 @@ struct vector_machine {
       out_stream[s] = a.stream && !a.out_add[s];
       out_wide[s] = a.out_size[s] == sizeof(float);
     }
+    if (a.made != nullptr) made = *a.made;
   }
 
   template <int S, class T>
   SINTER_INLINE vector<T> load() const {
     return math::read<lanes>(static_cast<const T*>(in[S]) + (Plain ? i : i & in_mask[S]));
+  }
+  template <int S, class T>
+  SINTER_INLINE vector<T> load_made() const {
+    using C = compute_type<T>;
+    const vector<T> shift(static_cast<C>(made.shift)), scale(static_cast<C>(made.scale)), rest(static_cast<C>(made.rest));
+    const vector<T> value = (load<S, C>() - shift) * scale - rest;
+    if constexpr (!narrow_element<T>) return value;
+    alignas(64) T rounded[lanes];  // as the op's result alone is
+    math::write(rounded, value);
+    return math::read<lanes>(static_cast<const T*>(rounded));
   }
   template <class T>
   SINTER_INLINE vector<T> literal(compute_type<T> x) const {
@@ -50,7 +61,7 @@ struct vector_machine {
   SINTER_INLINE void put(const V& v) const {
     T* p = static_cast<T*>(out[O]) + i;
     if constexpr (floating_element<T>) {
-      if (Plain || stream) return math::write_past_caches(p, v);
+      if (Plain || out_stream[O]) return math::write_past_caches(p, v);
       math::write(p, v);
     } else {
       v.store(p);

@@ -104,25 +104,19 @@ T row_shift(T max) {
   return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
 }
 
-/// One row of a forward pass: y = f(x), n values each. The x of narrow elements are float.
+/// One row of a forward pass: n values, of which those of narrow elements are float.
 template <class T>
 struct row {
   using value = compute_type<T>;
   const value* x;
-  T* y;
   index_t n;
   value* held;        ///< room for a row in cache; may be x
   const value* next;  ///< what will be read after this row
   value* saved;       ///< what backward asks of this row
-  bool stream;        ///< y goes past the cache
 
   template <class Place>
   SINTER_INLINE vector<T> load(Place i, value fill) const {
     return load_row(x, i, n, fill);
-  }
-  template <class F>
-  SINTER_INLINE void put(const F& f) const {
-    put_row(y, n, stream, f);
   }
   template <class Place>
   SINTER_INLINE void fetch_next(Place i) const {
@@ -156,18 +150,31 @@ struct reverse_row {
   }
 };
 
+/// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result does.
+template <class T>
+struct unfinished_row {
+  const compute_type<T>* from;
+  row_end end;
+
+  SINTER_INLINE void put(T* y, index_t n, bool stream) const {
+    using C = compute_type<T>;
+    const vector<T> shift(static_cast<C>(end.shift)), scale(static_cast<C>(end.scale)), rest(static_cast<C>(end.rest));
+    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return (load_row(from, i, n, 0) - shift) * scale - rest; });
+  }
+};
+
 struct softmax_row {
   template <class T>
-  SINTER_INLINE void run(const row<T> r) const {
+  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
     using C = compute_type<T>;
     const vector<T> shift(row_shift(row_max(r.x, r.n)));
-    const vector<T> scale(C(1) / row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
+    const C sum = row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
       r.fetch_next(i);
       const vector<T> e = math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - shift);
       store_row(r.held, i, r.n, e);
       return e;
-    }));
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return load_row(r.held, i, r.n, 0) * scale; });
+    });
+    return {r.held, {.scale = C(1) / sum}};
   }
   /// dx = y (g - sum(g y))
   template <class T>
@@ -194,10 +201,9 @@ split_logsumexp<compute_type<T>> row_logsumexp(const row<T>& r) {
 
 struct log_softmax_row {
   template <class T>
-  SINTER_INLINE void run(const row<T> r) const {
+  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
     const auto lse = row_logsumexp(r);
-    const vector<T> shift(lse.shift), rest(lse.rest);
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return (r.load(i, 0) - shift) - rest; });
+    return {r.x, {.shift = lse.shift, .rest = lse.rest}};
   }
   /// dx = g - exp(y) sum(g)
   template <class T>
@@ -213,7 +219,7 @@ struct norm_row {
   double eps;
 
   template <class T>
-  SINTER_INLINE void run(const row<T> r) const {
+  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
     using C = compute_type<T>;
     const C count = static_cast<C>(r.n);
     C mean = 0;
@@ -226,7 +232,7 @@ struct norm_row {
                     }) / count;
     const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
     *r.saved = factor;
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return (r.load(i, 0) - shift) * vector<T>(factor); });
+    return {r.x, {.shift = mean, .scale = factor}};
   }
   /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
   template <class T>
@@ -284,28 +290,23 @@ row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows
 }
 
 /// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
-/// row. With an epilogue a row is made in cache, and the epilogue writes it to its place.
+/// row. An epilogue takes the last step of a row with it, and writes it to its place.
 template <class Kernel, class T, class Epilogue>
 void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n, const Epilogue* after,
               thread_pool& pool) {
   if (rows * n == 0) return;
   const producer<compute_type<T>> p(l, is_leaf);
-  const bool stream = after == nullptr && streams_rows(out, rows, n);
+  const bool stream = streams_rows(out, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
-    std::optional<typename Epilogue::elsewhere> finish;
-    T* made = nullptr;
-    if (after != nullptr) {
-      finish.emplace(*after, n);
-      made = row_buffer<3, T>(n);
-    }
+    std::optional<typename Epilogue::rows> finish;
+    if (after != nullptr) finish.emplace(*after, static_cast<int>(sizeof(compute_type<T>)), stream);
     for (index_t at = first; at < last; ++at) {
-      T* const y = made != nullptr ? made : out + at * n;
+      T* const y = out + at * n;
       row<T> r = produced_row<T>(p, at, rows, n, row_room(y, n));
-      r.y = y;
       r.saved = saved != nullptr ? saved + at : nullptr;
-      r.stream = stream;
-      kernel.run(r);
-      if (finish) finish->run(at * n, (at + 1) * n, y);
+      const unfinished_row<T> made = kernel.run(r);
+      if (finish) finish->run(at * n, (at + 1) * n, made.from, made.end);
+      else made.put(y, n, stream);
     }
   });
 }

@@ -105,6 +105,7 @@ auto run_fused(const E& e) {
   const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
   const auto ready = replace_points(e, [&value](const auto& p) {
     if constexpr (is_tracked_v<decltype(p)>) return p.record(value);
+    else if constexpr (requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;

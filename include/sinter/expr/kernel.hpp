@@ -7,6 +7,7 @@
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
+//   M::load_made<Slot, T>()      where there is one: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 #pragma once
@@ -70,6 +71,16 @@ struct leaf {
   }
   static constexpr void list_formats(gradient_format* to) {
     if constexpr (Diff) *to = gradient_format_of<T>;
+  }
+};
+
+/// What a row-wise op has made, in elementwise work that follows it.
+template <class T>
+struct made : leaf<T, false> {
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    if constexpr (requires { m.template load_made<L, T>(); }) return m.template load_made<L, T>();
+    else return leaf<T, false>::template eval<L>(m, s);
   }
 };
 

@@ -34,6 +34,7 @@ inline constexpr bool differentiable_twice = requires { requires Node::different
 ///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on finished parts
 ///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
 ///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
+///   static constexpr bool by_rows                                    optional: does it leave a row's last step to that work?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
@@ -63,6 +64,27 @@ struct point_base : expression_base<Node, T, R, D, Order> {
   bool ready_for_epilogue() const { return true; }
 
   std::shared_ptr<result_slot<result_type>> slot_ = std::make_shared<result_slot<result_type>>();
+};
+
+/// Stands for the value of a point that leaves the last step to what follows.
+template <class Tensor>
+struct made_value : expression_base<made_value<Tensor>, element_of<Tensor>, Tensor::rank, device_of<Tensor>, 0> {
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+  explicit made_value(const Tensor& t) : place(t) { this->shape_ = t.shape(); }
+  Tensor place;  ///< where the result of the whole statement goes
+};
+template <class Tensor>
+struct lowering<made_value<Tensor>> {
+  template <bool>
+  static kernel::made<element_of<Tensor>> plan(const made_value<Tensor>&) {
+    return {};
+  }
+  template <bool>
+  static leaf_ref* list(const made_value<Tensor>& e, leaf_ref* to) {
+    *to = leaf_of(e.place);
+    return to + 1;
+  }
 };
 
 /// The one point inside an elementwise expression.

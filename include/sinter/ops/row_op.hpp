@@ -66,6 +66,7 @@ struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, de
   static constexpr int R = E::rank;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = E::order == 0;  // backward reads the result
+  static constexpr bool by_rows = true;
   static constexpr const char* explained_as() { return Op::name; }
 
   row_node(const Op& what, E x, int along) : e(std::move(x)), op(what), axis(along) { this->shape_ = e.shape(); }
