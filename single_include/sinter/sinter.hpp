@@ -88,6 +88,9 @@
 // host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls it.
 #define SINTER_WORD constexpr SINTER_INLINE
 
+// The same for a function that kernels share: compiled once for a file, not for every statement.
+#define SINTER_WORD_APART constexpr __attribute__((noinline))
+
 // Before what runs once or when something goes wrong: out of line, and small rather than fast.
 #define SINTER_COLD __attribute__((cold, noinline))
 
@@ -2547,6 +2550,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
+//   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) names all there are
 //   M::load_made<Slot, T>()      where there is one: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
@@ -2586,6 +2590,10 @@ struct leaf {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return m.template load<L, T>();
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    m.template fetch<L, T>();
   }
 
   template <class V>
@@ -2633,6 +2641,8 @@ struct constant {
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return m.template literal<T>(value);
   }
+  template <int, class M>
+  SINTER_WORD static void fetch(const M&) {}
   template <class V>
   struct record {
     V value;
@@ -2682,6 +2692,10 @@ struct map<Op, A> {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s));
   }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    A::template fetch<L>(m);
+  }
 
   static constexpr unsigned used = A::diff ? uses_of<Op, 0>() : 0;
   template <bool Need, bool Given>
@@ -2727,6 +2741,11 @@ struct map<Op, A, B> {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s));
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    A::template fetch<L>(m);
+    B::template fetch<L + A::leaves>(m);
   }
 
   static constexpr unsigned used = (A::diff ? uses_of<Op, 0>() : 0) | (B::diff ? uses_of<Op, 1>() : 0);
@@ -2784,6 +2803,12 @@ struct map<Op, A, B, C> {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s), c.template eval<L + A::leaves + B::leaves>(m, s));
   }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    A::template fetch<L>(m);
+    B::template fetch<L + A::leaves>(m);
+    C::template fetch<L + A::leaves + B::leaves>(m);
+  }
 
   static constexpr unsigned used =
       (A::diff ? uses_of<Op, 0>() : 0) | (B::diff ? uses_of<Op, 1>() : 0) | (C::diff ? uses_of<Op, 2>() : 0);
@@ -2833,6 +2858,16 @@ struct map<Op, A, B, C> {
   }
 };
 
+/// Which leaves the reverse sweep of K reads.
+template <class K>
+struct leaves_read {
+  bool leaf[K::leaves > 0 ? K::leaves : 1] = {};
+  constexpr leaves_read() {
+    if constexpr (reads_result<K>) K::template mark<false, true>(leaf);
+    else K::template mark<false>(leaf);
+  }
+};
+
 /// What a kernel does at each element: out = K.
 template <class K, class T>
 struct forward_pass {
@@ -2843,6 +2878,10 @@ struct forward_pass {
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     m.template put<0, T>(k.template eval<0>(m, no_scope{}));
+  }
+  template <class M>
+  SINTER_WORD static void fetch(const M& m) {
+    K::template fetch<0>(m);
   }
 };
 
@@ -2859,6 +2898,12 @@ struct roots_pass {
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     k.template run<0, 0>(m);
+  }
+  template <class M>
+  SINTER_WORD static void fetch(const M& m)
+    requires requires { Roots::template fetch<0>(m); }
+  {
+    Roots::template fetch<0>(m);
   }
 };
 
@@ -2884,6 +2929,23 @@ struct reverse_pass {
       k.template reverse<0, 0>(m, scope, r, g);
     }
   }
+  /// Of the leaves those that the sweep reads.
+  template <class M>
+  SINTER_WORD static void fetch(const M& m) {
+    K::template fetch<0>(where_read<M>{m});
+    m.template fetch<K::leaves, T>();
+    if constexpr (reads_result<K>) m.template fetch<K::leaves + 1, T>();
+  }
+
+ private:
+  template <class M>
+  struct where_read {
+    const M& m;
+    template <int L, class E>
+    SINTER_WORD void fetch() const {
+      if constexpr (leaves_read<K>().leaf[L]) m.template fetch<L, E>();
+    }
+  };
 };
 
 }  // namespace detail::kernel
@@ -2929,16 +2991,6 @@ auto lower(const E& e) {
 template <bool Track, class E>
 using lowered = decltype(lower<Track>(std::declval<const E&>()));
 
-/// Which leaves the reverse sweep of K reads.
-template <class K>
-struct leaves_read {
-  bool leaf[K::leaves > 0 ? K::leaves : 1] = {};
-  constexpr leaves_read() {
-    if constexpr (kernel::reads_result<K>) K::template mark<false, true>(leaf);
-    else K::template mark<false>(leaf);
-  }
-};
-
 /// The elements of the gradients of K's tracked leaves.
 template <class K>
 struct gradient_formats {
@@ -2955,7 +3007,7 @@ struct gradient_formats {
 
 template <class E>
 constexpr bool reverse_reads_leaf(int slot) {
-  return leaves_read<lowered<true, E>>().leaf[slot];
+  return kernel::leaves_read<lowered<true, E>>().leaf[slot];
 }
 
 /// The lowest rank among the leaves of E that gradients flow to.
@@ -3407,7 +3459,7 @@ auto run_fused(const E& e) {
   const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
   const auto ready = replace_points(e, [&value](const auto& p) {
     if constexpr (is_tracked_v<decltype(p)>) return p.record(value);
-    else if constexpr (requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);
+    else if constexpr (is_cpu_v<D> && requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);  // a GPU has the row in registers
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;
@@ -7201,6 +7253,8 @@ struct roots<> {
   static constexpr bool narrow = false;
   template <int L, int O, class M>
   SINTER_WORD void run(const M&) const {}
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M&) {}
 };
 
 template <class T, class K, class... Rest>
@@ -7215,6 +7269,11 @@ struct roots<root<T, K>, Rest...> {
     const auto v = k.template eval<L>(m, no_scope{});
     rest.template run<L + K::leaves, O + 1>(m);
     m.template put<O, T>(v);
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    K::template fetch<L>(m);
+    roots<Rest...>::template fetch<L + K::leaves>(m);
   }
 };
 
@@ -7508,6 +7567,8 @@ struct bound {
   SINTER_WORD auto eval(const M&, const Scope& s) const {
     return s.template get<Tag>();
   }
+  template <int, class M>
+  SINTER_WORD static void fetch(const M&) {}
   template <class V>
   struct record {
     V value;
@@ -7539,6 +7600,11 @@ struct let {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     const auto v = x.template eval<L + Body::leaves>(m, s);
     return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    Body::template fetch<L>(m);
+    X::template fetch<L + Body::leaves>(m);
   }
   template <class RX, class RB, class V>
   struct record {
@@ -8118,7 +8184,7 @@ struct elementwise_node : tape_node {
 /// no kernel for when there are none.
 template <device D, class T, class K, bool Sums>
 struct statement_node : elementwise_node {
-  static constexpr leaves_read<K> reads{};
+  static constexpr kernel::leaves_read<K> reads{};
 
   K plan;
 
@@ -17142,9 +17208,11 @@ inline constexpr int lanes_of = [] {
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, whole_chunks };
 
-/// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+/// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers. What
+/// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
 template <int Lanes, class Machine, class Pass>
 SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
+  if constexpr (requires { formula.fetch(m); }) formula.fetch(m);
   SINTER_UNROLL
   for (int i = 0; i < Lanes; ++i) {
     m.lane = i;
@@ -17156,6 +17224,22 @@ template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
+
+// What does not lie side by side is seldom read or written: by functions that all kernels share.
+template <class T, int lanes>
+SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
+  chunk<T, lanes> c{};
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
+  return c;
+}
+template <class T, int lanes>
+SINTER_WORD_APART void write_apart(T* p, int valid, index_t step, chunk<T, lanes> c) {
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    if (i < valid) p[i * step] = c.value[i];
+  }
+}
 
 /// Any element in a register of its own, so that leaves of different types share one array.
 using sinter::detail::bits_of;
@@ -17263,11 +17347,13 @@ struct map_body : chunk_space {
     mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
     mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
 
+    static constexpr bool fetches_first = requires(const machine& m) { Pass::fetch(m); };
+
     SINTER_WORD explicit machine(const Body& b) : body(b) {}
 
     template <int S, class T>
     SINTER_WORD compute_type<T> load() const {
-      if (lane == 0) fetch<S, T>();
+      if (!fetches_first && lane == 0) fetch<S, T>();
       return unpack<T>(read[S][lane]);
     }
     template <class T>
@@ -17315,10 +17401,7 @@ struct map_body : chunk_space {
       if (is_whole(body.out_mode[O])) {
         *reinterpret_cast<chunk<T, lanes>*>(p) = c;
       } else {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          if (i < valid) p[i * body.out.step[O]] = c.value[i];
-        }
+        write_apart(p, valid, body.out.step[O], c);
       }
     }
 
@@ -17326,10 +17409,7 @@ struct map_body : chunk_space {
     template <class T>
     SINTER_WORD chunk<T, lanes> read_chunk(const T* p, access_mode mode, index_t step) const {
       if (is_whole(mode)) return *reinterpret_cast<const chunk<T, lanes>*>(p);
-      chunk<T, lanes> c{};
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
-      return c;
+      return read_apart<T, lanes>(p, valid, step);
     }
   };
 
@@ -17643,6 +17723,75 @@ struct sums_plan : sums_grid {
   double* partial[sinter::detail::max_operands] = {};
 };
 
+/// The threads of a block that have terms of the same sums, and where their sums go.
+struct team {
+  int place, size, apart;              ///< of the thread among them; how many; how far they lie from each other
+  int count;                           ///< their sums, neighbours
+  int pieces, first_piece, piece;      ///< blocks with terms of the same sums, the first of them and this one
+  index_t row, column;                 ///< of the first sum
+  index_t pitch;                       ///< how far the sums of two blocks lie apart
+};
+
+/// Where the sums of an output go.
+struct sum_place {
+  char* data;
+  double* partial;  ///< sums of the blocks
+  index_t step;
+  const index_t* stride;
+  const index_space* space;
+  sink_kind kind;
+  sinter::detail::kernel::gradient_format format;
+  bool add;
+
+  template <class T>
+  SINTER_WORD void put(index_t place, double sum) const {
+    T& to = reinterpret_cast<T*>(data)[place];
+    to = static_cast<T>(add ? static_cast<double>(to) + sum : sum);
+  }
+};
+
+template <class F>
+SINTER_WORD void each_of(const team& t, const F& f) {
+  for (int i = 0; i < t.count; ++i) {
+    keep_loop(i);
+    f(i);
+  }
+}
+
+/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. All kernels share it. Narrow,
+/// Doubles: there may be elements of half and bfloat16, of double.
+template <int lanes, bool Narrow, bool Doubles, class G>
+SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place to, const team t, bool merging) {
+  if (merging) {
+    each_of(t, [&](int i) {
+      share[i] = 0;
+      for (int p = t.place; p < t.pieces; p += t.size) share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
+    });
+  } else if (to.kind != sink_kind::column) {
+    for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
+  }
+  for (int step = t.size / 2; step > 0; step /= 2) {  // leaves the sums with the first thread
+    g.sync();
+    if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
+  }
+  if (t.place != 0) return;
+  if (t.pieces > 1 && !merging) return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
+  index_t first = t.column * to.step;
+  each_coordinate(*to.space, t.row, [&](int d, index_t i) { first += i * to.stride[d]; });
+  each_of(t, [&](int i) {
+    const index_t place = first + i * to.step;
+    using sinter::detail::kernel::gradient_format;
+    if constexpr (Narrow) {
+      if (to.format == gradient_format::half) return to.put<half>(place, share[i]);
+      if (to.format == gradient_format::bfloat16) return to.put<bfloat16>(place, share[i]);
+    }
+    if constexpr (Doubles) {
+      if (to.format == gradient_format::float64) return to.put<double>(place, share[i]);
+    }
+    to.put<float>(place, share[i]);
+  });
+}
+
 template <class Pass>
 struct map_sums_body : sums_grid {
   using elements = map_body<Pass>;
@@ -17690,9 +17839,10 @@ struct map_sums_body : sums_grid {
     const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
     const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
     const index_t group_blocks = slabs * strips;
-    const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), first, column, slabs, group * slabs, slab,
+    const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
+    const team above{y, down, across, as_int(left < 0 ? 0 : left < lanes ? left : lanes), as_int(slabs), as_int(group * slabs), as_int(slab), first, column,
                      at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, first, 0, group_blocks, group * group_blocks, g.block(), 1};
+    const team all{g.thread(), block_threads, 1, 1, as_int(group_blocks), as_int(group * group_blocks), as_int(g.block()), first, 0, 1};
     registers sum = {};
     bool merge_columns = false, merge_totals = false;
     for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
@@ -17712,7 +17862,7 @@ struct map_sums_body : sums_grid {
           t = above;
           wanted = through && merging == merge_columns;
         } else if (kind[o] == sink_kind::row) {
-          t = {x, across, 1, row < end ? 1 : 0, row, 0, 1, 0, 0, 0};
+          t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
           wanted = !merging;
         }
         if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
@@ -17726,26 +17876,12 @@ struct map_sums_body : sums_grid {
   }
 
  private:
-  /// The threads of a block that have terms of the same sums, and where their sums go.
-  struct team {
-    int place, size, apart;              ///< of the thread among them; how many; how far they lie from each other
-    int count;                           ///< their sums, neighbours
-    index_t row, column;                 ///< of the first one
-    index_t pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
-    index_t pitch;                       ///< how far the sums of two blocks lie apart
-  };
-
   /// Adds up what a team has of output o: in registers, which then start anew, or when merging in what all its blocks left. A
   /// thread's `share` has a place for each lane.
   template <class G>
   SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t, bool merging) const {
     g.sync();
-    if (merging) {
-      each_of(t, [&](int i) {
-        share[i] = 0;
-        for (index_t p = t.place; p < t.pieces; p += t.size) share[i] += g.fresh(partial[o] + (t.first_piece + p) * t.pitch + t.column + i);
-      });
-    } else {
+    if (!merging) {
       SINTER_UNROLL
       for (int i = 0; i < outputs; ++i) {
         if (i != o) continue;
@@ -17755,52 +17891,9 @@ struct map_sums_body : sums_grid {
           sum[i][lane] = 0;
         }
       }
-      if (kind[o] != sink_kind::column)
-        for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
     }
-    fold(g, share, t);
-    if (t.place != 0) return;
-    if (t.pieces > 1 && !merging) each_of(t, [&](int i) { partial[o][t.piece * t.pitch + t.column + i] = share[i]; });
-    else put(o, share, t);
-  }
-
-  template <class F>
-  SINTER_WORD void each_of(const team& t, const F& f) const {
-    for (int i = 0; i < t.count; ++i) {
-      keep_loop(i);
-      f(i);
-    }
-  }
-
-  /// Leaves the sums of a team with its first thread.
-  template <class G>
-  SINTER_WORD void fold(const G& g, double* share, const team& t) const {
-    for (int step = t.size / 2; step > 0; step /= 2) {
-      g.sync();
-      if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
-    }
-  }
-
-  SINTER_WORD void put(int o, const double* share, const team& t) const {
-    index_t to = t.column * at.out.step[o];
-    each_coordinate(at.space, t.row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
-    each_of(t, [&](int i) {
-      const index_t place = to + i * at.out.step[o];
-      using sinter::detail::kernel::gradient_format;
-      if constexpr (formats.any_narrow) {
-        if (format[o] == gradient_format::half) return put_at<half>(o, place, share[i]);
-        if (format[o] == gradient_format::bfloat16) return put_at<bfloat16>(o, place, share[i]);
-      }
-      if constexpr (formats.any_double) {
-        if (format[o] == gradient_format::float64) return put_at<double>(o, place, share[i]);
-      }
-      put_at<float>(o, place, share[i]);
-    });
-  }
-  template <class T>
-  SINTER_WORD void put_at(int o, index_t place, double sum) const {
-    T& to = reinterpret_cast<T*>(at.out.data[o])[place];
-    to = static_cast<T>(at.add[o] ? static_cast<double>(to) + sum : sum);
+    const sum_place to{at.out.data[o], partial[o], at.out.step[o], at.out.stride[o], &at.space, kind[o], format[o], at.add[o]};
+    add_up_shares<lanes, formats.any_narrow, formats.any_double>(g, share, to, t, merging);
   }
 };
 
@@ -20477,6 +20570,8 @@ struct random {
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return random_values(numbers, key, m);
   }
+  template <int, class M>
+  SINTER_WORD static void fetch(const M&) {}
 };
 
 }  // namespace kernel
@@ -20674,6 +20769,10 @@ struct dropout {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return a.template eval<L>(m, s) * random_values(keep, key, m);
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    A::template fetch<L>(m);
   }
 
   template <class RA, class V>

@@ -20,9 +20,11 @@ inline constexpr int lanes_of = [] {
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, whole_chunks };
 
-/// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+/// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers. What
+/// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
 template <int Lanes, class Machine, class Pass>
 SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
+  if constexpr (requires { formula.fetch(m); }) formula.fetch(m);
   SINTER_UNROLL
   for (int i = 0; i < Lanes; ++i) {
     m.lane = i;
@@ -34,6 +36,22 @@ template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
+
+// What does not lie side by side is seldom read or written: by functions that all kernels share.
+template <class T, int lanes>
+SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
+  chunk<T, lanes> c{};
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
+  return c;
+}
+template <class T, int lanes>
+SINTER_WORD_APART void write_apart(T* p, int valid, index_t step, chunk<T, lanes> c) {
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    if (i < valid) p[i * step] = c.value[i];
+  }
+}
 
 /// Any element in a register of its own, so that leaves of different types share one array.
 using sinter::detail::bits_of;
@@ -141,11 +159,13 @@ struct map_body : chunk_space {
     mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
     mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
 
+    static constexpr bool fetches_first = requires(const machine& m) { Pass::fetch(m); };
+
     SINTER_WORD explicit machine(const Body& b) : body(b) {}
 
     template <int S, class T>
     SINTER_WORD compute_type<T> load() const {
-      if (lane == 0) fetch<S, T>();
+      if (!fetches_first && lane == 0) fetch<S, T>();
       return unpack<T>(read[S][lane]);
     }
     template <class T>
@@ -193,10 +213,7 @@ struct map_body : chunk_space {
       if (is_whole(body.out_mode[O])) {
         *reinterpret_cast<chunk<T, lanes>*>(p) = c;
       } else {
-        SINTER_UNROLL
-        for (int i = 0; i < lanes; ++i) {
-          if (i < valid) p[i * body.out.step[O]] = c.value[i];
-        }
+        write_apart(p, valid, body.out.step[O], c);
       }
     }
 
@@ -204,10 +221,7 @@ struct map_body : chunk_space {
     template <class T>
     SINTER_WORD chunk<T, lanes> read_chunk(const T* p, access_mode mode, index_t step) const {
       if (is_whole(mode)) return *reinterpret_cast<const chunk<T, lanes>*>(p);
-      chunk<T, lanes> c{};
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
-      return c;
+      return read_apart<T, lanes>(p, valid, step);
     }
   };
 

@@ -70,6 +70,75 @@ struct sums_plan : sums_grid {
   double* partial[sinter::detail::max_operands] = {};
 };
 
+/// The threads of a block that have terms of the same sums, and where their sums go.
+struct team {
+  int place, size, apart;              ///< of the thread among them; how many; how far they lie from each other
+  int count;                           ///< their sums, neighbours
+  int pieces, first_piece, piece;      ///< blocks with terms of the same sums, the first of them and this one
+  index_t row, column;                 ///< of the first sum
+  index_t pitch;                       ///< how far the sums of two blocks lie apart
+};
+
+/// Where the sums of an output go.
+struct sum_place {
+  char* data;
+  double* partial;  ///< sums of the blocks
+  index_t step;
+  const index_t* stride;
+  const index_space* space;
+  sink_kind kind;
+  sinter::detail::kernel::gradient_format format;
+  bool add;
+
+  template <class T>
+  SINTER_WORD void put(index_t place, double sum) const {
+    T& to = reinterpret_cast<T*>(data)[place];
+    to = static_cast<T>(add ? static_cast<double>(to) + sum : sum);
+  }
+};
+
+template <class F>
+SINTER_WORD void each_of(const team& t, const F& f) {
+  for (int i = 0; i < t.count; ++i) {
+    keep_loop(i);
+    f(i);
+  }
+}
+
+/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. All kernels share it. Narrow,
+/// Doubles: there may be elements of half and bfloat16, of double.
+template <int lanes, bool Narrow, bool Doubles, class G>
+SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place to, const team t, bool merging) {
+  if (merging) {
+    each_of(t, [&](int i) {
+      share[i] = 0;
+      for (int p = t.place; p < t.pieces; p += t.size) share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
+    });
+  } else if (to.kind != sink_kind::column) {
+    for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
+  }
+  for (int step = t.size / 2; step > 0; step /= 2) {  // leaves the sums with the first thread
+    g.sync();
+    if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
+  }
+  if (t.place != 0) return;
+  if (t.pieces > 1 && !merging) return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
+  index_t first = t.column * to.step;
+  each_coordinate(*to.space, t.row, [&](int d, index_t i) { first += i * to.stride[d]; });
+  each_of(t, [&](int i) {
+    const index_t place = first + i * to.step;
+    using sinter::detail::kernel::gradient_format;
+    if constexpr (Narrow) {
+      if (to.format == gradient_format::half) return to.put<half>(place, share[i]);
+      if (to.format == gradient_format::bfloat16) return to.put<bfloat16>(place, share[i]);
+    }
+    if constexpr (Doubles) {
+      if (to.format == gradient_format::float64) return to.put<double>(place, share[i]);
+    }
+    to.put<float>(place, share[i]);
+  });
+}
+
 template <class Pass>
 struct map_sums_body : sums_grid {
   using elements = map_body<Pass>;
@@ -117,9 +186,10 @@ struct map_sums_body : sums_grid {
     const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
     const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
     const index_t group_blocks = slabs * strips;
-    const team above{y, down, across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes), first, column, slabs, group * slabs, slab,
+    const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
+    const team above{y, down, across, as_int(left < 0 ? 0 : left < lanes ? left : lanes), as_int(slabs), as_int(group * slabs), as_int(slab), first, column,
                      at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, first, 0, group_blocks, group * group_blocks, g.block(), 1};
+    const team all{g.thread(), block_threads, 1, 1, as_int(group_blocks), as_int(group * group_blocks), as_int(g.block()), first, 0, 1};
     registers sum = {};
     bool merge_columns = false, merge_totals = false;
     for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
@@ -139,7 +209,7 @@ struct map_sums_body : sums_grid {
           t = above;
           wanted = through && merging == merge_columns;
         } else if (kind[o] == sink_kind::row) {
-          t = {x, across, 1, row < end ? 1 : 0, row, 0, 1, 0, 0, 0};
+          t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
           wanted = !merging;
         }
         if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
@@ -153,26 +223,12 @@ struct map_sums_body : sums_grid {
   }
 
  private:
-  /// The threads of a block that have terms of the same sums, and where their sums go.
-  struct team {
-    int place, size, apart;              ///< of the thread among them; how many; how far they lie from each other
-    int count;                           ///< their sums, neighbours
-    index_t row, column;                 ///< of the first one
-    index_t pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
-    index_t pitch;                       ///< how far the sums of two blocks lie apart
-  };
-
   /// Adds up what a team has of output o: in registers, which then start anew, or when merging in what all its blocks left. A
   /// thread's `share` has a place for each lane.
   template <class G>
   SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t, bool merging) const {
     g.sync();
-    if (merging) {
-      each_of(t, [&](int i) {
-        share[i] = 0;
-        for (index_t p = t.place; p < t.pieces; p += t.size) share[i] += g.fresh(partial[o] + (t.first_piece + p) * t.pitch + t.column + i);
-      });
-    } else {
+    if (!merging) {
       SINTER_UNROLL
       for (int i = 0; i < outputs; ++i) {
         if (i != o) continue;
@@ -182,52 +238,9 @@ struct map_sums_body : sums_grid {
           sum[i][lane] = 0;
         }
       }
-      if (kind[o] != sink_kind::column)
-        for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
     }
-    fold(g, share, t);
-    if (t.place != 0) return;
-    if (t.pieces > 1 && !merging) each_of(t, [&](int i) { partial[o][t.piece * t.pitch + t.column + i] = share[i]; });
-    else put(o, share, t);
-  }
-
-  template <class F>
-  SINTER_WORD void each_of(const team& t, const F& f) const {
-    for (int i = 0; i < t.count; ++i) {
-      keep_loop(i);
-      f(i);
-    }
-  }
-
-  /// Leaves the sums of a team with its first thread.
-  template <class G>
-  SINTER_WORD void fold(const G& g, double* share, const team& t) const {
-    for (int step = t.size / 2; step > 0; step /= 2) {
-      g.sync();
-      if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
-    }
-  }
-
-  SINTER_WORD void put(int o, const double* share, const team& t) const {
-    index_t to = t.column * at.out.step[o];
-    each_coordinate(at.space, t.row, [&](int d, index_t i) { to += i * at.out.stride[o][d]; });
-    each_of(t, [&](int i) {
-      const index_t place = to + i * at.out.step[o];
-      using sinter::detail::kernel::gradient_format;
-      if constexpr (formats.any_narrow) {
-        if (format[o] == gradient_format::half) return put_at<half>(o, place, share[i]);
-        if (format[o] == gradient_format::bfloat16) return put_at<bfloat16>(o, place, share[i]);
-      }
-      if constexpr (formats.any_double) {
-        if (format[o] == gradient_format::float64) return put_at<double>(o, place, share[i]);
-      }
-      put_at<float>(o, place, share[i]);
-    });
-  }
-  template <class T>
-  SINTER_WORD void put_at(int o, index_t place, double sum) const {
-    T& to = reinterpret_cast<T*>(at.out.data[o])[place];
-    to = static_cast<T>(at.add[o] ? static_cast<double>(to) + sum : sum);
+    const sum_place to{at.out.data[o], partial[o], at.out.step[o], at.out.stride[o], &at.space, kind[o], format[o], at.add[o]};
+    add_up_shares<lanes, formats.any_narrow, formats.any_double>(g, share, to, t, merging);
   }
 };
 

@@ -105,7 +105,7 @@ auto run_fused(const E& e) {
   const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
   const auto ready = replace_points(e, [&value](const auto& p) {
     if constexpr (is_tracked_v<decltype(p)>) return p.record(value);
-    else if constexpr (requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);
+    else if constexpr (is_cpu_v<D> && requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);  // a GPU has the row in registers
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;

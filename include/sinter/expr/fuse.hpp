@@ -26,6 +26,8 @@ struct roots<> {
   static constexpr bool narrow = false;
   template <int L, int O, class M>
   SINTER_WORD void run(const M&) const {}
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M&) {}
 };
 
 template <class T, class K, class... Rest>
@@ -40,6 +42,11 @@ struct roots<root<T, K>, Rest...> {
     const auto v = k.template eval<L>(m, no_scope{});
     rest.template run<L + K::leaves, O + 1>(m);
     m.template put<O, T>(v);
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    K::template fetch<L>(m);
+    roots<Rest...>::template fetch<L + K::leaves>(m);
   }
 };
 

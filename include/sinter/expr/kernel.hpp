@@ -7,6 +7,7 @@
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
+//   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) names all there are
 //   M::load_made<Slot, T>()      where there is one: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
@@ -50,6 +51,10 @@ struct leaf {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return m.template load<L, T>();
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    m.template fetch<L, T>();
   }
 
   template <class V>
@@ -97,6 +102,8 @@ struct constant {
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return m.template literal<T>(value);
   }
+  template <int, class M>
+  SINTER_WORD static void fetch(const M&) {}
   template <class V>
   struct record {
     V value;
@@ -146,6 +153,10 @@ struct map<Op, A> {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s));
   }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    A::template fetch<L>(m);
+  }
 
   static constexpr unsigned used = A::diff ? uses_of<Op, 0>() : 0;
   template <bool Need, bool Given>
@@ -191,6 +202,11 @@ struct map<Op, A, B> {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s));
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    A::template fetch<L>(m);
+    B::template fetch<L + A::leaves>(m);
   }
 
   static constexpr unsigned used = (A::diff ? uses_of<Op, 0>() : 0) | (B::diff ? uses_of<Op, 1>() : 0);
@@ -248,6 +264,12 @@ struct map<Op, A, B, C> {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s), c.template eval<L + A::leaves + B::leaves>(m, s));
   }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    A::template fetch<L>(m);
+    B::template fetch<L + A::leaves>(m);
+    C::template fetch<L + A::leaves + B::leaves>(m);
+  }
 
   static constexpr unsigned used =
       (A::diff ? uses_of<Op, 0>() : 0) | (B::diff ? uses_of<Op, 1>() : 0) | (C::diff ? uses_of<Op, 2>() : 0);
@@ -297,6 +319,16 @@ struct map<Op, A, B, C> {
   }
 };
 
+/// Which leaves the reverse sweep of K reads.
+template <class K>
+struct leaves_read {
+  bool leaf[K::leaves > 0 ? K::leaves : 1] = {};
+  constexpr leaves_read() {
+    if constexpr (reads_result<K>) K::template mark<false, true>(leaf);
+    else K::template mark<false>(leaf);
+  }
+};
+
 /// What a kernel does at each element: out = K.
 template <class K, class T>
 struct forward_pass {
@@ -307,6 +339,10 @@ struct forward_pass {
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     m.template put<0, T>(k.template eval<0>(m, no_scope{}));
+  }
+  template <class M>
+  SINTER_WORD static void fetch(const M& m) {
+    K::template fetch<0>(m);
   }
 };
 
@@ -323,6 +359,12 @@ struct roots_pass {
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     k.template run<0, 0>(m);
+  }
+  template <class M>
+  SINTER_WORD static void fetch(const M& m)
+    requires requires { Roots::template fetch<0>(m); }
+  {
+    Roots::template fetch<0>(m);
   }
 };
 
@@ -348,6 +390,23 @@ struct reverse_pass {
       k.template reverse<0, 0>(m, scope, r, g);
     }
   }
+  /// Of the leaves those that the sweep reads.
+  template <class M>
+  SINTER_WORD static void fetch(const M& m) {
+    K::template fetch<0>(where_read<M>{m});
+    m.template fetch<K::leaves, T>();
+    if constexpr (reads_result<K>) m.template fetch<K::leaves + 1, T>();
+  }
+
+ private:
+  template <class M>
+  struct where_read {
+    const M& m;
+    template <int L, class E>
+    SINTER_WORD void fetch() const {
+      if constexpr (leaves_read<K>().leaf[L]) m.template fetch<L, E>();
+    }
+  };
 };
 
 }  // namespace detail::kernel
@@ -393,16 +452,6 @@ auto lower(const E& e) {
 template <bool Track, class E>
 using lowered = decltype(lower<Track>(std::declval<const E&>()));
 
-/// Which leaves the reverse sweep of K reads.
-template <class K>
-struct leaves_read {
-  bool leaf[K::leaves > 0 ? K::leaves : 1] = {};
-  constexpr leaves_read() {
-    if constexpr (kernel::reads_result<K>) K::template mark<false, true>(leaf);
-    else K::template mark<false>(leaf);
-  }
-};
-
 /// The elements of the gradients of K's tracked leaves.
 template <class K>
 struct gradient_formats {
@@ -419,7 +468,7 @@ struct gradient_formats {
 
 template <class E>
 constexpr bool reverse_reads_leaf(int slot) {
-  return leaves_read<lowered<true, E>>().leaf[slot];
+  return kernel::leaves_read<lowered<true, E>>().leaf[slot];
 }
 
 /// The lowest rank among the leaves of E that gradients flow to.

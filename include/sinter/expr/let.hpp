@@ -80,6 +80,8 @@ struct bound {
   SINTER_WORD auto eval(const M&, const Scope& s) const {
     return s.template get<Tag>();
   }
+  template <int, class M>
+  SINTER_WORD static void fetch(const M&) {}
   template <class V>
   struct record {
     V value;
@@ -111,6 +113,11 @@ struct let {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     const auto v = x.template eval<L + Body::leaves>(m, s);
     return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
+  }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    Body::template fetch<L>(m);
+    X::template fetch<L + Body::leaves>(m);
   }
   template <class RX, class RB, class V>
   struct record {

@@ -155,7 +155,7 @@ struct elementwise_node : tape_node {
 /// no kernel for when there are none.
 template <device D, class T, class K, bool Sums>
 struct statement_node : elementwise_node {
-  static constexpr leaves_read<K> reads{};
+  static constexpr kernel::leaves_read<K> reads{};
 
   K plan;
 

@@ -141,6 +141,8 @@ struct random {
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return random_values(numbers, key, m);
   }
+  template <int, class M>
+  SINTER_WORD static void fetch(const M&) {}
 };
 
 }  // namespace kernel

@@ -24,6 +24,10 @@ struct dropout {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return a.template eval<L>(m, s) * random_values(keep, key, m);
   }
+  template <int L, class M>
+  SINTER_WORD static void fetch(const M& m) {
+    A::template fetch<L>(m);
+  }
 
   template <class RA, class V>
   struct record {
