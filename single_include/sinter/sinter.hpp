@@ -2550,7 +2550,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
-//   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) names all there are
+//   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) must name every leaf that is
 //   M::load_made<Slot, T>()      where there is one: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
@@ -14117,7 +14117,8 @@ class prepared_loop {
   index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of them is aligned, and no two of them are in each other's way.
+  /// Lets results bypass the cache where every vector of them is aligned, nothing is added to them after, and no two of them are in
+  /// each other's way.
   void set_stream() {
     // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole vectors of a row.
     stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
@@ -14574,6 +14575,21 @@ namespace sinter::cpu_impl {
 template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
+/// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another sign.
+template <class Registers>
+SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
+  if constexpr (!Registers::single) {
+    set_apart(x.lo);
+    set_apart(x.hi);
+  } else {
+#if defined(EIGEN_VECTORIZE_AVX512)
+    asm("" : "+v"(x.v));
+#elif defined(EIGEN_VECTORIZE_SSE)
+    asm("" : "+x"(x.v));
+#endif
+  }
+}
+
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
 /// registers. Where `Plain` no operand repeats, and the result overwrites what is there and goes past the caches.
 template <int Inputs, int Outputs, bool Plain>
@@ -14612,7 +14628,8 @@ struct vector_machine {
   SINTER_INLINE vector<T> load_made() const {
     using C = compute_type<T>;
     const vector<T> shift(static_cast<C>(made.shift)), scale(static_cast<C>(made.scale)), rest(static_cast<C>(made.rest));
-    const vector<T> value = (load<S, C>() - shift) * scale - rest;
+    vector<T> value = (load<S, C>() - shift) * scale - rest;
+    set_apart(value.r);
     if constexpr (!narrow_element<T>) return value;
     alignas(64) T rounded[lanes];  // as the op's result alone is
     math::write(rounded, value);
@@ -16487,6 +16504,7 @@ class epilogue {
     }
 
    private:
+    // A leaf where the result goes can only be the kernel::made, since the result is new.
     loop reading_made(const epilogue& e, int size) {
       const loop l = e.copy(in_, out_);
       for (int s = 0; s < l.inputs; ++s) {

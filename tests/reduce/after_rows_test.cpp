@@ -35,6 +35,11 @@ void check_all(index_t rows, index_t n) {
   const auto affine = [&](auto&& y) { return std::forward<decltype(y)>(y) * scale + shift; };
   const auto nonlinear = [&](auto&& y) { return where(x > T(0.1), tanh(std::forward<decltype(y)>(y)), scale) - x; };
   const auto with_let = [&](auto&& y) { return let(std::forward<decltype(y)>(y), [&](auto t) { return t * t + t * scale; }); };
+  const auto negative = [](auto&& y) { return -std::forward<decltype(y)>(y); };  // of zeros, which have signs
+  const tensor zero = zeros_like(x);
+  check([](const auto& v) { return log_softmax(v, 1); }, negative, zeros<T>({rows, 1}));
+  check([](const auto& v) { return layer_norm(v); }, negative, zero);
+  check([](const auto& v) { return rms_norm(v); }, negative, zero);
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
     check([](const auto& v) { return softmax(v, 1); }, affine, x);

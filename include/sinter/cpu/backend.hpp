@@ -112,6 +112,7 @@ class epilogue {
     }
 
    private:
+    // A leaf where the result goes can only be the kernel::made, since the result is new.
     loop reading_made(const epilogue& e, int size) {
       const loop l = e.copy(in_, out_);
       for (int s = 0; s < l.inputs; ++s) {

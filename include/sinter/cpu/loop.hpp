@@ -294,7 +294,8 @@ class prepared_loop {
   index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of them is aligned, and no two of them are in each other's way.
+  /// Lets results bypass the cache where every vector of them is aligned, nothing is added to them after, and no two of them are in
+  /// each other's way.
   void set_stream() {
     // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole vectors of a row.
     stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);

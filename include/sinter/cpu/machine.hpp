@@ -9,6 +9,21 @@ namespace sinter::cpu_impl {
 template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
+/// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another sign.
+template <class Registers>
+SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
+  if constexpr (!Registers::single) {
+    set_apart(x.lo);
+    set_apart(x.hi);
+  } else {
+#if defined(EIGEN_VECTORIZE_AVX512)
+    asm("" : "+v"(x.v));
+#elif defined(EIGEN_VECTORIZE_SSE)
+    asm("" : "+x"(x.v));
+#endif
+  }
+}
+
 /// The machine of expr/kernel.hpp for CPU vectors. Arrays have constant size and constant indices, so that they live in
 /// registers. Where `Plain` no operand repeats, and the result overwrites what is there and goes past the caches.
 template <int Inputs, int Outputs, bool Plain>
@@ -47,7 +62,8 @@ struct vector_machine {
   SINTER_INLINE vector<T> load_made() const {
     using C = compute_type<T>;
     const vector<T> shift(static_cast<C>(made.shift)), scale(static_cast<C>(made.scale)), rest(static_cast<C>(made.rest));
-    const vector<T> value = (load<S, C>() - shift) * scale - rest;
+    vector<T> value = (load<S, C>() - shift) * scale - rest;
+    set_apart(value.r);
     if constexpr (!narrow_element<T>) return value;
     alignas(64) T rounded[lanes];  // as the op's result alone is
     math::write(rounded, value);

@@ -7,7 +7,7 @@
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
-//   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) names all there are
+//   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) must name every leaf that is
 //   M::load_made<Slot, T>()      where there is one: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
