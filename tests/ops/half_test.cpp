@@ -4,7 +4,8 @@
 #include <sinter/sinter.hpp>
 
 #include <cmath>
-#include <cstring>
+
+#include "../same_bits.hpp"
 
 using namespace sinter;
 
@@ -14,12 +15,6 @@ template <class T>
 tensor<T, 2> numbers(int seed, index_t rows = 7, index_t columns = 45) {
   generator gen(static_cast<std::uint64_t>(seed));
   return randn<T>(gen, {rows, columns});
-}
-
-template <class T, auto S>
-bool same(const tensor<T, S>& a, const tensor<T, S>& b) {
-  const tensor x = a.contiguous(), y = b.contiguous();
-  return x.shape() == y.shape() && std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.numel()) * sizeof(T)) == 0;
 }
 
 /// Largest difference, in units of the last place of T at 1.
@@ -33,7 +28,7 @@ double places(const tensor<T, S>& got, const tensor<U, S>& expected) {
 template <class T, class F>
 bool rounds_once(const F& f, const tensor<T, 2>& a, const tensor<T, 2>& b) {
   const tensor<float, 2> x = cast<float>(a), y = cast<float>(b);
-  return same<T>(eval(f(a, b)), eval(cast<T>(eval(f(x, y)))));
+  return same_bits<T>(eval(f(a, b)), eval(cast<T>(eval(f(x, y)))));
 }
 
 void check_statements() {
@@ -43,16 +38,16 @@ void check_statements() {
   CHECK(rounds_once<T>([](const auto& x, const auto& y) { return gelu(x) / (abs(y) + 1e-8); }, a, b));
   CHECK(rounds_once<T>([](const auto& x, const auto& y) { return where(x < y, elu(x, 0.3), minimum(x, y)); }, a, b));
   CHECK(rounds_once<T>([](const auto& x, const auto& y) { return let(exp(x), [&](auto t) { return t * t + t * y; }); }, a, b));
-  CHECK(same<T>(eval(a.transpose() * 0.7f), eval(a * 0.7f).transpose()));
-  CHECK(same<T>(eval(a.slice(1, 1, 40, 3) + b.slice(1, 0, 39, 3)), eval(cast<T>(cast<float>(a.slice(1, 1, 40, 3)) + cast<float>(b.slice(1, 0, 39, 3))))));
-  CHECK(same<bool>(eval(a > 0.5f), eval(cast<float>(a) > 0.5f)));
-  CHECK(same<std::int32_t>(eval(cast<std::int32_t>(a * 100)), eval(cast<std::int32_t>(cast<float>(a) * 100))));
+  CHECK(same_bits<T>(eval(a.transpose() * 0.7f), eval(a * 0.7f).transpose()));
+  CHECK(same_bits<T>(eval(a.slice(1, 1, 40, 3) + b.slice(1, 0, 39, 3)), eval(cast<T>(cast<float>(a.slice(1, 1, 40, 3)) + cast<float>(b.slice(1, 0, 39, 3))))));
+  CHECK(same_bits<bool>(eval(a > 0.5f), eval(cast<float>(a) > 0.5f)));
+  CHECK(same_bits<std::int32_t>(eval(cast<std::int32_t>(a * 100)), eval(cast<std::int32_t>(cast<float>(a) * 100))));
   tensor<T, 2> m = a.clone(), v = b.clone();
   const tensor<T, 2> next = eval(m * 0.9f + v);
   fuse(m = 0.9f * m + v, v -= 0.1f * a);
-  CHECK(same<T>(m, next));
+  CHECK(same_bits<T>(m, next));
   m += v;
-  CHECK(same<T>(m, eval(next + v)));
+  CHECK(same_bits<T>(m, eval(next + v)));
 }
 
 void check_gradients() {
@@ -112,8 +107,8 @@ TEST_CASE("sums of 1e5 elements of half are right") {
   CHECK(eval(norm(ones<half>({90000}))).item() == 300);
   CHECK(eval(logsumexp(zeros<bfloat16>({100000}))).item() == Approx(std::log(1e5)).epsilon(0.004));
   CHECK(eval(sum(ones<bfloat16>({100000}))).item() == bfloat16(100000));
-  CHECK(same<half>(eval(sum(full<half>({1000, 3}, 0.25f), 0)), full<half>({3}, 250)));
-  CHECK(same<half>(eval(max(full<half>({3, 9}, 0.25f), 1)), full<half>({3}, 0.25f)));
+  CHECK(same_bits<half>(eval(sum(full<half>({1000, 3}, 0.25f), 0)), full<half>({3}, 250)));
+  CHECK(same_bits<half>(eval(max(full<half>({3, 9}, 0.25f), 1)), full<half>({3}, 0.25f)));
   tensor<half, 1> peak = x.clone();
   peak(70001) = 3;
   CHECK(eval(argmax(peak)).item() == 70001);
@@ -161,9 +156,9 @@ TEST_CASE("tensors of half and bfloat16 are made, joined, picked from and shown"
   CHECK(eval(max(u)).item() == 1 - 0x1p-11f);
   CHECK(eval(mean(u)).item() == Approx(0.5).epsilon(0.01));
   CHECK(eval(var(randn<bfloat16>(gen, {100000}))).item() == Approx(1).epsilon(0.02));
-  CHECK(same<half>(concat(0, x, x).slice(0, 2, 4), x));
-  CHECK(same<half>(stack(1, x, x).select(1, 1), x));
-  CHECK(same<half>(x.to<numa<0>>().to<cpu>(), x));
+  CHECK(same_bits<half>(concat(0, x, x).slice(0, 2, 4), x));
+  CHECK(same_bits<half>(stack(1, x, x).select(1, 1), x));
+  CHECK(same_bits<half>(x.to<numa<0>>().to<cpu>(), x));
   CHECK(eval(mean(dropout(ones<half>({10000}), 0.25, gen))).item() == Approx(1).epsilon(0.05));
   const variable table = zeros<half>({2, 3});
   const tensor<std::int64_t, 1> index = eval(zeros<std::int64_t>({3000}) + 1);

@@ -6,6 +6,8 @@
 
 #include <sinter/sinter.hpp>
 
+#include "../same_bits.hpp"
+
 using namespace sinter;
 
 namespace {
@@ -15,16 +17,6 @@ double mean_of(const tensor<T, 1>& x) {
   double sum = 0;
   for (T v : x) sum += static_cast<double>(v);
   return sum / static_cast<double>(x.numel());
-}
-
-template <class A, class B>
-bool same_bits(const A& a, const B& b) {
-  if (!(a.shape() == b.shape())) return false;
-  const auto x = a.template to<cpu>();
-  const auto y = b.template to<cpu>();
-  for (std::size_t i = 0; i < x.span().size(); ++i)
-    if (x.span()[i] != y.span()[i]) return false;
-  return true;
 }
 
 }  // namespace

@@ -4,17 +4,13 @@
 
 #include <sinter/sinter.hpp>
 
-#include <cstring>
 #include <utility>
+
+#include "../same_bits.hpp"
 
 using namespace sinter;
 
 namespace {
-
-template <class T, int R>
-bool same_bits(const tensor<T, R>& a, const tensor<T, R>& b) {
-  return a.shape() == b.shape() && std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.numel()) * sizeof(T)) == 0;
-}
 
 /// after(op(x)) in one statement and in two.
 template <class Op, class After, class X>
