@@ -2551,7 +2551,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 //   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) must name every leaf that is
-//   M::load_made<Slot, T>()      where there is one: leaf Slot, the value of a row-wise op that the machine finishes itself
+//   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 
@@ -2622,9 +2622,8 @@ struct leaf {
 template <class T>
 struct made : leaf<T, false> {
   template <int L, class M, class Scope>
-  SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    if constexpr (requires { m.template load_made<L, T>(); }) return m.template load_made<L, T>();
-    else return leaf<T, false>::template eval<L>(m, s);
+  SINTER_WORD auto eval(const M& m, const Scope&) const {
+    return m.template load_made<L, T>();
   }
 };
 
@@ -14129,8 +14128,8 @@ class prepared_loop {
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
       for (int other = 0; other < l_.outputs; ++other) {
         if (other == s) continue;
-        if (l_.out[s].data == l_.out[other].data) stream_ = false;  // one adds to what the other makes
-        if (streams(other)) stream_ = stream_ && apart(l_.out[s], l_.out[other]);
+        const bool adds_to_it = l_.out[s].data == l_.out[other].data;
+        stream_ = stream_ && !adds_to_it && (!streams(other) || apart(l_.out[s], l_.out[other]));
       }
     }
     plain_ = stream_;
@@ -14575,6 +14574,15 @@ namespace sinter::cpu_impl {
 template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
+/// A row_end in vectors.
+template <class T>
+struct last_step {
+  vector<T> shift, scale, rest;
+  SINTER_INLINE explicit last_step(const row_end& end)
+      : shift(static_cast<compute_type<T>>(end.shift)), scale(static_cast<compute_type<T>>(end.scale)), rest(static_cast<compute_type<T>>(end.rest)) {}
+  SINTER_INLINE vector<T> operator()(vector<T> x) const { return (x - shift) * scale - rest; }
+};
+
 /// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another sign.
 template <class Registers>
 SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
@@ -14626,9 +14634,7 @@ struct vector_machine {
   }
   template <int S, class T>
   SINTER_INLINE vector<T> load_made() const {
-    using C = compute_type<T>;
-    const vector<T> shift(static_cast<C>(made.shift)), scale(static_cast<C>(made.scale)), rest(static_cast<C>(made.rest));
-    vector<T> value = (load<S, C>() - shift) * scale - rest;
+    vector<T> value = last_step<T>(made)(load<S, compute_type<T>>());
     set_apart(value.r);
     if constexpr (!narrow_element<T>) return value;
     alignas(64) T rounded[lanes];  // as the op's result alone is
@@ -15946,9 +15952,8 @@ struct unfinished_row {
   row_end end;
 
   SINTER_INLINE void put(T* y, index_t n, bool stream) const {
-    using C = compute_type<T>;
-    const vector<T> shift(static_cast<C>(end.shift)), scale(static_cast<C>(end.scale)), rest(static_cast<C>(end.rest));
-    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return (load_row(from, i, n, 0) - shift) * scale - rest; });
+    const last_step<T> finish(end);
+    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return finish(load_row(from, i, n, 0)); });
   }
 };
 
@@ -17230,7 +17235,7 @@ enum class access_mode : unsigned char { strided, whole_chunks };
 /// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
 template <int Lanes, class Machine, class Pass>
 SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
-  if constexpr (requires { formula.fetch(m); }) formula.fetch(m);
+  if constexpr (Machine::fetches_first) formula.fetch(m);
   SINTER_UNROLL
   for (int i = 0; i < Lanes; ++i) {
     m.lane = i;

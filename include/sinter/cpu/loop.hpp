@@ -306,8 +306,8 @@ class prepared_loop {
       for (int d = 0; d + 1 < l_.rank; ++d) stream_ = stream_ && l_.out[s].strides[d] % lanes == 0;
       for (int other = 0; other < l_.outputs; ++other) {
         if (other == s) continue;
-        if (l_.out[s].data == l_.out[other].data) stream_ = false;  // one adds to what the other makes
-        if (streams(other)) stream_ = stream_ && apart(l_.out[s], l_.out[other]);
+        const bool adds_to_it = l_.out[s].data == l_.out[other].data;
+        stream_ = stream_ && !adds_to_it && (!streams(other) || apart(l_.out[s], l_.out[other]));
       }
     }
     plain_ = stream_;

@@ -9,6 +9,15 @@ namespace sinter::cpu_impl {
 template <class T>
 using vector = math::simd<compute_type<T>, lanes>;
 
+/// A row_end in vectors.
+template <class T>
+struct last_step {
+  vector<T> shift, scale, rest;
+  SINTER_INLINE explicit last_step(const row_end& end)
+      : shift(static_cast<compute_type<T>>(end.shift)), scale(static_cast<compute_type<T>>(end.scale)), rest(static_cast<compute_type<T>>(end.rest)) {}
+  SINTER_INLINE vector<T> operator()(vector<T> x) const { return (x - shift) * scale - rest; }
+};
+
 /// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another sign.
 template <class Registers>
 SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
@@ -60,9 +69,7 @@ struct vector_machine {
   }
   template <int S, class T>
   SINTER_INLINE vector<T> load_made() const {
-    using C = compute_type<T>;
-    const vector<T> shift(static_cast<C>(made.shift)), scale(static_cast<C>(made.scale)), rest(static_cast<C>(made.rest));
-    vector<T> value = (load<S, C>() - shift) * scale - rest;
+    vector<T> value = last_step<T>(made)(load<S, compute_type<T>>());
     set_apart(value.r);
     if constexpr (!narrow_element<T>) return value;
     alignas(64) T rounded[lanes];  // as the op's result alone is

@@ -157,9 +157,8 @@ struct unfinished_row {
   row_end end;
 
   SINTER_INLINE void put(T* y, index_t n, bool stream) const {
-    using C = compute_type<T>;
-    const vector<T> shift(static_cast<C>(end.shift)), scale(static_cast<C>(end.scale)), rest(static_cast<C>(end.rest));
-    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return (load_row(from, i, n, 0) - shift) * scale - rest; });
+    const last_step<T> finish(end);
+    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return finish(load_row(from, i, n, 0)); });
   }
 };
 

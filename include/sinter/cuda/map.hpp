@@ -24,7 +24,7 @@ enum class access_mode : unsigned char { strided, whole_chunks };
 /// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
 template <int Lanes, class Machine, class Pass>
 SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
-  if constexpr (requires { formula.fetch(m); }) formula.fetch(m);
+  if constexpr (Machine::fetches_first) formula.fetch(m);
   SINTER_UNROLL
   for (int i = 0; i < Lanes; ++i) {
     m.lane = i;

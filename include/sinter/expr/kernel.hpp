@@ -8,7 +8,7 @@
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 //   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) must name every leaf that is
-//   M::load_made<Slot, T>()      where there is one: leaf Slot, the value of a row-wise op that the machine finishes itself
+//   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 #pragma once
@@ -83,9 +83,8 @@ struct leaf {
 template <class T>
 struct made : leaf<T, false> {
   template <int L, class M, class Scope>
-  SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    if constexpr (requires { m.template load_made<L, T>(); }) return m.template load_made<L, T>();
-    else return leaf<T, false>::template eval<L>(m, s);
+  SINTER_WORD auto eval(const M& m, const Scope&) const {
+    return m.template load_made<L, T>();
   }
 };
 
