@@ -22,11 +22,13 @@ struct tile_shape {
   static constexpr int max_packets = 2;
   static constexpr int max_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 14 : 6;
   static constexpr int max_columns = max_packets * lanes;
-  // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast it.
-  // All rows but two do so for their second packet: the loads still fit, and a fifth fewer instructions matter where
-  // another thread shares the core.
-#ifdef EIGEN_VECTORIZE_AVX512
-  static constexpr int rows_read_twice = max_rows - 2;
+  // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast it. Some
+  // rows do so for their second packet: fewer instructions matter where another thread shares the core, and fewer loads where
+  // none does. clang broadcasts the other rows' elements early, and would run out of registers for them.
+#if defined(EIGEN_VECTORIZE_AVX512) && defined(__clang__)
+  static constexpr int rows_read_twice = 12;
+#elif defined(EIGEN_VECTORIZE_AVX512)
+  static constexpr int rows_read_twice = 4;
 #else
   static constexpr int rows_read_twice = 0;
 #endif
