@@ -2550,7 +2550,6 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
-//   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) must name every leaf that is
 //   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
@@ -2579,9 +2578,26 @@ constexpr bool is_narrow(gradient_format f) { return f == gradient_format::half 
 struct unneeded {};
 struct no_scope {};
 
+/// The elements of a formula's leaves, in slot order.
+template <class... T>
+struct elements {
+  static constexpr int count = sizeof...(T);
+};
+template <class...>
+struct joined;
+template <class... T>
+struct joined<elements<T...>> {
+  using type = elements<T...>;
+};
+template <class... A, class... B, class... Rest>
+struct joined<elements<A...>, elements<B...>, Rest...> : joined<elements<A..., B...>, Rest...> {};
+template <class... Elements>
+using join = typename joined<Elements...>::type;
+
 template <class T, bool Diff>
 struct leaf {
   using value_type = T;
+  using reads = elements<T>;
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
   static constexpr bool diff = Diff;
@@ -2590,10 +2606,6 @@ struct leaf {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return m.template load<L, T>();
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    m.template fetch<L, T>();
   }
 
   template <class V>
@@ -2630,6 +2642,7 @@ struct made : leaf<T, false> {
 template <class T>
 struct constant {
   using value_type = T;
+  using reads = elements<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
@@ -2640,8 +2653,6 @@ struct constant {
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return m.template literal<T>(value);
   }
-  template <int, class M>
-  SINTER_WORD static void fetch(const M&) {}
   template <class V>
   struct record {
     V value;
@@ -2680,6 +2691,7 @@ struct map;
 
 template <class Op, class A>
 struct map<Op, A> {
+  using reads = typename A::reads;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool diff = A::diff;
@@ -2690,10 +2702,6 @@ struct map<Op, A> {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s));
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    A::template fetch<L>(m);
   }
 
   static constexpr unsigned used = A::diff ? uses_of<Op, 0>() : 0;
@@ -2729,6 +2737,7 @@ struct map<Op, A> {
 
 template <class Op, class A, class B>
 struct map<Op, A, B> {
+  using reads = join<typename A::reads, typename B::reads>;
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
   static constexpr bool diff = A::diff || B::diff;
@@ -2740,11 +2749,6 @@ struct map<Op, A, B> {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s));
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    A::template fetch<L>(m);
-    B::template fetch<L + A::leaves>(m);
   }
 
   static constexpr unsigned used = (A::diff ? uses_of<Op, 0>() : 0) | (B::diff ? uses_of<Op, 1>() : 0);
@@ -2789,6 +2793,7 @@ struct map<Op, A, B> {
 
 template <class Op, class A, class B, class C>
 struct map<Op, A, B, C> {
+  using reads = join<typename A::reads, typename B::reads, typename C::reads>;
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
   static constexpr bool diff = A::diff || B::diff || C::diff;
@@ -2801,12 +2806,6 @@ struct map<Op, A, B, C> {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s), c.template eval<L + A::leaves + B::leaves>(m, s));
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    A::template fetch<L>(m);
-    B::template fetch<L + A::leaves>(m);
-    C::template fetch<L + A::leaves + B::leaves>(m);
   }
 
   static constexpr unsigned used =
@@ -2857,6 +2856,8 @@ struct map<Op, A, B, C> {
   }
 };
 
+constexpr std::uint64_t bits_below(int n) { return (std::uint64_t{1} << n) - 1; }
+
 /// Which leaves the reverse sweep of K reads.
 template <class K>
 struct leaves_read {
@@ -2865,22 +2866,26 @@ struct leaves_read {
     if constexpr (reads_result<K>) K::template mark<false, true>(leaf);
     else K::template mark<false>(leaf);
   }
+  constexpr std::uint64_t bits() const {
+    std::uint64_t all = 0;
+    for (int l = 0; l < K::leaves; ++l) all |= static_cast<std::uint64_t>(leaf[l]) << l;
+    return all;
+  }
 };
 
-/// What a kernel does at each element: out = K.
+/// What a kernel does at each element: out = K. A pass says of its operands which `elements` they have, and which it `loads`, a
+/// bit for each.
 template <class K, class T>
 struct forward_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves, outputs = 1;
   static constexpr bool narrow = narrow_element<T>;  ///< what it writes has two bytes
+  using reads = typename K::reads;
+  static constexpr std::uint64_t loads = bits_below(inputs);
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     m.template put<0, T>(k.template eval<0>(m, no_scope{}));
-  }
-  template <class M>
-  SINTER_WORD static void fetch(const M& m) {
-    K::template fetch<0>(m);
   }
 };
 
@@ -2893,16 +2898,12 @@ struct roots_pass {
     if constexpr (requires { Roots::narrow; }) return Roots::narrow;
     else return false;
   }();
+  using reads = typename Roots::reads;
+  static constexpr std::uint64_t loads = bits_below(inputs);
   Roots k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     k.template run<0, 0>(m);
-  }
-  template <class M>
-  SINTER_WORD static void fetch(const M& m)
-    requires requires { Roots::template fetch<0>(m); }
-  {
-    Roots::template fetch<0>(m);
   }
 };
 
@@ -2915,6 +2916,8 @@ struct reverse_pass {
   static constexpr bool narrow = narrow_element<T>;
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
   using sum_type = compute_type<T>;    ///< of few terms; more are added in double
+  using reads = join<typename K::reads, elements<T>, std::conditional_t<reads_result<K>, elements<T>, elements<>>>;
+  static constexpr std::uint64_t loads = leaves_read<K>().bits() | (bits_below(inputs) & ~bits_below(K::leaves));
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -2928,23 +2931,6 @@ struct reverse_pass {
       k.template reverse<0, 0>(m, scope, r, g);
     }
   }
-  /// Of the leaves those that the sweep reads.
-  template <class M>
-  SINTER_WORD static void fetch(const M& m) {
-    K::template fetch<0>(where_read<M>{m});
-    m.template fetch<K::leaves, T>();
-    if constexpr (reads_result<K>) m.template fetch<K::leaves + 1, T>();
-  }
-
- private:
-  template <class M>
-  struct where_read {
-    const M& m;
-    template <int L, class E>
-    SINTER_WORD void fetch() const {
-      if constexpr (leaves_read<K>().leaf[L]) m.template fetch<L, E>();
-    }
-  };
 };
 
 }  // namespace detail::kernel
@@ -7247,17 +7233,17 @@ struct root {
 
 template <>
 struct roots<> {
+  using reads = elements<>;
   static constexpr int leaves = 0;
   static constexpr int outputs = 0;
   static constexpr bool narrow = false;
   template <int L, int O, class M>
   SINTER_WORD void run(const M&) const {}
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M&) {}
 };
 
 template <class T, class K, class... Rest>
 struct roots<root<T, K>, Rest...> {
+  using reads = join<typename K::reads, typename roots<Rest...>::reads>;
   static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
   static constexpr int outputs = 1 + roots<Rest...>::outputs;
   static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
@@ -7268,11 +7254,6 @@ struct roots<root<T, K>, Rest...> {
     const auto v = k.template eval<L>(m, no_scope{});
     rest.template run<L + K::leaves, O + 1>(m);
     m.template put<O, T>(v);
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    K::template fetch<L>(m);
-    roots<Rest...>::template fetch<L + K::leaves>(m);
   }
 };
 
@@ -7557,6 +7538,7 @@ struct scope {
 template <class Tag, class T, bool Diff>
 struct bound {
   using value_type = T;
+  using reads = elements<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = Diff;
@@ -7566,8 +7548,6 @@ struct bound {
   SINTER_WORD auto eval(const M&, const Scope& s) const {
     return s.template get<Tag>();
   }
-  template <int, class M>
-  SINTER_WORD static void fetch(const M&) {}
   template <class V>
   struct record {
     V value;
@@ -7588,6 +7568,7 @@ struct bound {
 /// the gradient of a leaf that is in both assigns it.
 template <class Tag, class X, class Body>
 struct let {
+  using reads = join<typename Body::reads, typename X::reads>;
   static constexpr int leaves = X::leaves + Body::leaves;
   static constexpr int sinks = X::sinks + Body::sinks;
   static constexpr bool diff = X::diff || Body::diff;
@@ -7599,11 +7580,6 @@ struct let {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     const auto v = x.template eval<L + Body::leaves>(m, s);
     return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    Body::template fetch<L>(m);
-    X::template fetch<L + Body::leaves>(m);
   }
   template <class RX, class RB, class V>
   struct record {
@@ -17233,11 +17209,18 @@ inline constexpr int lanes_of = [] {
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, whole_chunks };
 
+/// Asks for the operands that Loads names.
+template <std::uint64_t Loads, class Machine, class... T, int... S>
+SINTER_WORD void fetch(const Machine& m, sinter::detail::kernel::elements<T...>, std::integer_sequence<int, S...>) {
+  (((Loads >> S & 1) != 0 ? m.template fetch<S, T>() : void()), ...);
+}
+
 /// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers. What
 /// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
 template <int Lanes, class Machine, class Pass>
 SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
-  if constexpr (Machine::fetches_first) formula.fetch(m);
+  static_assert(Pass::reads::count == Pass::inputs);
+  fetch<Pass::loads>(m, typename Pass::reads{}, std::make_integer_sequence<int, Pass::inputs>{});
   SINTER_UNROLL
   for (int i = 0; i < Lanes; ++i) {
     m.lane = i;
@@ -17250,7 +17233,7 @@ struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
 
-// What does not lie side by side is seldom read or written: by functions that all kernels share.
+// What does not lie side by side, or is added to what is there, is seldom read or written: by functions that all kernels share.
 template <class T, int lanes>
 SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
   chunk<T, lanes> c{};
@@ -17259,10 +17242,35 @@ SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step
   return c;
 }
 template <class T, int lanes>
-SINTER_WORD_APART void write_apart(T* p, int valid, index_t step, chunk<T, lanes> c) {
+SINTER_WORD chunk<T, lanes> rounded(const chunk<compute_type<T>, lanes>& c) {
+  if constexpr (std::is_same_v<T, compute_type<T>>) {
+    return c;
+  } else {
+    chunk<T, lanes> to;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
+    return to;
+  }
+}
+template <class T, int lanes>
+SINTER_WORD_APART void write_apart(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
+  if constexpr (floating_element<T>) {
+    if (add) {
+      chunk<T, lanes> old;
+      if (whole) old = *reinterpret_cast<const chunk<T, lanes>*>(p);
+      else old = read_apart<T, lanes>(p, valid, step);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] += static_cast<compute_type<T>>(old.value[i]);
+    }
+  }
+  const chunk<T, lanes> to = rounded<T>(c);
+  if (whole) {
+    *reinterpret_cast<chunk<T, lanes>*>(p) = to;
+    return;
+  }
   SINTER_UNROLL
   for (int i = 0; i < lanes; ++i) {
-    if (i < valid) p[i * step] = c.value[i];
+    if (i < valid) p[i * step] = to.value[i];
   }
 }
 
@@ -17284,7 +17292,8 @@ struct pass_operands {
   int size[pass_axes::most];
   bool add[sinter::detail::max_operands];
 
-  pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
+  // Calls, not inlined, here and in map_frame: every statement makes some.
+  [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
       : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
     for (int s = 0; s < inputs; ++s) {
       axes.bind(s, leaves[s]);
@@ -17298,7 +17307,7 @@ struct pass_operands {
   }
 
   /// Which outputs repeat along some axis; whether any does.
-  bool find_repeated(bool* repeated) const {
+  [[gnu::noinline]] bool find_repeated(bool* repeated) const {
     bool any = false;
     for (int s = 0; s < outputs; ++s) {
       repeated[s] = false;
@@ -17334,11 +17343,11 @@ struct chunk_space {
   SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
 };
 
-template <class Pass>
-struct map_body : chunk_space {
-  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
+/// What a kernel is told of a pass beside its formula. Passes of as many operands share it, and the machine that works on it.
+template <int Inputs, int Outputs, int Lanes>
+struct map_frame : chunk_space {
+  static constexpr int inputs = Inputs, outputs = Outputs, lanes = Lanes;
 
-  Pass pass;
   operand_table<inputs> in;
   operand_table<outputs> out;
   access_mode in_mode[operand_table<inputs>::size] = {};
@@ -17347,110 +17356,12 @@ struct map_body : chunk_space {
   bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
 
   /// The axes of p are coalesced.
-  map_body(const Pass& formula, const pass_operands& p)
-      : chunk_space(p.axes, lanes), pass(formula), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
+  [[gnu::noinline]] explicit map_frame(const pass_operands& p) : chunk_space(p.axes, lanes), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
     for (int s = 0; s < inputs; ++s) in_mode[s] = p.mode(s, lanes);
     for (int s = 0; s < outputs; ++s) {
       out_mode[s] = p.mode(inputs + s, lanes);
       add[s] = p.add[s];
       wide[s] = p.size[inputs + s] == sizeof(float);
-    }
-  }
-
-  launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
-
-  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it. Body says where
-  /// the operands lie.
-  template <class Body>
-  struct machine {
-    const Body& body;
-    int lane = 0;
-    int valid = lanes;
-    index_t index_of_chunk = 0;
-    index_t in_at[operand_table<inputs>::size] = {};
-    index_t out_at[operand_table<outputs>::size] = {};
-    mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
-    mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
-
-    static constexpr bool fetches_first = requires(const machine& m) { Pass::fetch(m); };
-
-    SINTER_WORD explicit machine(const Body& b) : body(b) {}
-
-    template <int S, class T>
-    SINTER_WORD compute_type<T> load() const {
-      if (!fetches_first && lane == 0) fetch<S, T>();
-      return unpack<T>(read[S][lane]);
-    }
-    template <class T>
-    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
-      return x;
-    }
-    SINTER_WORD index_t index() const { return index_of_chunk + lane; }
-    template <int O, class T>
-    SINTER_WORD void put(compute_type<T> x) const {
-      written[O][lane] = pack(x);
-      if (lane == lanes - 1) flush<O, T>();
-    }
-    template <int O, class T>
-    SINTER_WORD void accumulate(compute_type<T> x) const {
-      written[O][lane] = pack(x);
-      if (lane == lanes - 1) flush_sum<O, T>();
-    }
-    template <int O, class T>
-    SINTER_WORD void flush_sum() const {
-      if constexpr (narrow_element<T>) {
-        if (body.wide[O]) return flush<O, float>();
-      }
-      flush<O, T>();
-    }
-
-    template <int S, class T>
-    SINTER_WORD void fetch() const {
-      const auto c = read_chunk(reinterpret_cast<const T*>(body.in.data[S]) + in_at[S], body.in_mode[S], body.in.step[S]);
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-    }
-    template <int O, class T>
-    SINTER_WORD void flush() const {
-      T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
-      chunk<T, lanes> c{};
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) c.value[i] = unpack<compute_type<T>>(written[O][i]);
-      if constexpr (floating_element<T>) {
-        if (body.add[O]) {
-          const auto old = read_chunk<T>(p, body.out_mode[O], body.out.step[O]);
-          SINTER_UNROLL
-          for (int i = 0; i < lanes; ++i) c.value[i] = old.value[i] + unpack<compute_type<T>>(written[O][i]);
-        }
-      }
-      if (is_whole(body.out_mode[O])) {
-        *reinterpret_cast<chunk<T, lanes>*>(p) = c;
-      } else {
-        write_apart(p, valid, body.out.step[O], c);
-      }
-    }
-
-    SINTER_WORD bool is_whole(access_mode mode) const { return mode == access_mode::whole_chunks && valid == lanes; }
-    template <class T>
-    SINTER_WORD chunk<T, lanes> read_chunk(const T* p, access_mode mode, index_t step) const {
-      if (is_whole(mode)) return *reinterpret_cast<const chunk<T, lanes>*>(p);
-      return read_apart<T, lanes>(p, valid, step);
-    }
-  };
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    const index_t stride = g.blocks() * g.threads();
-    const index_t n = chunks();
-    for (index_t c = g.block() * g.threads() + g.thread(); c < n; c += stride) {
-      index_t row = 0, column = c;
-      if (space.rows > 1) {
-        row = quotient(c, chunks_per_row, by_chunks, narrow);
-        column = c - row * chunks_per_row;
-      }
-      machine<map_body> m(*this);
-      place(m, row, column * lanes);
-      run_lanes<lanes>(m, pass);
     }
   }
 
@@ -17468,6 +17379,102 @@ struct map_body : chunk_space {
     for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
     for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
     m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
+  }
+};
+
+/// The machine of expr/kernel.hpp at one lane of a chunk, which is read before the first lane and written at the last one. Frame
+/// says where the operands lie.
+template <class Frame>
+struct chunk_machine {
+  static constexpr int inputs = Frame::inputs, outputs = Frame::outputs, lanes = Frame::lanes;
+
+  const Frame& frame;
+  int lane = 0;
+  int valid = lanes;
+  index_t index_of_chunk = 0;
+  index_t in_at[operand_table<inputs>::size] = {};
+  index_t out_at[operand_table<outputs>::size] = {};
+  mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
+  mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
+
+  SINTER_WORD explicit chunk_machine(const Frame& f) : frame(f) {}
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    return unpack<T>(read[S][lane]);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  SINTER_WORD index_t index() const { return index_of_chunk + lane; }
+  template <int O, class T>
+  SINTER_WORD void put(compute_type<T> x) const {
+    written[O][lane] = pack(x);
+    if (lane == lanes - 1) flush<O, T>();
+  }
+  template <int O, class T>
+  SINTER_WORD void accumulate(compute_type<T> x) const {
+    written[O][lane] = pack(x);
+    if (lane == lanes - 1) flush_sum<O, T>();
+  }
+  template <int O, class T>
+  SINTER_WORD void flush_sum() const {
+    if constexpr (narrow_element<T>) {
+      if (frame.wide[O]) return flush<O, float>();
+    }
+    flush<O, T>();
+  }
+
+  template <int S, class T>
+  SINTER_WORD void fetch() const {
+    const T* const p = reinterpret_cast<const T*>(frame.in.data[S]) + in_at[S];
+    chunk<T, lanes> c;
+    if (is_whole(frame.in_mode[S])) c = *reinterpret_cast<const chunk<T, lanes>*>(p);
+    else c = read_apart<T, lanes>(p, valid, frame.in.step[S]);
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
+  }
+  template <int O, class T>
+  SINTER_WORD void flush() const {
+    T* const p = reinterpret_cast<T*>(frame.out.data[O]) + out_at[O];
+    const bool whole = is_whole(frame.out_mode[O]), add = frame.add[O];
+    chunk<compute_type<T>, lanes> c;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) c.value[i] = unpack<compute_type<T>>(written[O][i]);
+    if (whole && !add) *reinterpret_cast<chunk<T, lanes>*>(p) = rounded<T>(c);
+    else write_apart<T, lanes>(p, whole, valid, frame.out.step[O], add, c);
+  }
+
+  SINTER_WORD bool is_whole(access_mode mode) const { return mode == access_mode::whole_chunks && valid == lanes; }
+};
+
+template <class Pass>
+using frame_of = map_frame<Pass::inputs, Pass::outputs, lanes_of<Pass>>;
+
+template <class Pass>
+struct map_body : frame_of<Pass> {
+  using frame = frame_of<Pass>;
+  Pass pass;
+
+  map_body(const Pass& formula, const pass_operands& p) : frame(p), pass(formula) {}
+
+  launch_shape launch() const { return {blocks_for(this->chunks(), block_threads), 0}; }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    const index_t n = this->chunks();
+    for (index_t c = g.block() * g.threads() + g.thread(); c < n; c += stride) {
+      index_t row = 0, column = c;
+      if (this->space.rows > 1) {
+        row = quotient(c, this->chunks_per_row, this->by_chunks, this->narrow);
+        column = c - row * this->chunks_per_row;
+      }
+      chunk_machine<frame> m(*this);
+      this->place(m, row, column * frame::lanes);
+      run_lanes<frame::lanes>(m, pass);
+    }
   }
 };
 
@@ -17497,6 +17504,7 @@ template <class Pass>
 struct group_body {
   static constexpr int lanes = lanes_of<Pass>;
   struct item {
+    static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
     Pass pass;
     index_t n, end;
     flat_table<Pass::inputs> in;
@@ -17517,7 +17525,7 @@ struct group_body {
     const index_t first = i > 0 ? items[i - 1].end : 0;
     const index_t stride = (at.end - first) * g.threads() * lanes;
     for (index_t c = ((g.block() - first) * g.threads() + g.thread()) * lanes; c < at.n; c += stride) {
-      typename map_body<Pass>::template machine<item> m(at);
+      chunk_machine<item> m(at);
       for (index_t& to : m.in_at) to = c;
       for (index_t& to : m.out_at) to = c;
       m.index_of_chunk = c;
@@ -17817,20 +17825,19 @@ SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place t
   });
 }
 
-template <class Pass>
-struct map_sums_body : sums_grid {
-  using elements = map_body<Pass>;
-  static constexpr int outputs = Pass::outputs, lanes = elements::lanes;
-  static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
-  using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;
-  using registers = sum_type[outputs][lanes];
+/// What a kernel is told of a pass that gathers sums of type Sum, beside its formula. Narrow, Doubles: there may be gradients of half
+/// and bfloat16, of double.
+template <class Frame, class Sum, bool Narrow, bool Doubles>
+struct sums_frame : sums_grid {
+  static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
+  using registers = Sum[outputs][lanes];
 
-  elements at;
+  Frame at;
   sink_kind kind[outputs] = {};
   double* partial[outputs] = {};  ///< sums of the blocks
   sinter::detail::kernel::gradient_format format[outputs] = {};
 
-  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : sums_grid(plan), at(formula, p) {
+  [[gnu::noinline]] sums_frame(const pass_operands& p, const sums_plan& plan) : sums_grid(plan), at(p) {
     for (int s = 0; s < outputs; ++s) {
       kind[s] = plan.kind[s];
       partial[s] = plan.partial[s];
@@ -17841,66 +17848,19 @@ struct map_sums_body : sums_grid {
   launch_shape launch() const { return {blocks(), rows || columns || totals ? sizeof(double) * block_threads * lanes : 0}; }
 
   /// A machine whose sums stay in registers.
-  struct machine : elements::template machine<elements> {
-    using base = typename elements::template machine<elements>;
-    const map_sums_body& body;
+  struct machine : chunk_machine<Frame> {
+    const sums_frame& sums;
     registers& sum;
 
-    SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
+    SINTER_WORD machine(const sums_frame& f, registers& s) : chunk_machine<Frame>(f.at), sums(f), sum(s) {}
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
-      if (this->lane < this->valid) sum[O][this->lane] += static_cast<sum_type>(x);
+      if (this->lane < this->valid) sum[O][this->lane] += static_cast<Sum>(x);
       this->written[O][this->lane] = pack(x);
-      if (this->lane == lanes - 1 && body.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
+      if (this->lane == lanes - 1 && sums.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
     }
   };
 
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    double* const share = g.template shared<double>() + g.thread() * lanes;
-    const int x = g.thread() % across, y = g.thread() / across;
-    const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
-    const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
-    const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
-    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
-    const index_t group_blocks = slabs * strips;
-    const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
-    const team above{y, down, across, as_int(left < 0 ? 0 : left < lanes ? left : lanes), as_int(slabs), as_int(group * slabs), as_int(slab), first, column,
-                     at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, as_int(group_blocks), as_int(group * group_blocks), as_int(g.block()), first, 0, 1};
-    registers sum = {};
-    bool merge_columns = false, merge_totals = false;
-    for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
-      const index_t row = top + y;
-      for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
-        machine m(*this, sum);
-        at.place(m, row, c * lanes);
-        run_lanes<lanes>(m, at.pass);
-      }
-      const bool through = top + down >= end, merging = merge_columns || merge_totals;
-      if (!through && !rows) continue;
-      for (int o = 0; o < outputs; ++o) {
-        keep_loop(o);
-        team t = all;
-        bool wanted = through && merging == merge_totals;
-        if (kind[o] == sink_kind::column) {
-          t = above;
-          wanted = through && merging == merge_columns;
-        } else if (kind[o] == sink_kind::row) {
-          t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
-          wanted = !merging;
-        }
-        if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
-      }
-      if (!through) continue;
-      if (merging) break;
-      merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
-      merge_totals = totals && group_blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(group_blocks));
-      if (!merge_columns && !merge_totals) break;
-    }
-  }
-
- private:
   /// Adds up what a team has of output o: in registers, which then start anew, or when merging in what all its blocks left. A
   /// thread's `share` has a place for each lane.
   template <class G>
@@ -17918,7 +17878,66 @@ struct map_sums_body : sums_grid {
       }
     }
     const sum_place to{at.out.data[o], partial[o], at.out.step[o], at.out.stride[o], &at.space, kind[o], format[o], at.add[o]};
-    add_up_shares<lanes, formats.any_narrow, formats.any_double>(g, share, to, t, merging);
+    add_up_shares<lanes, Narrow, Doubles>(g, share, to, t, merging);
+  }
+};
+
+template <class Pass, class Formats = sinter::detail::gradient_formats<typename Pass::plan_type>>
+using sums_frame_of = sums_frame<frame_of<Pass>, std::conditional_t<Formats().any_double, double, typename Pass::sum_type>, Formats().any_narrow,
+                                 Formats().any_double>;
+
+template <class Pass>
+struct map_sums_body : sums_frame_of<Pass> {
+  using frame = sums_frame_of<Pass>;
+  using frame::across, frame::at, frame::columns, frame::down, frame::groups, frame::height, frame::kind, frame::lanes, frame::outputs, frame::rows,
+      frame::slabs, frame::strips, frame::totals;
+  Pass pass;
+
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, plan), pass(formula) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    double* const share = g.template shared<double>() + g.thread() * lanes;
+    const int x = g.thread() % across, y = g.thread() / across;
+    const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
+    const index_t first = group * height, begin = first + (slab - group * slabs) * this->per_slab;
+    const index_t end = begin + this->per_slab < first + height ? begin + this->per_slab : first + height;
+    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
+    const index_t group_blocks = slabs * strips;
+    const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
+    const team above{y, down, across, as_int(left < 0 ? 0 : left < lanes ? left : lanes), as_int(slabs), as_int(group * slabs), as_int(slab), first, column,
+                     at.space.inner};
+    const team all{g.thread(), block_threads, 1, 1, as_int(group_blocks), as_int(group * group_blocks), as_int(g.block()), first, 0, 1};
+    typename frame::registers sum = {};
+    bool merge_columns = false, merge_totals = false;
+    for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
+      const index_t row = top + y;
+      for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
+        typename frame::machine m(*this, sum);
+        at.place(m, row, c * lanes);
+        run_lanes<lanes>(m, pass);
+      }
+      const bool through = top + down >= end, merging = merge_columns || merge_totals;
+      if (!through && !rows) continue;
+      for (int o = 0; o < outputs; ++o) {
+        keep_loop(o);
+        team t = all;
+        bool wanted = through && merging == merge_totals;
+        if (kind[o] == sink_kind::column) {
+          t = above;
+          wanted = through && merging == merge_columns;
+        } else if (kind[o] == sink_kind::row) {
+          t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
+          wanted = !merging;
+        }
+        if (wanted && kind[o] != sink_kind::element) this->add_up(g, share, sum, o, t, merging);  // one call: it is long
+      }
+      if (!through) continue;
+      if (merging) break;
+      merge_columns = columns && slabs > 1 && g.arrives_last(this->arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
+      merge_totals = totals && group_blocks > 1 && g.arrives_last(this->arrivals + group, static_cast<unsigned>(group_blocks));
+      if (!merge_columns && !merge_totals) break;
+    }
   }
 };
 
@@ -19083,6 +19102,8 @@ pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
 template <class From, class To>
 struct add_pass {
   static constexpr int inputs = 1, outputs = 1;
+  using reads = sinter::detail::kernel::elements<From>;
+  static constexpr std::uint64_t loads = 1;
   static constexpr bool narrow = narrow_element<To>;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -19147,8 +19168,9 @@ void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& 
 /// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
 /// Doubles: there may be gradients of half and bfloat16, of double.
 template <device D, bool Narrow, bool Doubles>
-void run_sums(const sums_pass& pass, pass_operands p, const bool* folds, const index_t* shape, int rank, const sink_ref* sinks) {
+void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const index_t* shape, int rank, const sink_ref* sinks) {
   using sinter::detail::kernel::gradient_format;
+  pass_operands p = operands;
   index_t numel = 1;
   for (int d = 0; d < rank; ++d) numel *= shape[d];
   bool apart[sinter::detail::max_operands] = {};
@@ -20585,6 +20607,7 @@ SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, co
 template <class Numbers>
 struct random {
   using value_type = typename Numbers::value_type;
+  using reads = elements<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool indexed = true;
@@ -20595,8 +20618,6 @@ struct random {
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return random_values(numbers, key, m);
   }
-  template <int, class M>
-  SINTER_WORD static void fetch(const M&) {}
 };
 
 }  // namespace kernel
@@ -20784,6 +20805,7 @@ namespace detail::kernel {
 template <class T, class A>
 struct dropout {
   using value_type = T;
+  using reads = typename A::reads;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool indexed = true;
@@ -20794,10 +20816,6 @@ struct dropout {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return a.template eval<L>(m, s) * random_values(keep, key, m);
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    A::template fetch<L>(m);
   }
 
   template <class RA, class V>
@@ -22803,6 +22821,7 @@ class step_size {
 template <class C>
 struct count_kernel {
   static constexpr int leaves = 2, outputs = 4;
+  using reads = sinter::detail::kernel::elements<double, double>;
   double beta1, beta2, lr;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
@@ -22853,6 +22872,7 @@ template <class T, class Sizes>
 struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
   using C = compute_type<T>;
+  using reads = sinter::detail::kernel::elements<T, T, C, C>;
   C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept;
   Sizes size;
   template <int, int, class M>
@@ -23120,6 +23140,9 @@ struct rmsprop_rule {
     static constexpr int leaves = 3 + Centered + Momentum, outputs = leaves - 1;
     static constexpr int mean = 3, momentum_at = 3 + Centered;  // operand numbers; outputs are one less
     using C = compute_type<T>;
+    template <bool There>
+    using sums = std::conditional_t<There, sinter::detail::kernel::elements<C>, sinter::detail::kernel::elements<>>;
+    using reads = sinter::detail::kernel::join<sinter::detail::kernel::elements<T, T, C>, sums<Centered>, sums<Momentum>>;
     C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -23326,6 +23349,7 @@ struct sgd_rule {
   template <class T>
   struct plain_kernel {
     static constexpr int leaves = 2, outputs = 1;
+    using reads = sinter::detail::kernel::elements<T, T>;
     compute_type<T> lr, gradient_scale, decay;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -23338,6 +23362,7 @@ struct sgd_rule {
   struct momentum_kernel {
     static constexpr int leaves = 3, outputs = 2;
     using C = compute_type<T>;
+    using reads = sinter::detail::kernel::elements<T, T, C>;
     C lr, gradient_scale, decay, momentum, fresh;
     C of_gradient, of_momentum;  // what of each goes into the step
     template <int, int, class M>

@@ -28,6 +28,7 @@ template <class Pass>
 struct group_body {
   static constexpr int lanes = lanes_of<Pass>;
   struct item {
+    static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
     Pass pass;
     index_t n, end;
     flat_table<Pass::inputs> in;
@@ -48,7 +49,7 @@ struct group_body {
     const index_t first = i > 0 ? items[i - 1].end : 0;
     const index_t stride = (at.end - first) * g.threads() * lanes;
     for (index_t c = ((g.block() - first) * g.threads() + g.thread()) * lanes; c < at.n; c += stride) {
-      typename map_body<Pass>::template machine<item> m(at);
+      chunk_machine<item> m(at);
       for (index_t& to : m.in_at) to = c;
       for (index_t& to : m.out_at) to = c;
       m.index_of_chunk = c;

@@ -20,11 +20,18 @@ inline constexpr int lanes_of = [] {
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, whole_chunks };
 
+/// Asks for the operands that Loads names.
+template <std::uint64_t Loads, class Machine, class... T, int... S>
+SINTER_WORD void fetch(const Machine& m, sinter::detail::kernel::elements<T...>, std::integer_sequence<int, S...>) {
+  (((Loads >> S & 1) != 0 ? m.template fetch<S, T>() : void()), ...);
+}
+
 /// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers. What
 /// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
 template <int Lanes, class Machine, class Pass>
 SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
-  if constexpr (Machine::fetches_first) formula.fetch(m);
+  static_assert(Pass::reads::count == Pass::inputs);
+  fetch<Pass::loads>(m, typename Pass::reads{}, std::make_integer_sequence<int, Pass::inputs>{});
   SINTER_UNROLL
   for (int i = 0; i < Lanes; ++i) {
     m.lane = i;
@@ -37,7 +44,7 @@ struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
 
-// What does not lie side by side is seldom read or written: by functions that all kernels share.
+// What does not lie side by side, or is added to what is there, is seldom read or written: by functions that all kernels share.
 template <class T, int lanes>
 SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
   chunk<T, lanes> c{};
@@ -46,10 +53,35 @@ SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step
   return c;
 }
 template <class T, int lanes>
-SINTER_WORD_APART void write_apart(T* p, int valid, index_t step, chunk<T, lanes> c) {
+SINTER_WORD chunk<T, lanes> rounded(const chunk<compute_type<T>, lanes>& c) {
+  if constexpr (std::is_same_v<T, compute_type<T>>) {
+    return c;
+  } else {
+    chunk<T, lanes> to;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
+    return to;
+  }
+}
+template <class T, int lanes>
+SINTER_WORD_APART void write_apart(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
+  if constexpr (floating_element<T>) {
+    if (add) {
+      chunk<T, lanes> old;
+      if (whole) old = *reinterpret_cast<const chunk<T, lanes>*>(p);
+      else old = read_apart<T, lanes>(p, valid, step);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] += static_cast<compute_type<T>>(old.value[i]);
+    }
+  }
+  const chunk<T, lanes> to = rounded<T>(c);
+  if (whole) {
+    *reinterpret_cast<chunk<T, lanes>*>(p) = to;
+    return;
+  }
   SINTER_UNROLL
   for (int i = 0; i < lanes; ++i) {
-    if (i < valid) p[i * step] = c.value[i];
+    if (i < valid) p[i * step] = to.value[i];
   }
 }
 
@@ -71,7 +103,8 @@ struct pass_operands {
   int size[pass_axes::most];
   bool add[sinter::detail::max_operands];
 
-  pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
+  // Calls, not inlined, here and in map_frame: every statement makes some.
+  [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
       : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
     for (int s = 0; s < inputs; ++s) {
       axes.bind(s, leaves[s]);
@@ -85,7 +118,7 @@ struct pass_operands {
   }
 
   /// Which outputs repeat along some axis; whether any does.
-  bool find_repeated(bool* repeated) const {
+  [[gnu::noinline]] bool find_repeated(bool* repeated) const {
     bool any = false;
     for (int s = 0; s < outputs; ++s) {
       repeated[s] = false;
@@ -121,11 +154,11 @@ struct chunk_space {
   SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
 };
 
-template <class Pass>
-struct map_body : chunk_space {
-  static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
+/// What a kernel is told of a pass beside its formula. Passes of as many operands share it, and the machine that works on it.
+template <int Inputs, int Outputs, int Lanes>
+struct map_frame : chunk_space {
+  static constexpr int inputs = Inputs, outputs = Outputs, lanes = Lanes;
 
-  Pass pass;
   operand_table<inputs> in;
   operand_table<outputs> out;
   access_mode in_mode[operand_table<inputs>::size] = {};
@@ -134,110 +167,12 @@ struct map_body : chunk_space {
   bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
 
   /// The axes of p are coalesced.
-  map_body(const Pass& formula, const pass_operands& p)
-      : chunk_space(p.axes, lanes), pass(formula), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
+  [[gnu::noinline]] explicit map_frame(const pass_operands& p) : chunk_space(p.axes, lanes), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
     for (int s = 0; s < inputs; ++s) in_mode[s] = p.mode(s, lanes);
     for (int s = 0; s < outputs; ++s) {
       out_mode[s] = p.mode(inputs + s, lanes);
       add[s] = p.add[s];
       wide[s] = p.size[inputs + s] == sizeof(float);
-    }
-  }
-
-  launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
-
-  /// The machine of expr/kernel.hpp at one lane of a chunk. Lane 0 reads the chunk, the last one writes it. Body says where
-  /// the operands lie.
-  template <class Body>
-  struct machine {
-    const Body& body;
-    int lane = 0;
-    int valid = lanes;
-    index_t index_of_chunk = 0;
-    index_t in_at[operand_table<inputs>::size] = {};
-    index_t out_at[operand_table<outputs>::size] = {};
-    mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
-    mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
-
-    static constexpr bool fetches_first = requires(const machine& m) { Pass::fetch(m); };
-
-    SINTER_WORD explicit machine(const Body& b) : body(b) {}
-
-    template <int S, class T>
-    SINTER_WORD compute_type<T> load() const {
-      if (!fetches_first && lane == 0) fetch<S, T>();
-      return unpack<T>(read[S][lane]);
-    }
-    template <class T>
-    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
-      return x;
-    }
-    SINTER_WORD index_t index() const { return index_of_chunk + lane; }
-    template <int O, class T>
-    SINTER_WORD void put(compute_type<T> x) const {
-      written[O][lane] = pack(x);
-      if (lane == lanes - 1) flush<O, T>();
-    }
-    template <int O, class T>
-    SINTER_WORD void accumulate(compute_type<T> x) const {
-      written[O][lane] = pack(x);
-      if (lane == lanes - 1) flush_sum<O, T>();
-    }
-    template <int O, class T>
-    SINTER_WORD void flush_sum() const {
-      if constexpr (narrow_element<T>) {
-        if (body.wide[O]) return flush<O, float>();
-      }
-      flush<O, T>();
-    }
-
-    template <int S, class T>
-    SINTER_WORD void fetch() const {
-      const auto c = read_chunk(reinterpret_cast<const T*>(body.in.data[S]) + in_at[S], body.in_mode[S], body.in.step[S]);
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-    }
-    template <int O, class T>
-    SINTER_WORD void flush() const {
-      T* const p = reinterpret_cast<T*>(body.out.data[O]) + out_at[O];
-      chunk<T, lanes> c{};
-      SINTER_UNROLL
-      for (int i = 0; i < lanes; ++i) c.value[i] = unpack<compute_type<T>>(written[O][i]);
-      if constexpr (floating_element<T>) {
-        if (body.add[O]) {
-          const auto old = read_chunk<T>(p, body.out_mode[O], body.out.step[O]);
-          SINTER_UNROLL
-          for (int i = 0; i < lanes; ++i) c.value[i] = old.value[i] + unpack<compute_type<T>>(written[O][i]);
-        }
-      }
-      if (is_whole(body.out_mode[O])) {
-        *reinterpret_cast<chunk<T, lanes>*>(p) = c;
-      } else {
-        write_apart(p, valid, body.out.step[O], c);
-      }
-    }
-
-    SINTER_WORD bool is_whole(access_mode mode) const { return mode == access_mode::whole_chunks && valid == lanes; }
-    template <class T>
-    SINTER_WORD chunk<T, lanes> read_chunk(const T* p, access_mode mode, index_t step) const {
-      if (is_whole(mode)) return *reinterpret_cast<const chunk<T, lanes>*>(p);
-      return read_apart<T, lanes>(p, valid, step);
-    }
-  };
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    const index_t stride = g.blocks() * g.threads();
-    const index_t n = chunks();
-    for (index_t c = g.block() * g.threads() + g.thread(); c < n; c += stride) {
-      index_t row = 0, column = c;
-      if (space.rows > 1) {
-        row = quotient(c, chunks_per_row, by_chunks, narrow);
-        column = c - row * chunks_per_row;
-      }
-      machine<map_body> m(*this);
-      place(m, row, column * lanes);
-      run_lanes<lanes>(m, pass);
     }
   }
 
@@ -255,6 +190,102 @@ struct map_body : chunk_space {
     for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
     for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
     m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
+  }
+};
+
+/// The machine of expr/kernel.hpp at one lane of a chunk, which is read before the first lane and written at the last one. Frame
+/// says where the operands lie.
+template <class Frame>
+struct chunk_machine {
+  static constexpr int inputs = Frame::inputs, outputs = Frame::outputs, lanes = Frame::lanes;
+
+  const Frame& frame;
+  int lane = 0;
+  int valid = lanes;
+  index_t index_of_chunk = 0;
+  index_t in_at[operand_table<inputs>::size] = {};
+  index_t out_at[operand_table<outputs>::size] = {};
+  mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
+  mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
+
+  SINTER_WORD explicit chunk_machine(const Frame& f) : frame(f) {}
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    return unpack<T>(read[S][lane]);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  SINTER_WORD index_t index() const { return index_of_chunk + lane; }
+  template <int O, class T>
+  SINTER_WORD void put(compute_type<T> x) const {
+    written[O][lane] = pack(x);
+    if (lane == lanes - 1) flush<O, T>();
+  }
+  template <int O, class T>
+  SINTER_WORD void accumulate(compute_type<T> x) const {
+    written[O][lane] = pack(x);
+    if (lane == lanes - 1) flush_sum<O, T>();
+  }
+  template <int O, class T>
+  SINTER_WORD void flush_sum() const {
+    if constexpr (narrow_element<T>) {
+      if (frame.wide[O]) return flush<O, float>();
+    }
+    flush<O, T>();
+  }
+
+  template <int S, class T>
+  SINTER_WORD void fetch() const {
+    const T* const p = reinterpret_cast<const T*>(frame.in.data[S]) + in_at[S];
+    chunk<T, lanes> c;
+    if (is_whole(frame.in_mode[S])) c = *reinterpret_cast<const chunk<T, lanes>*>(p);
+    else c = read_apart<T, lanes>(p, valid, frame.in.step[S]);
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
+  }
+  template <int O, class T>
+  SINTER_WORD void flush() const {
+    T* const p = reinterpret_cast<T*>(frame.out.data[O]) + out_at[O];
+    const bool whole = is_whole(frame.out_mode[O]), add = frame.add[O];
+    chunk<compute_type<T>, lanes> c;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) c.value[i] = unpack<compute_type<T>>(written[O][i]);
+    if (whole && !add) *reinterpret_cast<chunk<T, lanes>*>(p) = rounded<T>(c);
+    else write_apart<T, lanes>(p, whole, valid, frame.out.step[O], add, c);
+  }
+
+  SINTER_WORD bool is_whole(access_mode mode) const { return mode == access_mode::whole_chunks && valid == lanes; }
+};
+
+template <class Pass>
+using frame_of = map_frame<Pass::inputs, Pass::outputs, lanes_of<Pass>>;
+
+template <class Pass>
+struct map_body : frame_of<Pass> {
+  using frame = frame_of<Pass>;
+  Pass pass;
+
+  map_body(const Pass& formula, const pass_operands& p) : frame(p), pass(formula) {}
+
+  launch_shape launch() const { return {blocks_for(this->chunks(), block_threads), 0}; }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t stride = g.blocks() * g.threads();
+    const index_t n = this->chunks();
+    for (index_t c = g.block() * g.threads() + g.thread(); c < n; c += stride) {
+      index_t row = 0, column = c;
+      if (this->space.rows > 1) {
+        row = quotient(c, this->chunks_per_row, this->by_chunks, this->narrow);
+        column = c - row * this->chunks_per_row;
+      }
+      chunk_machine<frame> m(*this);
+      this->place(m, row, column * frame::lanes);
+      run_lanes<frame::lanes>(m, pass);
+    }
   }
 };
 

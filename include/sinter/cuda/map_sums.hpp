@@ -139,20 +139,19 @@ SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place t
   });
 }
 
-template <class Pass>
-struct map_sums_body : sums_grid {
-  using elements = map_body<Pass>;
-  static constexpr int outputs = Pass::outputs, lanes = elements::lanes;
-  static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
-  using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;
-  using registers = sum_type[outputs][lanes];
+/// What a kernel is told of a pass that gathers sums of type Sum, beside its formula. Narrow, Doubles: there may be gradients of half
+/// and bfloat16, of double.
+template <class Frame, class Sum, bool Narrow, bool Doubles>
+struct sums_frame : sums_grid {
+  static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
+  using registers = Sum[outputs][lanes];
 
-  elements at;
+  Frame at;
   sink_kind kind[outputs] = {};
   double* partial[outputs] = {};  ///< sums of the blocks
   sinter::detail::kernel::gradient_format format[outputs] = {};
 
-  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : sums_grid(plan), at(formula, p) {
+  [[gnu::noinline]] sums_frame(const pass_operands& p, const sums_plan& plan) : sums_grid(plan), at(p) {
     for (int s = 0; s < outputs; ++s) {
       kind[s] = plan.kind[s];
       partial[s] = plan.partial[s];
@@ -163,66 +162,19 @@ struct map_sums_body : sums_grid {
   launch_shape launch() const { return {blocks(), rows || columns || totals ? sizeof(double) * block_threads * lanes : 0}; }
 
   /// A machine whose sums stay in registers.
-  struct machine : elements::template machine<elements> {
-    using base = typename elements::template machine<elements>;
-    const map_sums_body& body;
+  struct machine : chunk_machine<Frame> {
+    const sums_frame& sums;
     registers& sum;
 
-    SINTER_WORD machine(const map_sums_body& b, registers& s) : base(b.at), body(b), sum(s) {}
+    SINTER_WORD machine(const sums_frame& f, registers& s) : chunk_machine<Frame>(f.at), sums(f), sum(s) {}
     template <int O, class T>
     SINTER_WORD void accumulate(compute_type<T> x) const {
-      if (this->lane < this->valid) sum[O][this->lane] += static_cast<sum_type>(x);
+      if (this->lane < this->valid) sum[O][this->lane] += static_cast<Sum>(x);
       this->written[O][this->lane] = pack(x);
-      if (this->lane == lanes - 1 && body.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
+      if (this->lane == lanes - 1 && sums.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
     }
   };
 
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    double* const share = g.template shared<double>() + g.thread() * lanes;
-    const int x = g.thread() % across, y = g.thread() / across;
-    const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
-    const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
-    const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
-    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
-    const index_t group_blocks = slabs * strips;
-    const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
-    const team above{y, down, across, as_int(left < 0 ? 0 : left < lanes ? left : lanes), as_int(slabs), as_int(group * slabs), as_int(slab), first, column,
-                     at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, as_int(group_blocks), as_int(group * group_blocks), as_int(g.block()), first, 0, 1};
-    registers sum = {};
-    bool merge_columns = false, merge_totals = false;
-    for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
-      const index_t row = top + y;
-      for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
-        machine m(*this, sum);
-        at.place(m, row, c * lanes);
-        run_lanes<lanes>(m, at.pass);
-      }
-      const bool through = top + down >= end, merging = merge_columns || merge_totals;
-      if (!through && !rows) continue;
-      for (int o = 0; o < outputs; ++o) {
-        keep_loop(o);
-        team t = all;
-        bool wanted = through && merging == merge_totals;
-        if (kind[o] == sink_kind::column) {
-          t = above;
-          wanted = through && merging == merge_columns;
-        } else if (kind[o] == sink_kind::row) {
-          t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
-          wanted = !merging;
-        }
-        if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
-      }
-      if (!through) continue;
-      if (merging) break;
-      merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
-      merge_totals = totals && group_blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(group_blocks));
-      if (!merge_columns && !merge_totals) break;
-    }
-  }
-
- private:
   /// Adds up what a team has of output o: in registers, which then start anew, or when merging in what all its blocks left. A
   /// thread's `share` has a place for each lane.
   template <class G>
@@ -240,7 +192,66 @@ struct map_sums_body : sums_grid {
       }
     }
     const sum_place to{at.out.data[o], partial[o], at.out.step[o], at.out.stride[o], &at.space, kind[o], format[o], at.add[o]};
-    add_up_shares<lanes, formats.any_narrow, formats.any_double>(g, share, to, t, merging);
+    add_up_shares<lanes, Narrow, Doubles>(g, share, to, t, merging);
+  }
+};
+
+template <class Pass, class Formats = sinter::detail::gradient_formats<typename Pass::plan_type>>
+using sums_frame_of = sums_frame<frame_of<Pass>, std::conditional_t<Formats().any_double, double, typename Pass::sum_type>, Formats().any_narrow,
+                                 Formats().any_double>;
+
+template <class Pass>
+struct map_sums_body : sums_frame_of<Pass> {
+  using frame = sums_frame_of<Pass>;
+  using frame::across, frame::at, frame::columns, frame::down, frame::groups, frame::height, frame::kind, frame::lanes, frame::outputs, frame::rows,
+      frame::slabs, frame::strips, frame::totals;
+  Pass pass;
+
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, plan), pass(formula) {}
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    double* const share = g.template shared<double>() + g.thread() * lanes;
+    const int x = g.thread() % across, y = g.thread() / across;
+    const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
+    const index_t first = group * height, begin = first + (slab - group * slabs) * this->per_slab;
+    const index_t end = begin + this->per_slab < first + height ? begin + this->per_slab : first + height;
+    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
+    const index_t group_blocks = slabs * strips;
+    const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
+    const team above{y, down, across, as_int(left < 0 ? 0 : left < lanes ? left : lanes), as_int(slabs), as_int(group * slabs), as_int(slab), first, column,
+                     at.space.inner};
+    const team all{g.thread(), block_threads, 1, 1, as_int(group_blocks), as_int(group * group_blocks), as_int(g.block()), first, 0, 1};
+    typename frame::registers sum = {};
+    bool merge_columns = false, merge_totals = false;
+    for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
+      const index_t row = top + y;
+      for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
+        typename frame::machine m(*this, sum);
+        at.place(m, row, c * lanes);
+        run_lanes<lanes>(m, pass);
+      }
+      const bool through = top + down >= end, merging = merge_columns || merge_totals;
+      if (!through && !rows) continue;
+      for (int o = 0; o < outputs; ++o) {
+        keep_loop(o);
+        team t = all;
+        bool wanted = through && merging == merge_totals;
+        if (kind[o] == sink_kind::column) {
+          t = above;
+          wanted = through && merging == merge_columns;
+        } else if (kind[o] == sink_kind::row) {
+          t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
+          wanted = !merging;
+        }
+        if (wanted && kind[o] != sink_kind::element) this->add_up(g, share, sum, o, t, merging);  // one call: it is long
+      }
+      if (!through) continue;
+      if (merging) break;
+      merge_columns = columns && slabs > 1 && g.arrives_last(this->arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
+      merge_totals = totals && group_blocks > 1 && g.arrives_last(this->arrivals + group, static_cast<unsigned>(group_blocks));
+      if (!merge_columns && !merge_totals) break;
+    }
   }
 };
 

@@ -21,17 +21,17 @@ struct root {
 
 template <>
 struct roots<> {
+  using reads = elements<>;
   static constexpr int leaves = 0;
   static constexpr int outputs = 0;
   static constexpr bool narrow = false;
   template <int L, int O, class M>
   SINTER_WORD void run(const M&) const {}
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M&) {}
 };
 
 template <class T, class K, class... Rest>
 struct roots<root<T, K>, Rest...> {
+  using reads = join<typename K::reads, typename roots<Rest...>::reads>;
   static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
   static constexpr int outputs = 1 + roots<Rest...>::outputs;
   static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
@@ -42,11 +42,6 @@ struct roots<root<T, K>, Rest...> {
     const auto v = k.template eval<L>(m, no_scope{});
     rest.template run<L + K::leaves, O + 1>(m);
     m.template put<O, T>(v);
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    K::template fetch<L>(m);
-    roots<Rest...>::template fetch<L + K::leaves>(m);
   }
 };
 

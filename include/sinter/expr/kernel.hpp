@@ -7,7 +7,6 @@
 //   M::index()                   the row-major index of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
-//   M::fetch<Slot, T>()          where there is one: leaf Slot will be loaded; Pass::fetch(m) must name every leaf that is
 //   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
@@ -40,9 +39,26 @@ constexpr bool is_narrow(gradient_format f) { return f == gradient_format::half 
 struct unneeded {};
 struct no_scope {};
 
+/// The elements of a formula's leaves, in slot order.
+template <class... T>
+struct elements {
+  static constexpr int count = sizeof...(T);
+};
+template <class...>
+struct joined;
+template <class... T>
+struct joined<elements<T...>> {
+  using type = elements<T...>;
+};
+template <class... A, class... B, class... Rest>
+struct joined<elements<A...>, elements<B...>, Rest...> : joined<elements<A..., B...>, Rest...> {};
+template <class... Elements>
+using join = typename joined<Elements...>::type;
+
 template <class T, bool Diff>
 struct leaf {
   using value_type = T;
+  using reads = elements<T>;
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
   static constexpr bool diff = Diff;
@@ -51,10 +67,6 @@ struct leaf {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return m.template load<L, T>();
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    m.template fetch<L, T>();
   }
 
   template <class V>
@@ -91,6 +103,7 @@ struct made : leaf<T, false> {
 template <class T>
 struct constant {
   using value_type = T;
+  using reads = elements<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
@@ -101,8 +114,6 @@ struct constant {
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return m.template literal<T>(value);
   }
-  template <int, class M>
-  SINTER_WORD static void fetch(const M&) {}
   template <class V>
   struct record {
     V value;
@@ -141,6 +152,7 @@ struct map;
 
 template <class Op, class A>
 struct map<Op, A> {
+  using reads = typename A::reads;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool diff = A::diff;
@@ -151,10 +163,6 @@ struct map<Op, A> {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s));
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    A::template fetch<L>(m);
   }
 
   static constexpr unsigned used = A::diff ? uses_of<Op, 0>() : 0;
@@ -190,6 +198,7 @@ struct map<Op, A> {
 
 template <class Op, class A, class B>
 struct map<Op, A, B> {
+  using reads = join<typename A::reads, typename B::reads>;
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
   static constexpr bool diff = A::diff || B::diff;
@@ -201,11 +210,6 @@ struct map<Op, A, B> {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s));
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    A::template fetch<L>(m);
-    B::template fetch<L + A::leaves>(m);
   }
 
   static constexpr unsigned used = (A::diff ? uses_of<Op, 0>() : 0) | (B::diff ? uses_of<Op, 1>() : 0);
@@ -250,6 +254,7 @@ struct map<Op, A, B> {
 
 template <class Op, class A, class B, class C>
 struct map<Op, A, B, C> {
+  using reads = join<typename A::reads, typename B::reads, typename C::reads>;
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
   static constexpr bool diff = A::diff || B::diff || C::diff;
@@ -262,12 +267,6 @@ struct map<Op, A, B, C> {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s), c.template eval<L + A::leaves + B::leaves>(m, s));
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    A::template fetch<L>(m);
-    B::template fetch<L + A::leaves>(m);
-    C::template fetch<L + A::leaves + B::leaves>(m);
   }
 
   static constexpr unsigned used =
@@ -318,6 +317,8 @@ struct map<Op, A, B, C> {
   }
 };
 
+constexpr std::uint64_t bits_below(int n) { return (std::uint64_t{1} << n) - 1; }
+
 /// Which leaves the reverse sweep of K reads.
 template <class K>
 struct leaves_read {
@@ -326,22 +327,26 @@ struct leaves_read {
     if constexpr (reads_result<K>) K::template mark<false, true>(leaf);
     else K::template mark<false>(leaf);
   }
+  constexpr std::uint64_t bits() const {
+    std::uint64_t all = 0;
+    for (int l = 0; l < K::leaves; ++l) all |= static_cast<std::uint64_t>(leaf[l]) << l;
+    return all;
+  }
 };
 
-/// What a kernel does at each element: out = K.
+/// What a kernel does at each element: out = K. A pass says of its operands which `elements` they have, and which it `loads`, a
+/// bit for each.
 template <class K, class T>
 struct forward_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves, outputs = 1;
   static constexpr bool narrow = narrow_element<T>;  ///< what it writes has two bytes
+  using reads = typename K::reads;
+  static constexpr std::uint64_t loads = bits_below(inputs);
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     m.template put<0, T>(k.template eval<0>(m, no_scope{}));
-  }
-  template <class M>
-  SINTER_WORD static void fetch(const M& m) {
-    K::template fetch<0>(m);
   }
 };
 
@@ -354,16 +359,12 @@ struct roots_pass {
     if constexpr (requires { Roots::narrow; }) return Roots::narrow;
     else return false;
   }();
+  using reads = typename Roots::reads;
+  static constexpr std::uint64_t loads = bits_below(inputs);
   Roots k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
     k.template run<0, 0>(m);
-  }
-  template <class M>
-  SINTER_WORD static void fetch(const M& m)
-    requires requires { Roots::template fetch<0>(m); }
-  {
-    Roots::template fetch<0>(m);
   }
 };
 
@@ -376,6 +377,8 @@ struct reverse_pass {
   static constexpr bool narrow = narrow_element<T>;
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
   using sum_type = compute_type<T>;    ///< of few terms; more are added in double
+  using reads = join<typename K::reads, elements<T>, std::conditional_t<reads_result<K>, elements<T>, elements<>>>;
+  static constexpr std::uint64_t loads = leaves_read<K>().bits() | (bits_below(inputs) & ~bits_below(K::leaves));
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -389,23 +392,6 @@ struct reverse_pass {
       k.template reverse<0, 0>(m, scope, r, g);
     }
   }
-  /// Of the leaves those that the sweep reads.
-  template <class M>
-  SINTER_WORD static void fetch(const M& m) {
-    K::template fetch<0>(where_read<M>{m});
-    m.template fetch<K::leaves, T>();
-    if constexpr (reads_result<K>) m.template fetch<K::leaves + 1, T>();
-  }
-
- private:
-  template <class M>
-  struct where_read {
-    const M& m;
-    template <int L, class E>
-    SINTER_WORD void fetch() const {
-      if constexpr (leaves_read<K>().leaf[L]) m.template fetch<L, E>();
-    }
-  };
 };
 
 }  // namespace detail::kernel

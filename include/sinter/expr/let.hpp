@@ -71,6 +71,7 @@ struct scope {
 template <class Tag, class T, bool Diff>
 struct bound {
   using value_type = T;
+  using reads = elements<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = Diff;
@@ -80,8 +81,6 @@ struct bound {
   SINTER_WORD auto eval(const M&, const Scope& s) const {
     return s.template get<Tag>();
   }
-  template <int, class M>
-  SINTER_WORD static void fetch(const M&) {}
   template <class V>
   struct record {
     V value;
@@ -102,6 +101,7 @@ struct bound {
 /// the gradient of a leaf that is in both assigns it.
 template <class Tag, class X, class Body>
 struct let {
+  using reads = join<typename Body::reads, typename X::reads>;
   static constexpr int leaves = X::leaves + Body::leaves;
   static constexpr int sinks = X::sinks + Body::sinks;
   static constexpr bool diff = X::diff || Body::diff;
@@ -113,11 +113,6 @@ struct let {
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     const auto v = x.template eval<L + Body::leaves>(m, s);
     return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    Body::template fetch<L>(m);
-    X::template fetch<L + Body::leaves>(m);
   }
   template <class RX, class RB, class V>
   struct record {

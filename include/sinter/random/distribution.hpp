@@ -131,6 +131,7 @@ SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, co
 template <class Numbers>
 struct random {
   using value_type = typename Numbers::value_type;
+  using reads = elements<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool indexed = true;
@@ -141,8 +142,6 @@ struct random {
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return random_values(numbers, key, m);
   }
-  template <int, class M>
-  SINTER_WORD static void fetch(const M&) {}
 };
 
 }  // namespace kernel

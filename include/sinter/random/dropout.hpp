@@ -13,6 +13,7 @@ namespace detail::kernel {
 template <class T, class A>
 struct dropout {
   using value_type = T;
+  using reads = typename A::reads;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool indexed = true;
@@ -23,10 +24,6 @@ struct dropout {
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return a.template eval<L>(m, s) * random_values(keep, key, m);
-  }
-  template <int L, class M>
-  SINTER_WORD static void fetch(const M& m) {
-    A::template fetch<L>(m);
   }
 
   template <class RA, class V>
