@@ -2554,6 +2554,8 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 // Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
 // float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 
+#include <tuple>
+
 // sinter/math/inline.hpp: the qualifiers of every word, SINTER_INLINE and SINTER_WORD.
 
 namespace sinter {
@@ -2578,26 +2580,30 @@ constexpr bool is_narrow(gradient_format f) { return f == gradient_format::half 
 struct unneeded {};
 struct no_scope {};
 
-/// The elements of a formula's leaves, in slot order.
 template <class... T>
-struct elements {
+struct type_list {
   static constexpr int count = sizeof...(T);
+  template <int I>
+  using at = std::tuple_element_t<I, std::tuple<T...>>;
 };
 template <class...>
-struct joined;
+struct concatenation;
 template <class... T>
-struct joined<elements<T...>> {
-  using type = elements<T...>;
+struct concatenation<type_list<T...>> {
+  using type = type_list<T...>;
 };
 template <class... A, class... B, class... Rest>
-struct joined<elements<A...>, elements<B...>, Rest...> : joined<elements<A..., B...>, Rest...> {};
-template <class... Elements>
-using join = typename joined<Elements...>::type;
+struct concatenation<type_list<A...>, type_list<B...>, Rest...> : concatenation<type_list<A..., B...>, Rest...> {};
+template <class... Lists>
+using concatenated = typename concatenation<Lists...>::type;
+template <bool There, class T>
+using type_list_if = std::conditional_t<There, type_list<T>, type_list<>>;
 
+/// A formula's `leaf_types` are the elements of its leaves, in slot order.
 template <class T, bool Diff>
 struct leaf {
   using value_type = T;
-  using reads = elements<T>;
+  using leaf_types = type_list<T>;
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
   static constexpr bool diff = Diff;
@@ -2642,7 +2648,7 @@ struct made : leaf<T, false> {
 template <class T>
 struct constant {
   using value_type = T;
-  using reads = elements<>;
+  using leaf_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
@@ -2691,7 +2697,7 @@ struct map;
 
 template <class Op, class A>
 struct map<Op, A> {
-  using reads = typename A::reads;
+  using leaf_types = typename A::leaf_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool diff = A::diff;
@@ -2737,7 +2743,7 @@ struct map<Op, A> {
 
 template <class Op, class A, class B>
 struct map<Op, A, B> {
-  using reads = join<typename A::reads, typename B::reads>;
+  using leaf_types = concatenated<typename A::leaf_types, typename B::leaf_types>;
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
   static constexpr bool diff = A::diff || B::diff;
@@ -2793,7 +2799,7 @@ struct map<Op, A, B> {
 
 template <class Op, class A, class B, class C>
 struct map<Op, A, B, C> {
-  using reads = join<typename A::reads, typename B::reads, typename C::reads>;
+  using leaf_types = concatenated<typename A::leaf_types, typename B::leaf_types, typename C::leaf_types>;
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
   static constexpr bool diff = A::diff || B::diff || C::diff;
@@ -2873,15 +2879,15 @@ struct leaves_read {
   }
 };
 
-/// What a kernel does at each element: out = K. A pass says of its operands which `elements` they have, and which it `loads`, a
-/// bit for each.
+/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types), and which of these it
+/// reads at all, a bit for each (inputs_read).
 template <class K, class T>
 struct forward_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves, outputs = 1;
   static constexpr bool narrow = narrow_element<T>;  ///< what it writes has two bytes
-  using reads = typename K::reads;
-  static constexpr std::uint64_t loads = bits_below(inputs);
+  using input_types = typename K::leaf_types;
+  static constexpr std::uint64_t inputs_read = bits_below(inputs);
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -2889,7 +2895,7 @@ struct forward_pass {
   }
 };
 
-/// Several results in one pass; Roots is kernel::roots, or anything with its members.
+/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types and run().
 template <class Roots>
 struct roots_pass {
   using plan_type = Roots;
@@ -2898,8 +2904,8 @@ struct roots_pass {
     if constexpr (requires { Roots::narrow; }) return Roots::narrow;
     else return false;
   }();
-  using reads = typename Roots::reads;
-  static constexpr std::uint64_t loads = bits_below(inputs);
+  using input_types = typename Roots::leaf_types;
+  static constexpr std::uint64_t inputs_read = bits_below(inputs);
   Roots k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -2916,8 +2922,8 @@ struct reverse_pass {
   static constexpr bool narrow = narrow_element<T>;
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
   using sum_type = compute_type<T>;    ///< of few terms; more are added in double
-  using reads = join<typename K::reads, elements<T>, std::conditional_t<reads_result<K>, elements<T>, elements<>>>;
-  static constexpr std::uint64_t loads = leaves_read<K>().bits() | (bits_below(inputs) & ~bits_below(K::leaves));
+  using input_types = concatenated<typename K::leaf_types, type_list<T>, type_list_if<reads_result<K>, T>>;
+  static constexpr std::uint64_t inputs_read = leaves_read<K>().bits() | (bits_below(inputs) & ~bits_below(K::leaves));
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -7233,7 +7239,7 @@ struct root {
 
 template <>
 struct roots<> {
-  using reads = elements<>;
+  using leaf_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int outputs = 0;
   static constexpr bool narrow = false;
@@ -7243,7 +7249,7 @@ struct roots<> {
 
 template <class T, class K, class... Rest>
 struct roots<root<T, K>, Rest...> {
-  using reads = join<typename K::reads, typename roots<Rest...>::reads>;
+  using leaf_types = concatenated<typename K::leaf_types, typename roots<Rest...>::leaf_types>;
   static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
   static constexpr int outputs = 1 + roots<Rest...>::outputs;
   static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
@@ -7538,7 +7544,7 @@ struct scope {
 template <class Tag, class T, bool Diff>
 struct bound {
   using value_type = T;
-  using reads = elements<>;
+  using leaf_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = Diff;
@@ -7568,7 +7574,7 @@ struct bound {
 /// the gradient of a leaf that is in both assigns it.
 template <class Tag, class X, class Body>
 struct let {
-  using reads = join<typename Body::reads, typename X::reads>;
+  using leaf_types = concatenated<typename Body::leaf_types, typename X::leaf_types>;
   static constexpr int leaves = X::leaves + Body::leaves;
   static constexpr int sinks = X::sinks + Body::sinks;
   static constexpr bool diff = X::diff || Body::diff;
@@ -17209,18 +17215,18 @@ inline constexpr int lanes_of = [] {
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, whole_chunks };
 
-/// Asks for the operands that Loads names.
-template <std::uint64_t Loads, class Machine, class... T, int... S>
-SINTER_WORD void fetch(const Machine& m, sinter::detail::kernel::elements<T...>, std::integer_sequence<int, S...>) {
-  (((Loads >> S & 1) != 0 ? m.template fetch<S, T>() : void()), ...);
+/// Asks for the operands that the bits of Read name.
+template <std::uint64_t Read, class Machine, class... T, int... S>
+SINTER_WORD void fetch(const Machine& m, sinter::detail::kernel::type_list<T...>, std::integer_sequence<int, S...>) {
+  (((Read >> S & 1) != 0 ? m.template fetch<S, T>() : void()), ...);
 }
 
 /// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers. What
 /// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
 template <int Lanes, class Machine, class Pass>
 SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
-  static_assert(Pass::reads::count == Pass::inputs);
-  fetch<Pass::loads>(m, typename Pass::reads{}, std::make_integer_sequence<int, Pass::inputs>{});
+  static_assert(Pass::input_types::count == Pass::inputs);
+  fetch<Pass::inputs_read>(m, typename Pass::input_types{}, std::make_integer_sequence<int, Pass::inputs>{});
   SINTER_UNROLL
   for (int i = 0; i < Lanes; ++i) {
     m.lane = i;
@@ -17233,14 +17239,6 @@ struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
 
-// What does not lie side by side, or is added to what is there, is seldom read or written: by functions that all kernels share.
-template <class T, int lanes>
-SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
-  chunk<T, lanes> c{};
-  SINTER_UNROLL
-  for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
-  return c;
-}
 template <class T, int lanes>
 SINTER_WORD chunk<T, lanes> rounded(const chunk<compute_type<T>, lanes>& c) {
   if constexpr (std::is_same_v<T, compute_type<T>>) {
@@ -17251,6 +17249,15 @@ SINTER_WORD chunk<T, lanes> rounded(const chunk<compute_type<T>, lanes>& c) {
     for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
     return to;
   }
+}
+
+// What does not lie side by side, or is added to what is there, is read and written by functions that all kernels share.
+template <class T, int lanes>
+SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
+  chunk<T, lanes> c{};
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
+  return c;
 }
 template <class T, int lanes>
 SINTER_WORD_APART void write_apart(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
@@ -17292,7 +17299,7 @@ struct pass_operands {
   int size[pass_axes::most];
   bool add[sinter::detail::max_operands];
 
-  // Calls, not inlined, here and in map_frame: every statement makes some.
+  // Not inlined, as the constructors of frames: every statement would compile it again.
   [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
       : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
     for (int s = 0; s < inputs; ++s) {
@@ -17356,7 +17363,8 @@ struct map_frame : chunk_space {
   bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
 
   /// The axes of p are coalesced.
-  [[gnu::noinline]] explicit map_frame(const pass_operands& p) : chunk_space(p.axes, lanes), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
+  [[gnu::noinline]] explicit map_frame(const pass_operands& p)
+      : chunk_space(p.axes, lanes), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
     for (int s = 0; s < inputs; ++s) in_mode[s] = p.mode(s, lanes);
     for (int s = 0; s < outputs; ++s) {
       out_mode[s] = p.mode(inputs + s, lanes);
@@ -17364,6 +17372,8 @@ struct map_frame : chunk_space {
       wide[s] = p.size[inputs + s] == sizeof(float);
     }
   }
+
+  launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
 
   /// Puts a machine where a chunk begins.
   template <class Machine>
@@ -17383,7 +17393,7 @@ struct map_frame : chunk_space {
 };
 
 /// The machine of expr/kernel.hpp at one lane of a chunk, which is read before the first lane and written at the last one. Frame
-/// says where the operands lie.
+/// says where the operands lie, as map_frame and group_body's item do.
 template <class Frame>
 struct chunk_machine {
   static constexpr int inputs = Frame::inputs, outputs = Frame::outputs, lanes = Frame::lanes;
@@ -17401,6 +17411,7 @@ struct chunk_machine {
 
   template <int S, class T>
   SINTER_WORD compute_type<T> load() const {
+    if constexpr (requires { typename Frame::input_types; }) static_assert(std::is_same_v<T, typename Frame::input_types::template at<S>>);
     return unpack<T>(read[S][lane]);
   }
   template <class T>
@@ -17459,8 +17470,6 @@ struct map_body : frame_of<Pass> {
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p), pass(formula) {}
 
-  launch_shape launch() const { return {blocks_for(this->chunks(), block_threads), 0}; }
-
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     const index_t stride = g.blocks() * g.threads();
@@ -17499,12 +17508,13 @@ struct add_to_none {
   SINTER_WORD bool operator[](int) const { return false; }
 };
 
-/// Item i is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
+/// Item i, the frame of a chunk_machine, is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
 template <class Pass>
 struct group_body {
   static constexpr int lanes = lanes_of<Pass>;
   struct item {
-    static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
+    static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = group_body::lanes;
+    using input_types = typename Pass::input_types;  // to check the lists that optimizers write by hand
     Pass pass;
     index_t n, end;
     flat_table<Pass::inputs> in;
@@ -17889,8 +17899,8 @@ using sums_frame_of = sums_frame<frame_of<Pass>, std::conditional_t<Formats().an
 template <class Pass>
 struct map_sums_body : sums_frame_of<Pass> {
   using frame = sums_frame_of<Pass>;
-  using frame::across, frame::at, frame::columns, frame::down, frame::groups, frame::height, frame::kind, frame::lanes, frame::outputs, frame::rows,
-      frame::slabs, frame::strips, frame::totals;
+  using frame::across, frame::add_up, frame::arrivals, frame::at, frame::columns, frame::down, frame::groups, frame::height, frame::kind,
+      frame::lanes, frame::outputs, frame::per_slab, frame::rows, frame::slabs, frame::strips, frame::totals;
   Pass pass;
 
   map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, plan), pass(formula) {}
@@ -17900,8 +17910,8 @@ struct map_sums_body : sums_frame_of<Pass> {
     double* const share = g.template shared<double>() + g.thread() * lanes;
     const int x = g.thread() % across, y = g.thread() / across;
     const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
-    const index_t first = group * height, begin = first + (slab - group * slabs) * this->per_slab;
-    const index_t end = begin + this->per_slab < first + height ? begin + this->per_slab : first + height;
+    const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
+    const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
     const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
     const index_t group_blocks = slabs * strips;
     const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
@@ -17930,12 +17940,12 @@ struct map_sums_body : sums_frame_of<Pass> {
           t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
           wanted = !merging;
         }
-        if (wanted && kind[o] != sink_kind::element) this->add_up(g, share, sum, o, t, merging);  // one call: it is long
+        if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
       }
       if (!through) continue;
       if (merging) break;
-      merge_columns = columns && slabs > 1 && g.arrives_last(this->arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
-      merge_totals = totals && group_blocks > 1 && g.arrives_last(this->arrivals + group, static_cast<unsigned>(group_blocks));
+      merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
+      merge_totals = totals && group_blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(group_blocks));
       if (!merge_columns && !merge_totals) break;
     }
   }
@@ -19102,8 +19112,8 @@ pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
 template <class From, class To>
 struct add_pass {
   static constexpr int inputs = 1, outputs = 1;
-  using reads = sinter::detail::kernel::elements<From>;
-  static constexpr std::uint64_t loads = 1;
+  using input_types = sinter::detail::kernel::type_list<From>;
+  static constexpr std::uint64_t inputs_read = 1;
   static constexpr bool narrow = narrow_element<To>;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -19170,7 +19180,7 @@ void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& 
 template <device D, bool Narrow, bool Doubles>
 void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const index_t* shape, int rank, const sink_ref* sinks) {
   using sinter::detail::kernel::gradient_format;
-  pass_operands p = operands;
+  pass_operands p = operands;  // copied here, which is compiled once
   index_t numel = 1;
   for (int d = 0; d < rank; ++d) numel *= shape[d];
   bool apart[sinter::detail::max_operands] = {};
@@ -20607,7 +20617,7 @@ SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, co
 template <class Numbers>
 struct random {
   using value_type = typename Numbers::value_type;
-  using reads = elements<>;
+  using leaf_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool indexed = true;
@@ -20805,7 +20815,7 @@ namespace detail::kernel {
 template <class T, class A>
 struct dropout {
   using value_type = T;
-  using reads = typename A::reads;
+  using leaf_types = typename A::leaf_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool indexed = true;
@@ -22558,7 +22568,7 @@ class running {
 
 using sinter::detail::flat_values;
 
-/// outputs = K(inputs), element by element, over arrays of n.
+/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types, outputs and run().
 template <device D, class K>
 void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
   sinter::detail::backend<D>::update(k, n, inputs, outputs);
@@ -22821,7 +22831,7 @@ class step_size {
 template <class C>
 struct count_kernel {
   static constexpr int leaves = 2, outputs = 4;
-  using reads = sinter::detail::kernel::elements<double, double>;
+  using leaf_types = sinter::detail::kernel::type_list<double, double>;
   double beta1, beta2, lr;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
@@ -22872,7 +22882,7 @@ template <class T, class Sizes>
 struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
   using C = compute_type<T>;
-  using reads = sinter::detail::kernel::elements<T, T, C, C>;
+  using leaf_types = sinter::detail::kernel::type_list<T, T, C, C>;
   C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept;
   Sizes size;
   template <int, int, class M>
@@ -23141,8 +23151,9 @@ struct rmsprop_rule {
     static constexpr int mean = 3, momentum_at = 3 + Centered;  // operand numbers; outputs are one less
     using C = compute_type<T>;
     template <bool There>
-    using sums = std::conditional_t<There, sinter::detail::kernel::elements<C>, sinter::detail::kernel::elements<>>;
-    using reads = sinter::detail::kernel::join<sinter::detail::kernel::elements<T, T, C>, sums<Centered>, sums<Momentum>>;
+    using optional_sum = sinter::detail::kernel::type_list_if<There, C>;
+    using leaf_types =
+        sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
     C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -23349,7 +23360,7 @@ struct sgd_rule {
   template <class T>
   struct plain_kernel {
     static constexpr int leaves = 2, outputs = 1;
-    using reads = sinter::detail::kernel::elements<T, T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T>;
     compute_type<T> lr, gradient_scale, decay;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -23362,7 +23373,7 @@ struct sgd_rule {
   struct momentum_kernel {
     static constexpr int leaves = 3, outputs = 2;
     using C = compute_type<T>;
-    using reads = sinter::detail::kernel::elements<T, T, C>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T, C>;
     C lr, gradient_scale, decay, momentum, fresh;
     C of_gradient, of_momentum;  // what of each goes into the step
     template <int, int, class M>

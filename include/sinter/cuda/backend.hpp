@@ -45,8 +45,8 @@ pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
 template <class From, class To>
 struct add_pass {
   static constexpr int inputs = 1, outputs = 1;
-  using reads = sinter::detail::kernel::elements<From>;
-  static constexpr std::uint64_t loads = 1;
+  using input_types = sinter::detail::kernel::type_list<From>;
+  static constexpr std::uint64_t inputs_read = 1;
   static constexpr bool narrow = narrow_element<To>;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -113,7 +113,7 @@ void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& 
 template <device D, bool Narrow, bool Doubles>
 void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const index_t* shape, int rank, const sink_ref* sinks) {
   using sinter::detail::kernel::gradient_format;
-  pass_operands p = operands;
+  pass_operands p = operands;  // copied here, which is compiled once
   index_t numel = 1;
   for (int d = 0; d < rank; ++d) numel *= shape[d];
   bool apart[sinter::detail::max_operands] = {};

@@ -23,12 +23,13 @@ struct add_to_none {
   SINTER_WORD bool operator[](int) const { return false; }
 };
 
-/// Item i is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
+/// Item i, the frame of a chunk_machine, is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
 template <class Pass>
 struct group_body {
   static constexpr int lanes = lanes_of<Pass>;
   struct item {
-    static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = lanes_of<Pass>;
+    static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = group_body::lanes;
+    using input_types = typename Pass::input_types;  // to check the lists that optimizers write by hand
     Pass pass;
     index_t n, end;
     flat_table<Pass::inputs> in;

@@ -20,18 +20,18 @@ inline constexpr int lanes_of = [] {
 /// How an operand is read or written along the inner axis.
 enum class access_mode : unsigned char { strided, whole_chunks };
 
-/// Asks for the operands that Loads names.
-template <std::uint64_t Loads, class Machine, class... T, int... S>
-SINTER_WORD void fetch(const Machine& m, sinter::detail::kernel::elements<T...>, std::integer_sequence<int, S...>) {
-  (((Loads >> S & 1) != 0 ? m.template fetch<S, T>() : void()), ...);
+/// Asks for the operands that the bits of Read name.
+template <std::uint64_t Read, class Machine, class... T, int... S>
+SINTER_WORD void fetch(const Machine& m, sinter::detail::kernel::type_list<T...>, std::integer_sequence<int, S...>) {
+  (((Read >> S & 1) != 0 ? m.template fetch<S, T>() : void()), ...);
 }
 
 /// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers. What
 /// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
 template <int Lanes, class Machine, class Pass>
 SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
-  static_assert(Pass::reads::count == Pass::inputs);
-  fetch<Pass::loads>(m, typename Pass::reads{}, std::make_integer_sequence<int, Pass::inputs>{});
+  static_assert(Pass::input_types::count == Pass::inputs);
+  fetch<Pass::inputs_read>(m, typename Pass::input_types{}, std::make_integer_sequence<int, Pass::inputs>{});
   SINTER_UNROLL
   for (int i = 0; i < Lanes; ++i) {
     m.lane = i;
@@ -44,14 +44,6 @@ struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
 
-// What does not lie side by side, or is added to what is there, is seldom read or written: by functions that all kernels share.
-template <class T, int lanes>
-SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
-  chunk<T, lanes> c{};
-  SINTER_UNROLL
-  for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
-  return c;
-}
 template <class T, int lanes>
 SINTER_WORD chunk<T, lanes> rounded(const chunk<compute_type<T>, lanes>& c) {
   if constexpr (std::is_same_v<T, compute_type<T>>) {
@@ -62,6 +54,15 @@ SINTER_WORD chunk<T, lanes> rounded(const chunk<compute_type<T>, lanes>& c) {
     for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
     return to;
   }
+}
+
+// What does not lie side by side, or is added to what is there, is read and written by functions that all kernels share.
+template <class T, int lanes>
+SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
+  chunk<T, lanes> c{};
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
+  return c;
 }
 template <class T, int lanes>
 SINTER_WORD_APART void write_apart(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
@@ -103,7 +104,7 @@ struct pass_operands {
   int size[pass_axes::most];
   bool add[sinter::detail::max_operands];
 
-  // Calls, not inlined, here and in map_frame: every statement makes some.
+  // Not inlined, as the constructors of frames: every statement would compile it again.
   [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
       : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
     for (int s = 0; s < inputs; ++s) {
@@ -167,7 +168,8 @@ struct map_frame : chunk_space {
   bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
 
   /// The axes of p are coalesced.
-  [[gnu::noinline]] explicit map_frame(const pass_operands& p) : chunk_space(p.axes, lanes), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
+  [[gnu::noinline]] explicit map_frame(const pass_operands& p)
+      : chunk_space(p.axes, lanes), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
     for (int s = 0; s < inputs; ++s) in_mode[s] = p.mode(s, lanes);
     for (int s = 0; s < outputs; ++s) {
       out_mode[s] = p.mode(inputs + s, lanes);
@@ -175,6 +177,8 @@ struct map_frame : chunk_space {
       wide[s] = p.size[inputs + s] == sizeof(float);
     }
   }
+
+  launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
 
   /// Puts a machine where a chunk begins.
   template <class Machine>
@@ -194,7 +198,7 @@ struct map_frame : chunk_space {
 };
 
 /// The machine of expr/kernel.hpp at one lane of a chunk, which is read before the first lane and written at the last one. Frame
-/// says where the operands lie.
+/// says where the operands lie, as map_frame and group_body's item do.
 template <class Frame>
 struct chunk_machine {
   static constexpr int inputs = Frame::inputs, outputs = Frame::outputs, lanes = Frame::lanes;
@@ -212,6 +216,7 @@ struct chunk_machine {
 
   template <int S, class T>
   SINTER_WORD compute_type<T> load() const {
+    if constexpr (requires { typename Frame::input_types; }) static_assert(std::is_same_v<T, typename Frame::input_types::template at<S>>);
     return unpack<T>(read[S][lane]);
   }
   template <class T>
@@ -269,8 +274,6 @@ struct map_body : frame_of<Pass> {
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p), pass(formula) {}
-
-  launch_shape launch() const { return {blocks_for(this->chunks(), block_threads), 0}; }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {

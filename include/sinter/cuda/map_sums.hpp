@@ -203,8 +203,8 @@ using sums_frame_of = sums_frame<frame_of<Pass>, std::conditional_t<Formats().an
 template <class Pass>
 struct map_sums_body : sums_frame_of<Pass> {
   using frame = sums_frame_of<Pass>;
-  using frame::across, frame::at, frame::columns, frame::down, frame::groups, frame::height, frame::kind, frame::lanes, frame::outputs, frame::rows,
-      frame::slabs, frame::strips, frame::totals;
+  using frame::across, frame::add_up, frame::arrivals, frame::at, frame::columns, frame::down, frame::groups, frame::height, frame::kind,
+      frame::lanes, frame::outputs, frame::per_slab, frame::rows, frame::slabs, frame::strips, frame::totals;
   Pass pass;
 
   map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, plan), pass(formula) {}
@@ -214,8 +214,8 @@ struct map_sums_body : sums_frame_of<Pass> {
     double* const share = g.template shared<double>() + g.thread() * lanes;
     const int x = g.thread() % across, y = g.thread() / across;
     const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
-    const index_t first = group * height, begin = first + (slab - group * slabs) * this->per_slab;
-    const index_t end = begin + this->per_slab < first + height ? begin + this->per_slab : first + height;
+    const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
+    const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
     const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
     const index_t group_blocks = slabs * strips;
     const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
@@ -244,12 +244,12 @@ struct map_sums_body : sums_frame_of<Pass> {
           t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
           wanted = !merging;
         }
-        if (wanted && kind[o] != sink_kind::element) this->add_up(g, share, sum, o, t, merging);  // one call: it is long
+        if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
       }
       if (!through) continue;
       if (merging) break;
-      merge_columns = columns && slabs > 1 && g.arrives_last(this->arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
-      merge_totals = totals && group_blocks > 1 && g.arrives_last(this->arrivals + group, static_cast<unsigned>(group_blocks));
+      merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
+      merge_totals = totals && group_blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(group_blocks));
       if (!merge_columns && !merge_totals) break;
     }
   }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <tuple>
 
 #include "sinter/expr/node.hpp"
 #include "sinter/math/inline.hpp"
@@ -39,26 +40,30 @@ constexpr bool is_narrow(gradient_format f) { return f == gradient_format::half 
 struct unneeded {};
 struct no_scope {};
 
-/// The elements of a formula's leaves, in slot order.
 template <class... T>
-struct elements {
+struct type_list {
   static constexpr int count = sizeof...(T);
+  template <int I>
+  using at = std::tuple_element_t<I, std::tuple<T...>>;
 };
 template <class...>
-struct joined;
+struct concatenation;
 template <class... T>
-struct joined<elements<T...>> {
-  using type = elements<T...>;
+struct concatenation<type_list<T...>> {
+  using type = type_list<T...>;
 };
 template <class... A, class... B, class... Rest>
-struct joined<elements<A...>, elements<B...>, Rest...> : joined<elements<A..., B...>, Rest...> {};
-template <class... Elements>
-using join = typename joined<Elements...>::type;
+struct concatenation<type_list<A...>, type_list<B...>, Rest...> : concatenation<type_list<A..., B...>, Rest...> {};
+template <class... Lists>
+using concatenated = typename concatenation<Lists...>::type;
+template <bool There, class T>
+using type_list_if = std::conditional_t<There, type_list<T>, type_list<>>;
 
+/// A formula's `leaf_types` are the elements of its leaves, in slot order.
 template <class T, bool Diff>
 struct leaf {
   using value_type = T;
-  using reads = elements<T>;
+  using leaf_types = type_list<T>;
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
   static constexpr bool diff = Diff;
@@ -103,7 +108,7 @@ struct made : leaf<T, false> {
 template <class T>
 struct constant {
   using value_type = T;
-  using reads = elements<>;
+  using leaf_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
@@ -152,7 +157,7 @@ struct map;
 
 template <class Op, class A>
 struct map<Op, A> {
-  using reads = typename A::reads;
+  using leaf_types = typename A::leaf_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool diff = A::diff;
@@ -198,7 +203,7 @@ struct map<Op, A> {
 
 template <class Op, class A, class B>
 struct map<Op, A, B> {
-  using reads = join<typename A::reads, typename B::reads>;
+  using leaf_types = concatenated<typename A::leaf_types, typename B::leaf_types>;
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
   static constexpr bool diff = A::diff || B::diff;
@@ -254,7 +259,7 @@ struct map<Op, A, B> {
 
 template <class Op, class A, class B, class C>
 struct map<Op, A, B, C> {
-  using reads = join<typename A::reads, typename B::reads, typename C::reads>;
+  using leaf_types = concatenated<typename A::leaf_types, typename B::leaf_types, typename C::leaf_types>;
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
   static constexpr bool diff = A::diff || B::diff || C::diff;
@@ -334,15 +339,15 @@ struct leaves_read {
   }
 };
 
-/// What a kernel does at each element: out = K. A pass says of its operands which `elements` they have, and which it `loads`, a
-/// bit for each.
+/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types), and which of these it
+/// reads at all, a bit for each (inputs_read).
 template <class K, class T>
 struct forward_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves, outputs = 1;
   static constexpr bool narrow = narrow_element<T>;  ///< what it writes has two bytes
-  using reads = typename K::reads;
-  static constexpr std::uint64_t loads = bits_below(inputs);
+  using input_types = typename K::leaf_types;
+  static constexpr std::uint64_t inputs_read = bits_below(inputs);
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -350,7 +355,7 @@ struct forward_pass {
   }
 };
 
-/// Several results in one pass; Roots is kernel::roots, or anything with its members.
+/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types and run().
 template <class Roots>
 struct roots_pass {
   using plan_type = Roots;
@@ -359,8 +364,8 @@ struct roots_pass {
     if constexpr (requires { Roots::narrow; }) return Roots::narrow;
     else return false;
   }();
-  using reads = typename Roots::reads;
-  static constexpr std::uint64_t loads = bits_below(inputs);
+  using input_types = typename Roots::leaf_types;
+  static constexpr std::uint64_t inputs_read = bits_below(inputs);
   Roots k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {
@@ -377,8 +382,8 @@ struct reverse_pass {
   static constexpr bool narrow = narrow_element<T>;
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
   using sum_type = compute_type<T>;    ///< of few terms; more are added in double
-  using reads = join<typename K::reads, elements<T>, std::conditional_t<reads_result<K>, elements<T>, elements<>>>;
-  static constexpr std::uint64_t loads = leaves_read<K>().bits() | (bits_below(inputs) & ~bits_below(K::leaves));
+  using input_types = concatenated<typename K::leaf_types, type_list<T>, type_list_if<reads_result<K>, T>>;
+  static constexpr std::uint64_t inputs_read = leaves_read<K>().bits() | (bits_below(inputs) & ~bits_below(K::leaves));
   K k;
   template <class M>
   SINTER_WORD void operator()(const M& m) const {

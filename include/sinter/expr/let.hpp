@@ -71,7 +71,7 @@ struct scope {
 template <class Tag, class T, bool Diff>
 struct bound {
   using value_type = T;
-  using reads = elements<>;
+  using leaf_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = Diff;
@@ -101,7 +101,7 @@ struct bound {
 /// the gradient of a leaf that is in both assigns it.
 template <class Tag, class X, class Body>
 struct let {
-  using reads = join<typename Body::reads, typename X::reads>;
+  using leaf_types = concatenated<typename Body::leaf_types, typename X::leaf_types>;
   static constexpr int leaves = X::leaves + Body::leaves;
   static constexpr int sinks = X::sinks + Body::sinks;
   static constexpr bool diff = X::diff || Body::diff;

@@ -49,7 +49,7 @@ class step_size {
 template <class C>
 struct count_kernel {
   static constexpr int leaves = 2, outputs = 4;
-  using reads = sinter::detail::kernel::elements<double, double>;
+  using leaf_types = sinter::detail::kernel::type_list<double, double>;
   double beta1, beta2, lr;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
@@ -100,7 +100,7 @@ template <class T, class Sizes>
 struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
   using C = compute_type<T>;
-  using reads = sinter::detail::kernel::elements<T, T, C, C>;
+  using leaf_types = sinter::detail::kernel::type_list<T, T, C, C>;
   C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept;
   Sizes size;
   template <int, int, class M>

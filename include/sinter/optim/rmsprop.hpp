@@ -31,8 +31,9 @@ struct rmsprop_rule {
     static constexpr int mean = 3, momentum_at = 3 + Centered;  // operand numbers; outputs are one less
     using C = compute_type<T>;
     template <bool There>
-    using sums = std::conditional_t<There, sinter::detail::kernel::elements<C>, sinter::detail::kernel::elements<>>;
-    using reads = sinter::detail::kernel::join<sinter::detail::kernel::elements<T, T, C>, sums<Centered>, sums<Momentum>>;
+    using optional_sum = sinter::detail::kernel::type_list_if<There, C>;
+    using leaf_types =
+        sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
     C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {

@@ -30,7 +30,7 @@ struct sgd_rule {
   template <class T>
   struct plain_kernel {
     static constexpr int leaves = 2, outputs = 1;
-    using reads = sinter::detail::kernel::elements<T, T>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T>;
     compute_type<T> lr, gradient_scale, decay;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -43,7 +43,7 @@ struct sgd_rule {
   struct momentum_kernel {
     static constexpr int leaves = 3, outputs = 2;
     using C = compute_type<T>;
-    using reads = sinter::detail::kernel::elements<T, T, C>;
+    using leaf_types = sinter::detail::kernel::type_list<T, T, C>;
     C lr, gradient_scale, decay, momentum, fresh;
     C of_gradient, of_momentum;  // what of each goes into the step
     template <int, int, class M>

@@ -131,7 +131,7 @@ SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, co
 template <class Numbers>
 struct random {
   using value_type = typename Numbers::value_type;
-  using reads = elements<>;
+  using leaf_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool indexed = true;

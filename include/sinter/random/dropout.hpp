@@ -13,7 +13,7 @@ namespace detail::kernel {
 template <class T, class A>
 struct dropout {
   using value_type = T;
-  using reads = typename A::reads;
+  using leaf_types = typename A::leaf_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool indexed = true;
