@@ -55,18 +55,20 @@ def resources(text):
 
 
 def accesses(ptx):
-    """Each kernel must have 128-bit global stores, and loads if it reads anything."""
-    kernels = [text.split("\n}\n")[0] for text in ptx.read_text().split(".visible .entry ")[1:]]
+    """Each elementwise kernel must have 128-bit global stores, and loads if it reads anything; nothing may use local memory."""
+    text = ptx.read_text()
+    if ".local." in text:
+        return "a kernel or a function that kernels share uses local memory"
+    kernels = [part.split("\n}\n")[0] for part in text.split(".visible .entry ")[1:]]
     hot = [kernel for kernel in kernels if re.search(r"map_(?:sums_)?body", kernel.split("(")[0])]
     if not hot:
         return "there is no elementwise kernel in the PTX"
     for kernel in hot:
         name = kernel.split("(")[0]
-        for access in ("ld", "st") if re.search(r"4leafI|8add_passI", name) else ("st",):
+        reads = re.search(r"4leafI|8add_passI", name)
+        for access, what in [("ld", "load")] * bool(reads) + [("st", "store")]:
             if not re.search(rf"\b{access}\.global(?:\.nc)?\.(?:v4\.[bfu]32|v2\.[bfu]64)", kernel):
-                return f"{name} has no 128-bit global access of its own: {access}"
-        if ".local." in kernel:
-            return f"{name} uses local memory"
+                return f"{name} has no 128-bit global {what}"
     return None
 
 
