@@ -65,6 +65,22 @@ TEST_CASE("let, fuse and writes through views", "[cuda]") {
   CHECK(distance(dx, x) <= compare::rounding);
 }
 
+TEMPLATE_TEST_CASE("what lies behind an aligned view stays as it is", "[cuda]", float, double, sinter::half, std::int32_t) {
+  for (const index_t n : {1, 2, 3, 5, 7, 8, 9, 15, 30}) {
+    const auto a = numbers<TestType>({7, n}, 1);
+    const auto da = a.template to<g0>();
+    auto x = numbers<TestType>({7, 40}, 2);
+    auto dx = x.template to<g0>();
+    x.slice(1, 0, n) = a + a;  // whole chunks but for the last one
+    dx.slice(1, 0, n) = da + da;
+    x.slice(1, 8, 8 + n) -= a;
+    dx.slice(1, 8, 8 + n) -= da;
+    x.select(0, 3).slice(0, 0, n) = a.select(0, 2) + a.select(0, 1);
+    dx.select(0, 3).slice(0, 0, n) = da.select(0, 2) + da.select(0, 1);
+    CHECK(distance(dx, x) == 0);
+  }
+}
+
 TEST_CASE("gradients of operands of every shape", "[cuda]") {
   const auto a = numbers({9, 5, 21}, 1), b = numbers({9, 5, 21}, 2);
   const auto row = numbers({21}, 3);
