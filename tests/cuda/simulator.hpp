@@ -6,6 +6,7 @@
 
 #include <sinter/sinter.hpp>
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <bit>
@@ -85,7 +86,8 @@ class simulated_block {
   struct fiber {
     ucontext_t context;
     std::unique_ptr<char[]> stack{new char[stack_bytes]};
-    bool done = false;
+    bool started = false, done = false;
+    jmp_buf resume;
     void* fake_stack = nullptr;
   };
 
@@ -102,7 +104,7 @@ class simulated_block {
     work_ = &f;
     const auto self = reinterpret_cast<std::uintptr_t>(this);
     for (fiber& one : fibers_) {
-      one.done = false;
+      one.started = one.done = false;
       getcontext(&one.context);
       one.context.uc_stack.ss_sp = one.stack.get();
       one.context.uc_stack.ss_size = stack_bytes;
@@ -143,9 +145,18 @@ class simulated_block {
   const void* host_stack_ = nullptr;
   std::size_t host_bytes_ = 0;
 #else
-  void enter(fiber& one) { swapcontext(&host_, &one.context); }
+  // swapcontext asks the system for the signals each time; a thread needs it only to start on its own stack.
+  void enter(fiber& one) {
+    if (_setjmp(back_) != 0) return;
+    if (one.started) _longjmp(one.resume, 1);
+    one.started = true;
+    setcontext(&one.context);
+  }
   void arrive(void*) {}
-  void leave(bool) { swapcontext(&fibers_[static_cast<std::size_t>(current_)].context, &host_); }
+  void leave(bool) {
+    if (_setjmp(fibers_[static_cast<std::size_t>(current_)].resume) == 0) _longjmp(back_, 1);
+  }
+  jmp_buf back_;
 #endif
 
   std::vector<std::max_align_t> shared_;

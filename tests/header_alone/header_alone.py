@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compiles every header of the library alone, twice included, with names that other libraries define as macros poisoned.
 
-Headers that reach Eigen are compiled twice: alone, and after Eigen with the poison, since Eigen uses some of the names.
-Those that reach CUDA's runtime are for nvcc; tests/cuda/compile.py compiles them.
+Headers that reach Eigen are compiled alone without the poison, since Eigen uses some of the names, and once more all together:
+after Eigen, with the poison. Those that reach CUDA's runtime are for nvcc; tests/cuda/compile.py compiles them.
 """
 import argparse
 import sys
@@ -21,15 +21,32 @@ def needs_cuda(header):
     return header.name != "sinter.hpp" and any("#include <cuda_runtime.h>" in file.read_text(encoding="utf-8") for file in tools.closure(header))
 
 
-def variants(header):
-    """(name, source) of each compilation of a header."""
-    name = header.relative_to(tools.INCLUDE).as_posix()
-    twice = f"#include <{name}>\n#include <{name}>\n"
-    eigen = sorted({line for file in tools.closure(header) for line in file.read_text(encoding="utf-8").splitlines()
-                    if line.startswith("#include <Eigen/")})
-    if not eigen:
-        return [(name, POISON + twice)]
-    return [(name, twice), (name + " (poisoned)", "\n".join(eigen) + "\n" + POISON + twice)]
+def own_name(header):
+    return header.relative_to(tools.INCLUDE).as_posix()
+
+
+def eigen_of(header):
+    """The lines with which a header and all that it reaches include Eigen."""
+    return {line for file in tools.closure(header) for line in file.read_text(encoding="utf-8").splitlines()
+            if line.startswith("#include <Eigen/")}
+
+
+def compilations(headers):
+    """(name, headers, source) of each."""
+    items = []
+    after_eigen = []
+    for header in headers:
+        twice = f"#include <{own_name(header)}>\n" * 2
+        if eigen_of(header):
+            after_eigen.append(header)
+            items.append((own_name(header), [header], twice))
+        else:
+            items.append((own_name(header), [header], POISON + twice))
+    if after_eigen:
+        eigen = sorted(set().union(*map(eigen_of, after_eigen)))
+        own = [f"#include <{own_name(header)}>" for header in after_eigen]
+        items.append(("all that reach Eigen (poisoned)", after_eigen, "\n".join(eigen) + "\n" + POISON + "\n".join(own) + "\n"))
+    return items
 
 
 def main():
@@ -48,8 +65,8 @@ def main():
 
     def check(item):
         nonlocal skipped
-        header, name, source = item
-        key = passed.key(name, source, HERE / "poison.hpp", *sorted(tools.closure(header)))
+        name, headers, source = item
+        key = passed.key(name, source, HERE / "poison.hpp", *sorted(set().union(*map(tools.closure, headers))))
         if key in passed:
             skipped += 1
             return None
@@ -59,14 +76,15 @@ def main():
         passed.add(key)
         return None
 
-    items = [(header, *variant) for header in files for variant in variants(header)]
+    items = compilations(files)
+    headers_of = {name: headers for name, headers, _ in items}
     failures = [failure for failure in tools.parallel(check, items) if failure]
     # A header that fails takes those that include it along; the text of its own failure is enough.
-    failed = {name.split(" ")[0] for name, _ in failures}
+    failed = {name for name, _ in failures}
 
     def own_text(name, text):
-        first = tools.INCLUDE / name.split(" ")[0]
-        culprits = sorted(failed & {part.relative_to(tools.INCLUDE).as_posix() for part in tools.closure(first) - {first}})
+        reached = set().union(*map(tools.closure, headers_of[name]))
+        culprits = sorted(failed & {own_name(part) for part in reached} - {name})
         return f"fails with {', '.join(culprits[:3])}" if culprits else text
 
     failures = [(name, own_text(name, text)) for name, text in failures]
