@@ -13,6 +13,7 @@
 #include "sinter/cuda/group.hpp"
 #include "sinter/cuda/index.hpp"
 #include "sinter/cuda/launch.hpp"
+#include "sinter/cuda/layer.hpp"
 #include "sinter/cuda/map.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/radix_sort.hpp"

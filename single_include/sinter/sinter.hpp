@@ -3400,8 +3400,8 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
-template <class Ready, class Value>
-auto record(const Ready& ready, const Value& value);
+template <class Ready, class Value, class... Mask>
+auto record(const Ready& ready, const Value& value, const Mask&... mask);
 
 /// Number of leaves that come before the first point of E.
 template <class E>
@@ -3457,9 +3457,16 @@ auto run_fused(const E& e) {
   const leaves_of<bare<decltype(ready)>> leaves(ready);
   const K plan = lower<false>(ready);
   typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
-  point.compute_into(value, &epilogue);
-  if constexpr (is_tracked_v<E>) return record(ready, value);
-  else return value;
+  if constexpr (is_tracked_v<E> && requires { epilogue.mask; }) {
+    storage_ptr mask;
+    if (recording()) epilogue.mask = &mask;
+    point.compute_into(value, &epilogue);
+    return record(ready, value, mask);
+  } else {
+    point.compute_into(value, &epilogue);
+    if constexpr (is_tracked_v<E>) return record(ready, value);
+    else return value;
+  }
 }
 
 /// What an expression evaluates to: a tensor, or a variable when it is tracked. Known without evaluating anything.
@@ -3622,6 +3629,8 @@ namespace sinter {
 namespace detail {
 
 struct grad_state;
+struct layer_node;
+struct product_node;
 class graph_gradients;
 class state_ptr;
 
@@ -3659,6 +3668,8 @@ struct tape_node {
   virtual const state_ptr* inputs(int& count) const = 0;
   /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
   virtual void backward_graph(const state_ptr& result, graph_gradients& to);
+  virtual product_node* as_product() { return nullptr; }  ///< see grad/layer.hpp
+  virtual layer_node* as_layer() { return nullptr; }
   const char* name = "";
   bool released = false;
 };
@@ -3678,6 +3689,7 @@ struct grad_state {
   tape_node* producer = nullptr;
   bool has_grad = false;
   bool retain = false;
+  bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};
@@ -3734,11 +3746,21 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     std::vector<state_ptr>& heap;
     state_ptr now;
     bool done = false;
+    static void forget(grad_state* s) {
+      if (s == nullptr || s->producer == nullptr) return;
+      s->drop_gradient();
+      if (std::exchange(s->passed_on, false)) forget_inputs(*s);
+    }
+    static void forget_inputs(grad_state& s) {
+      int count = 0;
+      const state_ptr* inputs = s.producer->inputs(count);
+      for (int i = 0; i < count; ++i) forget(inputs[i].get());
+    }
     ~guard() {
       if (done) return;
-      if (now && now->producer != nullptr) now->drop_gradient();
-      for (const state_ptr& s : heap)
-        if (s->producer != nullptr) s->drop_gradient();
+      forget(now.get());
+      if (now && now->producer != nullptr) forget_inputs(*now);
+      for (const state_ptr& s : heap) forget(s.get());
     }
   } pass{heap, {}};
   push(root);
@@ -3747,12 +3769,13 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     pass.now = std::move(heap.back());
     const state_ptr& s = pass.now;
     heap.pop_back();
-    if (s->producer == nullptr || !s->has_grad) continue;
+    const bool passed_on = std::exchange(s->passed_on, false);
+    if (s->producer == nullptr || !(s->has_grad || passed_on)) continue;
     tape_node& node = *s->producer;
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    node.backward(*s);
+    if (!passed_on) node.backward(*s);
     int count = 0;
     const state_ptr* inputs = node.inputs(count);
     for (int i = 0; i < count; ++i) push(inputs[i]);
@@ -7965,6 +7988,56 @@ SINTER_WORD bits_of<T> sort_key(T x, bool descending) {
 }  // namespace sinter::detail
 // sinter/grad.hpp: variables and their gradients.
 
+// sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where the
+// kernel of a product can take work along.
+//
+// y = act(a b + bias) is two nodes on the tape: the product, and the work after it. Without an activation the gradient of
+// the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient reads anyway.
+// And where y goes into nothing but another product, the kernel that makes its gradient can go on to that of a b.
+
+namespace sinter::detail {
+
+/// A product of two matrices.
+struct product_node : tape_node {
+  state_ptr state[2];  ///< of the factors
+  /// Set in a pass that leaves to this node the gradient of a bias, the sum of the rows of the product's.
+  state_ptr bias;
+  void (*sum_rows)(grad_state& product, const state_ptr& bias) = nullptr;  ///< makes it in a kernel of its own
+
+  product_node* as_product() final { return this; }
+  const state_ptr* inputs(int& count) const final {
+    count = 2;
+    return state;
+  }
+};
+
+/// Whether a state has one consumer, and nothing else asks for its gradient.
+inline bool is_between(const state_ptr& s) {
+  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released && !s->has_grad && !s->retain;
+}
+
+/// relu(a b + bias), where forward has kept the signs.
+struct layer_node {
+  struct ends {
+    storage_ptr mask;   ///< where the result is positive, as a BLAS keeps it
+    state_ptr product;  ///< to get the gradient of a b
+    state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks
+  };
+  /// False where something stands against that.
+  virtual bool open(ends& e) const = 0;
+
+ protected:
+  ~layer_node() = default;
+};
+
+/// The ends of the layer whose result `s` is, if all its gradient comes from one product.
+inline bool open_layer(const state_ptr& s, layer_node::ends& e) {
+  if (!is_between(s)) return false;
+  const layer_node* const layer = s->producer->as_layer();
+  return layer != nullptr && layer->open(e);
+}
+
+}  // namespace sinter::detail
 // sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are gathered in
 // float. GPUs round them where they are made.
 
@@ -8085,7 +8158,7 @@ struct elementwise_node : tape_node {
     return state.data();
   }
 
-  void release() final {
+  void release() override {
     leaf.clear();
     result = {};
   }
@@ -8116,7 +8189,7 @@ struct elementwise_node : tape_node {
     }
   }
 
-  void backward(grad_state& y) final {
+  void backward(grad_state& y) override {
     std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
     std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
     std::vector<storage_ptr> unused;
@@ -8227,12 +8300,14 @@ auto make_statement(const Ready& ready) {
   return node;
 }
 
-template <class Ready, class Value>
-auto record(const Ready& ready, const Value& value) {
+/// Mask: for a layer_node, what forward has kept.
+template <class Ready, class Value, class... Mask>
+auto record(const Ready& ready, const Value& value, const Mask&... mask) {
   if (!recording()) return unrecorded<Ready::order>(value);
   auto node = make_statement(ready);
   if (!node) return unrecorded<Ready::order>(value);
   node->result.keep(leaf_of(value), node->with_result);
+  if constexpr (sizeof...(Mask) > 0 && requires { &node_for<Ready>::mask; }) static_cast<node_for<Ready>&>(*node).mask = (mask, ...);
   return produced<Ready::order>(value, node.release());
 }
 
@@ -12065,30 +12140,65 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
   multiply_into(a, b, s.grad, add);
 }
 
+/// Of what a layer has become, a b: a product with relu's slope in its kernel. False where that is not one kernel.
+template <class T, device D, class A, class B>
+bool add_product_through(const state_ptr& to, const A& a, const B& b) {
+  if constexpr (requires { &backend<D>::template matmul_masked<T>; }) {
+    layer_node::ends e;
+    if (!open_layer(to, e)) return false;
+    auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
+    bool add = false;  // stays so
+    product.gradient(add);
+    void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
+    to->passed_on = backend<D>::template matmul_masked<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad), e.mask->data, sums);
+    if (to->passed_on) return true;
+    product.drop_gradient();
+    if (e.bias) e.bias->drop_gradient();
+  }
+  return false;
+}
+
 /// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
 template <class T, int R, device D, bool BT>
-struct matmul_node_tape : tape_node {
+struct matmul_node_tape : product_node {
   tensor<T, R, D> a, b;
   std::uint64_t a_version = 0, b_version = 0;
-  state_ptr state[2];
 
-  const state_ptr* inputs(int& count) const override {
-    count = 2;
-    return state;
-  }
   void release() override { a = b = {}; }
   void backward(grad_state& y) override {
     const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
     if (state[0]) {
       check_version(b, b_version);
-      if constexpr (BT) add_product<T, R, D>(state[0], g, b);
-      else add_product<T, R, D>(state[0], g, b.transpose());
+      if constexpr (BT) add_to_left(g, b);
+      else add_to_left(g, b.transpose());
     }
     if (state[1]) {
       check_version(a, a_version);
-      if constexpr (BT) add_product<T, R, D>(state[1], g.transpose(), a);
-      else add_product<T, R, D>(state[1], a.transpose(), g);
+      if constexpr (BT) add_to_right(y, g.transpose(), a);
+      else add_to_right(y, a.transpose(), g);
     }
+  }
+  template <class A, class B>
+  void add_to_left(const A& x, const B& z) {
+    if constexpr (R == 2)
+      if (add_product_through<T, D>(state[0], x, z)) return;
+    add_product<T, R, D>(state[0], x, z);
+  }
+  template <class A, class B>
+  void add_to_right(grad_state& y, const A& x, const B& z) {
+    if constexpr (R == 2 && requires { &backend<D>::template matmul_and_sums<T>; }) {
+      if (const state_ptr waiting = std::move(bias)) {
+        auto& s = static_cast<typed_state<T, R, D>&>(*state[1]);
+        bool add = false, again = false;
+        s.gradient(add);
+        void* const sums = waiting->gradient(again);
+        if (backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums)) return;
+        waiting->drop_gradient();
+        sum_rows(y, waiting);
+        return multiply_into(x, z, s.grad, add);
+      }
+    }
+    add_product<T, R, D>(state[1], x, z);
   }
   static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
     if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
@@ -18016,15 +18126,26 @@ namespace sinter::cuda_impl {
 
 using sinter::detail::matrix_ref;
 
-/// What a BLAS can do to a product before it writes it: act(product + bias).
+/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, its product with the slope that
+/// relu had in forward, and sums for the gradient of a bias.
 struct product_tail {
   enum class activation { none, relu, gelu_tanh };
+  enum class slope { none, relu };
+  enum class summed { none, product, left, right };
 
   const void* bias = nullptr;  ///< one value for each column of the row-major product
   activation act = activation::none;
+  slope times = slope::none;
+  void* mask = nullptr;        ///< the signs of relu's result: written with `act`, read with `times`
+  summed of = summed::none;    ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
+  void* sums = nullptr;
 
-  bool empty() const { return bias == nullptr && act == activation::none; }
+  bool empty() const { return bias == nullptr && act == activation::none && times == slope::none && of == summed::none; }
 };
+
+/// A mask has a bit for each element of the row-major product; a row takes a multiple of 16 bytes.
+inline index_t mask_leading(index_t columns) { return (columns + 127) / 128 * 128; }
+inline std::size_t mask_bytes(index_t rows, index_t columns) { return static_cast<std::size_t>(rows * (mask_leading(columns) / 8)); }
 
 /// Whether the formula K over a product is such a tail. The product is one of its leaves.
 template <class K>
@@ -18090,7 +18211,7 @@ struct column_major {
 };
 
 /// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for each
-/// matrix of the batch.
+/// matrix of the batch. Its a is the right factor of the row-major product.
 struct blas_product {
   struct operand {
     void* data;
@@ -18127,22 +18248,23 @@ struct plain_product_body {
   }
 };
 
-/// c (+)= a b, followed by the tail if a BLAS takes both: then true. gpu<D>::gemm<T>(product) is that of a BLAS, for
-/// floating-point elements, with sums of half and bfloat16 in float; false where it cannot.
+/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T>(product), for floating-point elements, with sums of half and bfloat16 in
+/// float. False, and nothing is done, where it does not take them.
 template <class T, device D>
-bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
-  if (c.batches * c.rows * c.columns == 0) return false;
+bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
   if constexpr (floating_element<T>) {
     const column_major left(a), right(b), to(c);
-    if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0) {
-      blas_product p{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail};
-      if (!tail.empty() && gpu<D>::template gemm<T>(p)) return true;
-      p.tail = {};
-      if (gpu<D>::template gemm<T>(p)) return false;
-    }
+    if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0)
+      return gpu<D>::template gemm<T>(blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
   }
-  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
   return false;
+}
+
+/// c (+)= a b.
+template <class T, device D>
+void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
+  if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
+  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
 }  // namespace sinter::cuda_impl
@@ -19254,6 +19376,7 @@ template <device D>
 struct backend<D> {
   /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of that.
   struct epilogue {
+    storage_ptr* mask = nullptr;  ///< where to keep the signs of relu's result, if the kernel of a product can; see layer_node
     virtual void run() const = 0;
     virtual cuda_impl::product_tail tail(index_t columns) const = 0;
 
@@ -19401,11 +19524,46 @@ struct backend<D> {
 
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    const bool whole = cuda_impl::multiply<T, D>(a, b, c, accumulate, e != nullptr ? e->tail(c.columns) : cuda_impl::product_tail{});
-    if (e != nullptr && !whole) e->run();
+    if (e != nullptr && c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) return;
+    cuda_impl::multiply<T, D>(a, b, c, accumulate);
+    if (e != nullptr) e->run();
+  }
+  /// c = a b where the mask has a bit, else 0; sums, unless null, get those of c over its rows. False where no kernel does all that.
+  template <class T>
+  static bool matmul_masked(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, void* mask, void* sums) {
+    cuda_impl::product_tail tail;
+    tail.times = cuda_impl::product_tail::slope::relu;
+    tail.mask = mask;
+    tail.sums = sums;
+    if (sums != nullptr) tail.of = cuda_impl::product_tail::summed::product;
+    return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, false, tail);
+  }
+  /// c (+)= a b, and the sums of a over its columns, or of b over its rows. False where no kernel does both.
+  template <class T>
+  static bool matmul_and_sums(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, bool of_left, void* sums) {
+    cuda_impl::product_tail tail;
+    tail.of = of_left ? cuda_impl::product_tail::summed::left : cuda_impl::product_tail::summed::right;
+    tail.sums = sums;
+    return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
   }
 
  private:
+  template <class T>
+  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue& e) {
+    using cuda_impl::product_tail;
+    product_tail tail = e.tail(c.columns);
+    if (tail.empty()) return false;
+    if (e.mask != nullptr && tail.act == product_tail::activation::relu && c.batches == 1) {
+      const storage_ptr mask = device_runtime<D>::allocate(cuda_impl::mask_bytes(c.rows, c.columns));
+      tail.mask = mask->data;
+      if (cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail)) {
+        *e.mask = mask;
+        return true;
+      }
+      tail.mask = nullptr;
+    }
+    return cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
+  }
   /// The values of an expression without points, over its own shape.
   template <class Op, class E, class T, auto S, class Put>
   static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
@@ -19883,7 +20041,7 @@ class blas {
     const use_gpu current(context_.gpu());
     const plan& way = plan_for<T>(p, what);
     if (!way.found) return false;
-    if (p.tail.bias != nullptr) set(way.operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
+    set_pointers(way.operation.get(), p.tail, what);
     // The next product on this stream that takes the same memory works after this one.
     const sinter::detail::block workspace(context_.memory(), way.workspace);
     const typename blas_element<T>::scalar one = 1, beta = p.accumulate ? 1 : 0;
@@ -19919,9 +20077,15 @@ class blas {
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
 
   static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
-    const bool biased = tail.bias != nullptr;
+    const bool biased = tail.bias != nullptr, masked = tail.mask != nullptr;
+    if (tail.times == product_tail::slope::relu)
+      return tail.of == product_tail::summed::product ? CUBLASLT_EPILOGUE_DRELU_BGRAD : CUBLASLT_EPILOGUE_DRELU;
+    if (tail.of == product_tail::summed::right) return CUBLASLT_EPILOGUE_BGRADA;  // a BLAS that counts by columns has them turned round
+    if (tail.of == product_tail::summed::left) return CUBLASLT_EPILOGUE_BGRADB;
     switch (tail.act) {
-      case product_tail::activation::relu: return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+      case product_tail::activation::relu:
+        if (masked) return biased ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+        return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
       case product_tail::activation::gelu_tanh: return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
       case product_tail::activation::none: break;
     }
@@ -19944,6 +20108,12 @@ class blas {
     check(cublasLtMatmulPreferenceSetAttribute(to, which, &value, sizeof value), what);
   }
 
+  /// The bias that is added, or the sums for the gradient of one, and the mask.
+  static void set_pointers(cublasLtMatmulDesc_t to, const product_tail& tail, const std::string& what) {
+    if (const void* const bias = tail.sums != nullptr ? tail.sums : tail.bias) set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, what);
+    if (tail.mask != nullptr) set(to, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, tail.mask, what);
+  }
+
   template <class T>
   static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches, const std::string& what) {
     cublasLtMatrixLayout_t made = nullptr;
@@ -19964,7 +20134,7 @@ class blas {
     const cublasComputeType_t compute = blas_element<T>::arithmetic();
     const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
     const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride), alignment_of<T>(p.b.data, p.b.batch_stride),
-                                      std::min(alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias))};
+                                      std::min({alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
     const key k{static_cast<index_t>(blas_element<T>::type), static_cast<index_t>(compute), static_cast<index_t>(epilogue), p.m, p.n, p.k, p.batches,
                 p.a.leading, p.a.batch_stride, p.a.turned, p.b.leading, p.b.batch_stride, p.b.turned, p.d.leading, p.d.batch_stride,
                 p.accumulate, aligned[0], aligned[1], aligned[2]};
@@ -19984,7 +20154,8 @@ class blas {
     set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
     set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, what);
-    if (p.tail.bias != nullptr) set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
+    set_pointers(operation, p.tail, what);
+    if (p.tail.mask != nullptr) set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{mask_leading(p.m)}, what);
     way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
     way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
     way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);
@@ -20362,6 +20533,100 @@ cuda_graph<D> capture(const F& f, int warm_up = 1) {
 }
 
 }  // namespace sinter
+// sinter/cuda/layer.hpp: the work after a product on the tape, where cuBLASLt has a part in its backward.
+
+namespace sinter::cuda_impl {
+
+using sinter::detail::grad_state;
+using sinter::detail::saved_leaf;
+using sinter::detail::state_ptr;
+using sinter::detail::storage_ptr;
+
+/// The gradient of a bias: the sum of the rows of the product's.
+template <class T, device D>
+void sum_rows(grad_state& product, const state_ptr& bias) {
+  const auto& g = static_cast<sinter::detail::typed_state<T, 2, D>&>(product).grad;
+  const tensor<T, 1, D> sums = sum(g, 0);
+  sinter::detail::add_gradient(bias, sums);
+}
+
+/// The statement act(product + bias), or one that looks so: F is its formula, without the marks of what is tracked.
+template <device D, class T, class K, class F, bool Sums>
+struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, sinter::detail::layer_node {
+  using statement = sinter::detail::statement_node<D, T, K, Sums>;
+  storage_ptr mask;
+
+  using statement::statement;
+  sinter::detail::layer_node* as_layer() override { return this; }
+  void release() override {
+    statement::release();
+    mask = {};
+  }
+
+  bool open(ends& e) const override {
+    if (!mask) return false;
+    e.mask = mask;
+    return find(e);
+  }
+
+  void backward(grad_state& y) override {
+    if constexpr (tail_formula<F>::act == product_tail::activation::none) {
+      for (const state_ptr& s : this->state)  // an earlier pass may have ended in an error
+        if (s && s->producer != nullptr && s->producer->as_product() != nullptr) s->producer->as_product()->bias = {};
+      ends e;
+      if (find(e) && hand_over(y, e)) return;
+    }
+    statement::backward(y);
+  }
+
+ private:
+  using tensor_state = sinter::detail::typed_state<T, 2, D>;
+
+  /// Which leaf is the product, of which nothing but this statement has come, and which one the bias.
+  bool find(ends& e) const {
+    if (this->result.rank != 2) return false;
+    const extents<sinter::max_rank>& shape = this->result.shape;
+    for (std::size_t s = 0; s < this->target.size(); ++s) {
+      const saved_leaf& l = this->target[s];
+      const state_ptr& at = this->state[s];
+      if (!e.product && sinter::detail::is_between(at) && at->producer->as_product() != nullptr && l.rank == 2 && l.shape[0] == shape[0] && l.shape[1] == shape[1])
+        e.product = at;
+      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1] && !at->has_grad)
+        e.bias = at;
+      else if (at)
+        return false;
+    }
+    return bool(e.product);
+  }
+
+  /// Without an activation the gradient of the product is that of the result.
+  bool hand_over(grad_state& y, const ends& e) const {
+    sinter::detail::product_node& product = *e.product->producer->as_product();
+    if (e.bias) {
+      // its own producer, if any, must come after the product in the walk
+      if (!product.state[1] || e.bias->order > e.product->order) return false;
+      product.bias = e.bias;
+      product.sum_rows = &sum_rows<T, D>;
+    }
+    auto& to = static_cast<tensor_state&>(*e.product);
+    to.grad = static_cast<tensor_state&>(y).grad;
+    to.has_grad = true;
+    return true;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <class Ready>
+  requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> && cuda_impl::tail_formula<lowered<false, Ready>>::fits)
+struct node_type<Ready> {
+  using type = cuda_impl::layer_statement<device_of<Ready>, element_of<Ready>, lowered<true, Ready>, lowered<false, Ready>,
+                                          (lowest_tracked_rank<Ready> < Ready::rank)>;
+};
+
+}  // namespace sinter::detail
 #endif
 // sinter/random.hpp: counter-based random numbers, identical on every device.
 

@@ -295,11 +295,30 @@ struct gpu {
           T& to = static_cast<T*>(p.d.data)[batch * p.d.batch_stride + i + j * p.d.leading];
           double sum = p.accumulate ? static_cast<double>(to) : 0;
           for (index_t l = 0; l < p.k; ++l) sum += element(p.a, batch, i, l) * element(p.b, batch, l, j);
+          if (p.tail.times == product_tail::slope::relu && !mask_bit(p, i, j)) sum = 0;
           if (p.tail.bias != nullptr) sum += static_cast<double>(static_cast<const T*>(p.tail.bias)[i]);
           if (p.tail.act == product_tail::activation::relu) sum = ops::relu_op::apply(sum);
           if (p.tail.act == product_tail::activation::gelu_tanh) sum = ops::gelu_tanh_op::apply(sum);
+          if (p.tail.act != product_tail::activation::none && p.tail.mask != nullptr) set_mask_bit(p, i, j, sum > 0);
           to = static_cast<T>(sum);
         }
+    using summed = product_tail::summed;
+    if (p.tail.of == summed::none) return;
+    const index_t of_n = p.tail.of == summed::left ? p.n : p.m, over_n = p.tail.of == summed::product ? p.n : p.k;
+    for (index_t to = 0; to < of_n; ++to) {
+      double sum = 0;
+      for (index_t l = 0; l < over_n; ++l)
+        sum += p.tail.of == summed::left ? element(p.b, 0, l, to) : p.tail.of == summed::right ? element(p.a, 0, to, l) : element(p.d, 0, to, l);
+      static_cast<T*>(p.tail.sums)[to] = static_cast<T>(sum);
+    }
+  }
+  static unsigned char& mask_byte(const blas_product& p, index_t i, index_t j) {
+    return static_cast<unsigned char*>(p.tail.mask)[j * (mask_leading(p.m) / 8) + i / 8];
+  }
+  static bool mask_bit(const blas_product& p, index_t i, index_t j) { return mask_byte(p, i, j) >> i % 8 & 1; }
+  static void set_mask_bit(const blas_product& p, index_t i, index_t j, bool on) {
+    unsigned char& byte = mask_byte(p, i, j);
+    byte = static_cast<unsigned char>((byte & ~(1 << i % 8)) | on << i % 8);
   }
 
   /// To the 10 bits after the point that TF32 keeps, ties away from zero.
@@ -310,5 +329,5 @@ struct gpu {
 
 }  // namespace sinter::cuda_impl
 
-#include "sinter/cuda/backend.hpp"
+#include "sinter/cuda/layer.hpp"
 #include "sinter/cuda/graph.hpp"

@@ -333,3 +333,35 @@ TEST_CASE("joined variables get their parts of the gradient, also if one is join
   s.backward(arange<float>(6).reshape({3, 2}));
   CHECK(y.grad()(0, 1) == 7 + 2 + 3);
 }
+
+TEST_CASE("a pass that runs out of memory half-way leaves no gradient in the graph", "[tape]") {
+  using D = numa<6>;
+  const auto matrix = [](int k) { return eval(cos(arange<float, D>(64 * 64) * static_cast<float>(k))).reshape({64, 64}); };
+  const variable x(matrix(1)), v(matrix(2)), w(matrix(3));
+  const variable y = matmul(tanh(matmul(x, v)), w);
+  const auto seed = matrix(4);
+  const auto forget = [&] {
+    for (const auto* leaf : {&x, &v, &w}) leaf->zero_grad();
+  };
+  y.backward(seed, {.retain_graph = true});
+  const auto dx = x.grad().clone(), dv = v.grad().clone(), dw = w.grad().clone();
+  int failures = 0;
+  for (std::size_t room = 0, done = 0; done == 0; room += 4096) {
+    forget();
+    empty_cache<D>();
+    set_memory_limit<D>(memory<D>().bytes_in_use + room + 1);
+    try {
+      y.backward(seed, {.retain_graph = true});
+      done = 1;
+    } catch (const out_of_memory&) {
+      ++failures;
+    }
+    set_memory_limit<D>(0);
+    forget();
+    y.backward(seed, {.retain_graph = true});
+    CHECK(all(x.grad() == dx).item());
+    CHECK(all(v.grad() == dv).item());
+    CHECK(all(w.grad() == dw).item());
+  }
+  CHECK(failures >= 3);
+}

@@ -187,6 +187,7 @@ template <device D>
 struct backend<D> {
   /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of that.
   struct epilogue {
+    storage_ptr* mask = nullptr;  ///< where to keep the signs of relu's result, if the kernel of a product can; see layer_node
     virtual void run() const = 0;
     virtual cuda_impl::product_tail tail(index_t columns) const = 0;
 
@@ -334,11 +335,46 @@ struct backend<D> {
 
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    const bool whole = cuda_impl::multiply<T, D>(a, b, c, accumulate, e != nullptr ? e->tail(c.columns) : cuda_impl::product_tail{});
-    if (e != nullptr && !whole) e->run();
+    if (e != nullptr && c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) return;
+    cuda_impl::multiply<T, D>(a, b, c, accumulate);
+    if (e != nullptr) e->run();
+  }
+  /// c = a b where the mask has a bit, else 0; sums, unless null, get those of c over its rows. False where no kernel does all that.
+  template <class T>
+  static bool matmul_masked(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, void* mask, void* sums) {
+    cuda_impl::product_tail tail;
+    tail.times = cuda_impl::product_tail::slope::relu;
+    tail.mask = mask;
+    tail.sums = sums;
+    if (sums != nullptr) tail.of = cuda_impl::product_tail::summed::product;
+    return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, false, tail);
+  }
+  /// c (+)= a b, and the sums of a over its columns, or of b over its rows. False where no kernel does both.
+  template <class T>
+  static bool matmul_and_sums(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, bool of_left, void* sums) {
+    cuda_impl::product_tail tail;
+    tail.of = of_left ? cuda_impl::product_tail::summed::left : cuda_impl::product_tail::summed::right;
+    tail.sums = sums;
+    return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
   }
 
  private:
+  template <class T>
+  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue& e) {
+    using cuda_impl::product_tail;
+    product_tail tail = e.tail(c.columns);
+    if (tail.empty()) return false;
+    if (e.mask != nullptr && tail.act == product_tail::activation::relu && c.batches == 1) {
+      const storage_ptr mask = device_runtime<D>::allocate(cuda_impl::mask_bytes(c.rows, c.columns));
+      tail.mask = mask->data;
+      if (cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail)) {
+        *e.mask = mask;
+        return true;
+      }
+      tail.mask = nullptr;
+    }
+    return cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
+  }
   /// The values of an expression without points, over its own shape.
   template <class Op, class E, class T, auto S, class Put>
   static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Put& put) {

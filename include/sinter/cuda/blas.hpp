@@ -72,7 +72,7 @@ class blas {
     const use_gpu current(context_.gpu());
     const plan& way = plan_for<T>(p, what);
     if (!way.found) return false;
-    if (p.tail.bias != nullptr) set(way.operation.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
+    set_pointers(way.operation.get(), p.tail, what);
     // The next product on this stream that takes the same memory works after this one.
     const sinter::detail::block workspace(context_.memory(), way.workspace);
     const typename blas_element<T>::scalar one = 1, beta = p.accumulate ? 1 : 0;
@@ -108,9 +108,15 @@ class blas {
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
 
   static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
-    const bool biased = tail.bias != nullptr;
+    const bool biased = tail.bias != nullptr, masked = tail.mask != nullptr;
+    if (tail.times == product_tail::slope::relu)
+      return tail.of == product_tail::summed::product ? CUBLASLT_EPILOGUE_DRELU_BGRAD : CUBLASLT_EPILOGUE_DRELU;
+    if (tail.of == product_tail::summed::right) return CUBLASLT_EPILOGUE_BGRADA;  // a BLAS that counts by columns has them turned round
+    if (tail.of == product_tail::summed::left) return CUBLASLT_EPILOGUE_BGRADB;
     switch (tail.act) {
-      case product_tail::activation::relu: return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+      case product_tail::activation::relu:
+        if (masked) return biased ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+        return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
       case product_tail::activation::gelu_tanh: return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
       case product_tail::activation::none: break;
     }
@@ -133,6 +139,12 @@ class blas {
     check(cublasLtMatmulPreferenceSetAttribute(to, which, &value, sizeof value), what);
   }
 
+  /// The bias that is added, or the sums for the gradient of one, and the mask.
+  static void set_pointers(cublasLtMatmulDesc_t to, const product_tail& tail, const std::string& what) {
+    if (const void* const bias = tail.sums != nullptr ? tail.sums : tail.bias) set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, what);
+    if (tail.mask != nullptr) set(to, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, tail.mask, what);
+  }
+
   template <class T>
   static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches, const std::string& what) {
     cublasLtMatrixLayout_t made = nullptr;
@@ -153,7 +165,7 @@ class blas {
     const cublasComputeType_t compute = blas_element<T>::arithmetic();
     const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
     const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride), alignment_of<T>(p.b.data, p.b.batch_stride),
-                                      std::min(alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias))};
+                                      std::min({alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
     const key k{static_cast<index_t>(blas_element<T>::type), static_cast<index_t>(compute), static_cast<index_t>(epilogue), p.m, p.n, p.k, p.batches,
                 p.a.leading, p.a.batch_stride, p.a.turned, p.b.leading, p.b.batch_stride, p.b.turned, p.d.leading, p.d.batch_stride,
                 p.accumulate, aligned[0], aligned[1], aligned[2]};
@@ -173,7 +185,8 @@ class blas {
     set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.a.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
     set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, what);
-    if (p.tail.bias != nullptr) set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.tail.bias, what);
+    set_pointers(operation, p.tail, what);
+    if (p.tail.mask != nullptr) set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{mask_leading(p.m)}, what);
     way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
     way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
     way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);

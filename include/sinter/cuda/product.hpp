@@ -13,15 +13,26 @@ namespace sinter::cuda_impl {
 
 using sinter::detail::matrix_ref;
 
-/// What a BLAS can do to a product before it writes it: act(product + bias).
+/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, its product with the slope that
+/// relu had in forward, and sums for the gradient of a bias.
 struct product_tail {
   enum class activation { none, relu, gelu_tanh };
+  enum class slope { none, relu };
+  enum class summed { none, product, left, right };
 
   const void* bias = nullptr;  ///< one value for each column of the row-major product
   activation act = activation::none;
+  slope times = slope::none;
+  void* mask = nullptr;        ///< the signs of relu's result: written with `act`, read with `times`
+  summed of = summed::none;    ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
+  void* sums = nullptr;
 
-  bool empty() const { return bias == nullptr && act == activation::none; }
+  bool empty() const { return bias == nullptr && act == activation::none && times == slope::none && of == summed::none; }
 };
+
+/// A mask has a bit for each element of the row-major product; a row takes a multiple of 16 bytes.
+inline index_t mask_leading(index_t columns) { return (columns + 127) / 128 * 128; }
+inline std::size_t mask_bytes(index_t rows, index_t columns) { return static_cast<std::size_t>(rows * (mask_leading(columns) / 8)); }
 
 /// Whether the formula K over a product is such a tail. The product is one of its leaves.
 template <class K>
@@ -87,7 +98,7 @@ struct column_major {
 };
 
 /// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for each
-/// matrix of the batch.
+/// matrix of the batch. Its a is the right factor of the row-major product.
 struct blas_product {
   struct operand {
     void* data;
@@ -124,22 +135,23 @@ struct plain_product_body {
   }
 };
 
-/// c (+)= a b, followed by the tail if a BLAS takes both: then true. gpu<D>::gemm<T>(product) is that of a BLAS, for
-/// floating-point elements, with sums of half and bfloat16 in float; false where it cannot.
+/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T>(product), for floating-point elements, with sums of half and bfloat16 in
+/// float. False, and nothing is done, where it does not take them.
 template <class T, device D>
-bool multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
-  if (c.batches * c.rows * c.columns == 0) return false;
+bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
   if constexpr (floating_element<T>) {
     const column_major left(a), right(b), to(c);
-    if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0) {
-      blas_product p{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail};
-      if (!tail.empty() && gpu<D>::template gemm<T>(p)) return true;
-      p.tail = {};
-      if (gpu<D>::template gemm<T>(p)) return false;
-    }
+    if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0)
+      return gpu<D>::template gemm<T>(blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
   }
-  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
   return false;
+}
+
+/// c (+)= a b.
+template <class T, device D>
+void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
+  if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
+  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
 }  // namespace sinter::cuda_impl

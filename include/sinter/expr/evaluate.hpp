@@ -55,8 +55,8 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
-template <class Ready, class Value>
-auto record(const Ready& ready, const Value& value);
+template <class Ready, class Value, class... Mask>
+auto record(const Ready& ready, const Value& value, const Mask&... mask);
 
 /// Number of leaves that come before the first point of E.
 template <class E>
@@ -112,9 +112,16 @@ auto run_fused(const E& e) {
   const leaves_of<bare<decltype(ready)>> leaves(ready);
   const K plan = lower<false>(ready);
   typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
-  point.compute_into(value, &epilogue);
-  if constexpr (is_tracked_v<E>) return record(ready, value);
-  else return value;
+  if constexpr (is_tracked_v<E> && requires { epilogue.mask; }) {
+    storage_ptr mask;
+    if (recording()) epilogue.mask = &mask;
+    point.compute_into(value, &epilogue);
+    return record(ready, value, mask);
+  } else {
+    point.compute_into(value, &epilogue);
+    if constexpr (is_tracked_v<E>) return record(ready, value);
+    else return value;
+  }
 }
 
 /// What an expression evaluates to: a tensor, or a variable when it is tracked. Known without evaluating anything.

@@ -75,7 +75,7 @@ struct elementwise_node : tape_node {
     return state.data();
   }
 
-  void release() final {
+  void release() override {
     leaf.clear();
     result = {};
   }
@@ -106,7 +106,7 @@ struct elementwise_node : tape_node {
     }
   }
 
-  void backward(grad_state& y) final {
+  void backward(grad_state& y) override {
     std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
     std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
     std::vector<storage_ptr> unused;
@@ -217,12 +217,14 @@ auto make_statement(const Ready& ready) {
   return node;
 }
 
-template <class Ready, class Value>
-auto record(const Ready& ready, const Value& value) {
+/// Mask: for a layer_node, what forward has kept.
+template <class Ready, class Value, class... Mask>
+auto record(const Ready& ready, const Value& value, const Mask&... mask) {
   if (!recording()) return unrecorded<Ready::order>(value);
   auto node = make_statement(ready);
   if (!node) return unrecorded<Ready::order>(value);
   node->result.keep(leaf_of(value), node->with_result);
+  if constexpr (sizeof...(Mask) > 0 && requires { &node_for<Ready>::mask; }) static_cast<node_for<Ready>&>(*node).mask = (mask, ...);
   return produced<Ready::order>(value, node.release());
 }
 

@@ -18,6 +18,8 @@ namespace sinter {
 namespace detail {
 
 struct grad_state;
+struct layer_node;
+struct product_node;
 class graph_gradients;
 class state_ptr;
 
@@ -55,6 +57,8 @@ struct tape_node {
   virtual const state_ptr* inputs(int& count) const = 0;
   /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
   virtual void backward_graph(const state_ptr& result, graph_gradients& to);
+  virtual product_node* as_product() { return nullptr; }  ///< see grad/layer.hpp
+  virtual layer_node* as_layer() { return nullptr; }
   const char* name = "";
   bool released = false;
 };
@@ -74,6 +78,7 @@ struct grad_state {
   tape_node* producer = nullptr;
   bool has_grad = false;
   bool retain = false;
+  bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};
@@ -130,11 +135,21 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     std::vector<state_ptr>& heap;
     state_ptr now;
     bool done = false;
+    static void forget(grad_state* s) {
+      if (s == nullptr || s->producer == nullptr) return;
+      s->drop_gradient();
+      if (std::exchange(s->passed_on, false)) forget_inputs(*s);
+    }
+    static void forget_inputs(grad_state& s) {
+      int count = 0;
+      const state_ptr* inputs = s.producer->inputs(count);
+      for (int i = 0; i < count; ++i) forget(inputs[i].get());
+    }
     ~guard() {
       if (done) return;
-      if (now && now->producer != nullptr) now->drop_gradient();
-      for (const state_ptr& s : heap)
-        if (s->producer != nullptr) s->drop_gradient();
+      forget(now.get());
+      if (now && now->producer != nullptr) forget_inputs(*now);
+      for (const state_ptr& s : heap) forget(s.get());
     }
   } pass{heap, {}};
   push(root);
@@ -143,12 +158,13 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     pass.now = std::move(heap.back());
     const state_ptr& s = pass.now;
     heap.pop_back();
-    if (s->producer == nullptr || !s->has_grad) continue;
+    const bool passed_on = std::exchange(s->passed_on, false);
+    if (s->producer == nullptr || !(s->has_grad || passed_on)) continue;
     tape_node& node = *s->producer;
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    node.backward(*s);
+    if (!passed_on) node.backward(*s);
     int count = 0;
     const state_ptr* inputs = node.inputs(count);
     for (int i = 0; i < count; ++i) push(inputs[i]);

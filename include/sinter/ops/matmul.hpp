@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/expr/evaluate.hpp"
+#include "sinter/grad/layer.hpp"
 #include "sinter/grad/second_order.hpp"
 #include "sinter/ops/add.hpp"
 #include "sinter/ops/matmul_precision.hpp"
@@ -48,30 +49,65 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
   multiply_into(a, b, s.grad, add);
 }
 
+/// Of what a layer has become, a b: a product with relu's slope in its kernel. False where that is not one kernel.
+template <class T, device D, class A, class B>
+bool add_product_through(const state_ptr& to, const A& a, const B& b) {
+  if constexpr (requires { &backend<D>::template matmul_masked<T>; }) {
+    layer_node::ends e;
+    if (!open_layer(to, e)) return false;
+    auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
+    bool add = false;  // stays so
+    product.gradient(add);
+    void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
+    to->passed_on = backend<D>::template matmul_masked<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad), e.mask->data, sums);
+    if (to->passed_on) return true;
+    product.drop_gradient();
+    if (e.bias) e.bias->drop_gradient();
+  }
+  return false;
+}
+
 /// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
 template <class T, int R, device D, bool BT>
-struct matmul_node_tape : tape_node {
+struct matmul_node_tape : product_node {
   tensor<T, R, D> a, b;
   std::uint64_t a_version = 0, b_version = 0;
-  state_ptr state[2];
 
-  const state_ptr* inputs(int& count) const override {
-    count = 2;
-    return state;
-  }
   void release() override { a = b = {}; }
   void backward(grad_state& y) override {
     const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
     if (state[0]) {
       check_version(b, b_version);
-      if constexpr (BT) add_product<T, R, D>(state[0], g, b);
-      else add_product<T, R, D>(state[0], g, b.transpose());
+      if constexpr (BT) add_to_left(g, b);
+      else add_to_left(g, b.transpose());
     }
     if (state[1]) {
       check_version(a, a_version);
-      if constexpr (BT) add_product<T, R, D>(state[1], g.transpose(), a);
-      else add_product<T, R, D>(state[1], a.transpose(), g);
+      if constexpr (BT) add_to_right(y, g.transpose(), a);
+      else add_to_right(y, a.transpose(), g);
     }
+  }
+  template <class A, class B>
+  void add_to_left(const A& x, const B& z) {
+    if constexpr (R == 2)
+      if (add_product_through<T, D>(state[0], x, z)) return;
+    add_product<T, R, D>(state[0], x, z);
+  }
+  template <class A, class B>
+  void add_to_right(grad_state& y, const A& x, const B& z) {
+    if constexpr (R == 2 && requires { &backend<D>::template matmul_and_sums<T>; }) {
+      if (const state_ptr waiting = std::move(bias)) {
+        auto& s = static_cast<typed_state<T, R, D>&>(*state[1]);
+        bool add = false, again = false;
+        s.gradient(add);
+        void* const sums = waiting->gradient(again);
+        if (backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums)) return;
+        waiting->drop_gradient();
+        sum_rows(y, waiting);
+        return multiply_into(x, z, s.grad, add);
+      }
+    }
+    add_product<T, R, D>(state[1], x, z);
   }
   static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
     if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
