@@ -3266,6 +3266,7 @@ inline constexpr bool differentiable_twice = requires { requires Node::different
 ///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
 ///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
 ///   static constexpr bool by_rows                                    optional: does it leave a row's last step to that work?
+///   static constexpr bool keeps_input                                optional: may its kernel store what that work starts from?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
@@ -3400,8 +3401,8 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
-template <class Ready, class Value, class... Mask>
-auto record(const Ready& ready, const Value& value, const Mask&... mask);
+template <class Ready, class Value, class... Kept>
+auto record(const Ready& ready, const Value& value, const Kept&... kept);
 
 /// Number of leaves that come before the first point of E.
 template <class E>
@@ -3425,48 +3426,37 @@ struct result_type_of_point {
   typename P::result_type operator()(const P&) const;
 };
 
-/// May the elementwise rest of E run inside the kernel of its one point P, in the memory of the result? When tracked,
-/// only if no derivative asks for P's bare value, which is then never stored; derivatives as expressions always do.
+/// E with the value of its one point in place of that.
 template <class E>
-constexpr bool can_fuse_into_point() {
+using with_result_of_point = bare<decltype(replace_points(std::declval<const E&>(), result_type_of_point{}))>;
+
+template <class E>
+constexpr bool point_takes_rest() {
   if constexpr (is_point<E> || points_in<E> != 1 || E::order >= 2) {
     return false;
   } else {
     using P = bare<decltype(point_of(std::declval<const E&>()))>;
-    if constexpr (!P::takes_epilogue || P::rank != E::rank || !std::is_same_v<element_of<P>, element_of<E>>) return false;
-    else if constexpr (!is_tracked_v<E>) return true;
-    else {
-      using Ready = bare<decltype(replace_points(std::declval<const E&>(), result_type_of_point{}))>;
-      return !reverse_reads_leaf<Ready>(leaves_before_point<E>::value);
-    }
+    return P::takes_epilogue && P::rank == E::rank && std::is_same_v<element_of<P>, element_of<E>>;
   }
 }
 
+/// May the elementwise rest of E run inside the kernel of its one point P, in the memory of the result? When tracked,
+/// only if no derivative asks for P's bare value, which is then never stored; derivatives as expressions always do.
 template <class E>
-auto run_fused(const E& e) {
-  const auto& point = point_of(e);
-  using D = device_of<E>;
-  using T = element_of<E>;
-  const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
-  const auto ready = replace_points(e, [&value](const auto& p) {
-    if constexpr (is_tracked_v<decltype(p)>) return p.record(value);
-    else if constexpr (is_cpu_v<D> && requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);  // a GPU has the row in registers
-    else return value;
-  });
-  using K = lowered<false, bare<decltype(ready)>>;
-  const leaves_of<bare<decltype(ready)>> leaves(ready);
-  const K plan = lower<false>(ready);
-  typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
-  if constexpr (is_tracked_v<E> && requires { epilogue.mask; }) {
-    storage_ptr mask;
-    if (recording()) epilogue.mask = &mask;
-    point.compute_into(value, &epilogue);
-    return record(ready, value, mask);
-  } else {
-    point.compute_into(value, &epilogue);
-    if constexpr (is_tracked_v<E>) return record(ready, value);
-    else return value;
-  }
+constexpr bool can_fuse_into_point() {
+  if constexpr (!point_takes_rest<E>()) return false;
+  else if constexpr (!is_tracked_v<E>) return true;
+  else return !reverse_reads_leaf<with_result_of_point<E>>(leaves_before_point<E>::value);
+}
+
+/// Or may it where the kernel stores beside the result what the derivative asks for? Some kernel for D can, for some shapes.
+template <class E>
+constexpr bool can_keep_input() {
+  if constexpr (!is_tracked_v<E> || !point_takes_rest<E>() || can_fuse_into_point<E>()) return false;
+  else if constexpr (!requires { requires bare<decltype(point_of(std::declval<const E&>()))>::keeps_input; }) return false;
+  else if constexpr (requires { backend<device_of<E>>::template keeps_input<lowered<false, with_result_of_point<E>>>; })
+    return backend<device_of<E>>::template keeps_input<lowered<false, with_result_of_point<E>>>;
+  else return false;
 }
 
 /// What an expression evaluates to: a tensor, or a variable when it is tracked. Known without evaluating anything.
@@ -3482,6 +3472,41 @@ struct evaluated_type<E> {
 template <class E>
 using evaluated = typename evaluated_type<bare<E>>::type;
 
+/// The statement e in the kernel of its point. With can_keep_input() the result is undefined where that kernel is none.
+template <class E>
+evaluated<E> run_fused(const E& e) {
+  const auto& point = point_of(e);
+  using D = device_of<E>;
+  using T = element_of<E>;
+  const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  [[maybe_unused]] bool point_has_state = false;
+  const auto ready = replace_points(e, [&](const auto& p) {
+    if constexpr (is_tracked_v<decltype(p)>) {
+      auto recorded = p.record(value);
+      point_has_state = bool(access::state_of(recorded));
+      return recorded;
+    } else if constexpr (is_cpu_v<D> && requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);  // a GPU has the row in registers
+    else return value;
+  });
+  using K = lowered<false, bare<decltype(ready)>>;
+  const leaves_of<bare<decltype(ready)>> leaves(ready);
+  const K plan = lower<false>(ready);
+  typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
+  if constexpr (is_tracked_v<E> && requires { epilogue.kept; }) {
+    storage_ptr kept;
+    if (point_has_state) epilogue.kept = &kept;
+    epilogue.must_keep = can_keep_input<E>();
+    if (epilogue.must_keep && !point_has_state) return {};
+    point.compute_into(value, &epilogue);
+    if (epilogue.must_keep && !kept) return {};
+    return record(ready, value, kept);
+  } else {
+    point.compute_into(value, &epilogue);
+    if constexpr (is_tracked_v<E>) return record(ready, value);
+    else return value;
+  }
+}
+
 template <class E>
 struct evaluation {
   /// `last_use`: nobody else refers to e's points.
@@ -3495,6 +3520,10 @@ struct evaluation {
       if constexpr (can_fuse_into_point<E>()) {
         const auto& point = point_of(e);
         if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape()) return run_fused(e);
+      } else if constexpr (can_keep_input<E>()) {
+        const auto& point = point_of(e);
+        if (last_use && recording() && point.exclusive() && point.shape() == e.shape())
+          if (auto y = run_fused(e); y.defined()) return y;
       }
       check_defined("evaluate", e);
       auto&& ready = materialise(e);
@@ -3688,6 +3717,7 @@ struct grad_state {
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
   tape_node* producer = nullptr;
   bool has_grad = false;
+  bool had_grad = false;  ///< before the statement ran that is running now
   bool retain = false;
   bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
 
@@ -3741,26 +3771,33 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
   };
-  // After an error no gradient may be left half-way, where the next pass would count it again.
+  // After an error no gradient may be left half-way: the next pass would count one of the graph again, and one of a leaf may be
+  // memory that nothing was written to.
   struct guard {
     std::vector<state_ptr>& heap;
     state_ptr now;
     bool done = false;
-    static void forget(grad_state* s) {
-      if (s == nullptr || s->producer == nullptr) return;
-      s->drop_gradient();
-      if (std::exchange(s->passed_on, false)) forget_inputs(*s);
-    }
-    static void forget_inputs(grad_state& s) {
+    static void forget(grad_state& s) {
+      if (s.producer == nullptr) return;
+      s.drop_gradient();
+      if (!std::exchange(s.passed_on, false)) return;
       int count = 0;
       const state_ptr* inputs = s.producer->inputs(count);
-      for (int i = 0; i < count; ++i) forget(inputs[i].get());
+      for (int i = 0; i < count; ++i)
+        if (inputs[i]) forget(*inputs[i]);
     }
     ~guard() {
       if (done) return;
-      forget(now.get());
-      if (now && now->producer != nullptr) forget_inputs(*now);
-      for (const state_ptr& s : heap) forget(s.get());
+      for (const state_ptr& s : heap) forget(*s);
+      if (!now || now->producer == nullptr) return;
+      forget(*now);
+      int count = 0;
+      const state_ptr* inputs = now->producer->inputs(count);
+      for (int i = 0; i < count; ++i) {
+        if (!inputs[i]) continue;
+        forget(*inputs[i]);
+        if (!inputs[i]->had_grad) inputs[i]->drop_gradient();
+      }
     }
   } pass{heap, {}};
   push(root);
@@ -3772,12 +3809,14 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     const bool passed_on = std::exchange(s->passed_on, false);
     if (s->producer == nullptr || !(s->has_grad || passed_on)) continue;
     tape_node& node = *s->producer;
+    int count = 0;
+    const state_ptr* inputs = node.inputs(count);
+    for (int i = 0; i < count; ++i)
+      if (inputs[i]) inputs[i]->had_grad = inputs[i]->has_grad;
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     if (!passed_on) node.backward(*s);
-    int count = 0;
-    const state_ptr* inputs = node.inputs(count);
     for (int i = 0; i < count; ++i) push(inputs[i]);
     if (s->retain) s->keep_gradient();
     else s->drop_gradient();
@@ -8016,10 +8055,11 @@ inline bool is_between(const state_ptr& s) {
   return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released && !s->has_grad && !s->retain;
 }
 
-/// relu(a b + bias), where forward has kept the signs.
+/// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
 struct layer_node {
   struct ends {
-    storage_ptr mask;   ///< where the result is positive, as a BLAS keeps it
+    storage_ptr kept;   ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
+    bool gelu_tanh = false;
     state_ptr product;  ///< to get the gradient of a b
     state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks
   };
@@ -8300,14 +8340,14 @@ auto make_statement(const Ready& ready) {
   return node;
 }
 
-/// Mask: for a layer_node, what forward has kept.
-template <class Ready, class Value, class... Mask>
-auto record(const Ready& ready, const Value& value, const Mask&... mask) {
+/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
+template <class Ready, class Value, class... Kept>
+auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   if (!recording()) return unrecorded<Ready::order>(value);
   auto node = make_statement(ready);
   if (!node) return unrecorded<Ready::order>(value);
   node->result.keep(leaf_of(value), node->with_result);
-  if constexpr (sizeof...(Mask) > 0 && requires { &node_for<Ready>::mask; }) static_cast<node_for<Ready>&>(*node).mask = (mask, ...);
+  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
   return produced<Ready::order>(value, node.release());
 }
 
@@ -12140,22 +12180,31 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
   multiply_into(a, b, s.grad, add);
 }
 
-/// Of what a layer has become, a b: a product with relu's slope in its kernel. False where that is not one kernel.
+/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before the
+/// activation. False where that is not one kernel.
 template <class T, device D, class A, class B>
 bool add_product_through(const state_ptr& to, const A& a, const B& b) {
-  if constexpr (requires { &backend<D>::template matmul_masked<T>; }) {
+  if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
     layer_node::ends e;
     if (!open_layer(to, e)) return false;
     auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
+    struct guard {
+      const layer_node::ends& e;
+      grad_state& layer;
+      ~guard() {
+        if (layer.passed_on) return;
+        e.product->drop_gradient();
+        if (e.bias) e.bias->drop_gradient();
+      }
+    } otherwise{e, *to};
     bool add = false;  // stays so
     product.gradient(add);
     void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
-    to->passed_on = backend<D>::template matmul_masked<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad), e.mask->data, sums);
-    if (to->passed_on) return true;
-    product.drop_gradient();
-    if (e.bias) e.bias->drop_gradient();
+    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad), e.gelu_tanh, e.kept->data, sums);
+    return to->passed_on;
+  } else {
+    return false;
   }
-  return false;
 }
 
 /// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
@@ -12247,6 +12296,7 @@ template <class A, class B, bool BT>
 struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
+  static constexpr bool keeps_input = true;
   static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
   using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)>;
@@ -18126,26 +18176,32 @@ namespace sinter::cuda_impl {
 
 using sinter::detail::matrix_ref;
 
-/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, its product with the slope that
-/// relu had in forward, and sums for the gradient of a bias.
+/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, product * act'(what forward has
+/// kept), and sums for the gradient of a bias.
 struct product_tail {
   enum class activation { none, relu, gelu_tanh };
-  enum class slope { none, relu };
   enum class summed { none, product, left, right };
 
   const void* bias = nullptr;  ///< one value for each column of the row-major product
   activation act = activation::none;
-  slope times = slope::none;
-  void* mask = nullptr;        ///< the signs of relu's result: written with `act`, read with `times`
-  summed of = summed::none;    ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
+  bool slope = false;        ///< act', not act
+  void* kept = nullptr;      ///< written in forward, or null; read for a slope. See kept_leading
+  summed of = summed::none;  ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
   void* sums = nullptr;
 
-  bool empty() const { return bias == nullptr && act == activation::none && times == slope::none && of == summed::none; }
-};
+  bool empty() const { return bias == nullptr && act == activation::none && of == summed::none; }
 
-/// A mask has a bit for each element of the row-major product; a row takes a multiple of 16 bytes.
-inline index_t mask_leading(index_t columns) { return (columns + 127) / 128 * 128; }
-inline std::size_t mask_bytes(index_t rows, index_t columns) { return static_cast<std::size_t>(rows * (mask_leading(columns) / 8)); }
+  /// What is kept has a row for each of the row-major product: signs of relu, a bit each, or the argument of gelu_tanh. This is
+  /// how many columns it has.
+  index_t kept_leading(index_t columns) const {
+    const index_t whole = act == activation::relu ? 128 : 8;
+    return (columns + whole - 1) / whole * whole;
+  }
+  std::size_t kept_bytes(index_t rows, index_t columns, std::size_t element_size) const {
+    const auto elements = static_cast<std::size_t>(rows * kept_leading(columns));
+    return act == activation::relu ? elements / 8 : elements * element_size;
+  }
+};
 
 /// Whether the formula K over a product is such a tail. The product is one of its leaves.
 template <class K>
@@ -18172,15 +18228,15 @@ struct tail_formula<sinter::detail::kernel::map<ops::gelu_tanh_op, K>> : tail_fo
 };
 
 /// K, elementwise work on the product of shape (rows,columns) that lies in `sink`, as a tail; an empty one where it is
-/// none: another formula, or a second operand that is no dense row of `columns` values.
+/// none: another formula, or a second operand that is no dense row of `columns` values, of rank 1 if `must_keep`.
 template <class K>
-product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& sink) {
+product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& sink, bool must_keep) {
   product_tail tail;
   if constexpr (tail_formula<K>::fits) {
     if constexpr (K::leaves == 2) {
       const leaf_ref& bias = leaves[leaves[0].data == sink.data ? 1 : 0];
       constexpr std::uintptr_t alignment = 16;  // of the vector loads in its kernels
-      if (bias.data == sink.data || bias.rank < 1 || reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0) return tail;
+      if (bias.data == sink.data || bias.rank < 1 || (must_keep && bias.rank > 1) || reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0) return tail;
       const int last = bias.rank - 1;
       if (bias.shape[last] != columns || (bias.strides[last] != 1 && columns > 1)) return tail;
       if (last == 1 && bias.shape[0] != 1) return tail;
@@ -19376,7 +19432,8 @@ template <device D>
 struct backend<D> {
   /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of that.
   struct epilogue {
-    storage_ptr* mask = nullptr;  ///< where to keep the signs of relu's result, if the kernel of a product can; see layer_node
+    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see layer_node
+    bool must_keep = false;       ///< nothing is to be done where it cannot
     virtual void run() const = 0;
     virtual cuda_impl::product_tail tail(index_t columns) const = 0;
 
@@ -19396,7 +19453,7 @@ struct backend<D> {
         if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
       return f;
     }
-    cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_); }
+    cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
 
    private:
     K plan_;
@@ -19407,6 +19464,13 @@ struct backend<D> {
   };
 
   using gpu = cuda_impl::gpu<D>;
+
+  /// Can the kernel of a product run K and keep K's argument?
+  template <class K>
+  static constexpr bool keeps_input = [] {
+    if constexpr (cuda_impl::tail_formula<K>::fits) return cuda_impl::tail_formula<K>::act == cuda_impl::product_tail::activation::gelu_tanh;
+    else return false;
+  }();
 
   template <class T, class K>
   static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
@@ -19524,16 +19588,18 @@ struct backend<D> {
 
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    if (e != nullptr && c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) return;
+    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep)) return;
     cuda_impl::multiply<T, D>(a, b, c, accumulate);
     if (e != nullptr) e->run();
   }
-  /// c = a b where the mask has a bit, else 0; sums, unless null, get those of c over its rows. False where no kernel does all that.
+  /// c = a b times the slope of relu or gelu_tanh; sums, unless null, get those of c over its rows. False where no kernel does
+  /// all that.
   template <class T>
-  static bool matmul_masked(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, void* mask, void* sums) {
+  static bool matmul_times_slope(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool gelu_tanh, void* kept, void* sums) {
     cuda_impl::product_tail tail;
-    tail.times = cuda_impl::product_tail::slope::relu;
-    tail.mask = mask;
+    tail.act = gelu_tanh ? cuda_impl::product_tail::activation::gelu_tanh : cuda_impl::product_tail::activation::relu;
+    tail.slope = true;
+    tail.kept = kept;
     tail.sums = sums;
     if (sums != nullptr) tail.of = cuda_impl::product_tail::summed::product;
     return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, false, tail);
@@ -19553,16 +19619,16 @@ struct backend<D> {
     using cuda_impl::product_tail;
     product_tail tail = e.tail(c.columns);
     if (tail.empty()) return false;
-    if (e.mask != nullptr && tail.act == product_tail::activation::relu && c.batches == 1) {
-      const storage_ptr mask = device_runtime<D>::allocate(cuda_impl::mask_bytes(c.rows, c.columns));
-      tail.mask = mask->data;
+    if (e.kept != nullptr && tail.act != product_tail::activation::none) {
+      const storage_ptr kept = device_runtime<D>::allocate(tail.kept_bytes(c.rows, c.columns, sizeof(T)));
+      tail.kept = kept->data;
       if (cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail)) {
-        *e.mask = mask;
+        *e.kept = kept;
         return true;
       }
-      tail.mask = nullptr;
+      tail.kept = nullptr;
     }
-    return cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
+    return !e.must_keep && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
   }
   /// The values of an expression without points, over its own shape.
   template <class Op, class E, class T, auto S, class Put>
@@ -20077,16 +20143,20 @@ class blas {
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
 
   static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
-    const bool biased = tail.bias != nullptr, masked = tail.mask != nullptr;
-    if (tail.times == product_tail::slope::relu)
-      return tail.of == product_tail::summed::product ? CUBLASLT_EPILOGUE_DRELU_BGRAD : CUBLASLT_EPILOGUE_DRELU;
+    const bool biased = tail.bias != nullptr, kept = tail.kept != nullptr, gelu = tail.act == product_tail::activation::gelu_tanh;
+    if (tail.slope) {
+      if (tail.of == product_tail::summed::product) return gelu ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DRELU_BGRAD;
+      return gelu ? CUBLASLT_EPILOGUE_DGELU : CUBLASLT_EPILOGUE_DRELU;
+    }
     if (tail.of == product_tail::summed::right) return CUBLASLT_EPILOGUE_BGRADA;  // a BLAS that counts by columns has them turned round
     if (tail.of == product_tail::summed::left) return CUBLASLT_EPILOGUE_BGRADB;
     switch (tail.act) {
       case product_tail::activation::relu:
-        if (masked) return biased ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
+        if (kept) return biased ? CUBLASLT_EPILOGUE_RELU_AUX_BIAS : CUBLASLT_EPILOGUE_RELU_AUX;
         return biased ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-      case product_tail::activation::gelu_tanh: return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+      case product_tail::activation::gelu_tanh:
+        if (kept) return biased ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+        return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
       case product_tail::activation::none: break;
     }
     return biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -20108,10 +20178,10 @@ class blas {
     check(cublasLtMatmulPreferenceSetAttribute(to, which, &value, sizeof value), what);
   }
 
-  /// The bias that is added, or the sums for the gradient of one, and the mask.
+  /// The bias that is added, or the sums for the gradient of one, and what is kept.
   static void set_pointers(cublasLtMatmulDesc_t to, const product_tail& tail, const std::string& what) {
     if (const void* const bias = tail.sums != nullptr ? tail.sums : tail.bias) set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, what);
-    if (tail.mask != nullptr) set(to, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, tail.mask, what);
+    if (tail.kept != nullptr) set(to, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, tail.kept, what);
   }
 
   template <class T>
@@ -20155,7 +20225,7 @@ class blas {
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
     set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, what);
     set_pointers(operation, p.tail, what);
-    if (p.tail.mask != nullptr) set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{mask_leading(p.m)}, what);
+    if (p.tail.kept != nullptr) set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{p.tail.kept_leading(p.m)}, what);
     way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
     way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
     way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);
@@ -20554,33 +20624,40 @@ void sum_rows(grad_state& product, const state_ptr& bias) {
 template <device D, class T, class K, class F, bool Sums>
 struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, sinter::detail::layer_node {
   using statement = sinter::detail::statement_node<D, T, K, Sums>;
-  storage_ptr mask;
+  using activation = product_tail::activation;
+  static constexpr activation act = tail_formula<F>::act;
+  storage_ptr kept;
 
   using statement::statement;
   sinter::detail::layer_node* as_layer() override { return this; }
   void release() override {
     statement::release();
-    mask = {};
+    kept = {};
   }
 
   bool open(ends& e) const override {
-    if (!mask) return false;
-    e.mask = mask;
-    return find(e);
+    if (!kept || !find(e) || has_gradient(e.bias)) return false;
+    e.kept = kept;
+    e.gelu_tanh = act == activation::gelu_tanh;
+    return true;
   }
 
   void backward(grad_state& y) override {
-    if constexpr (tail_formula<F>::act == product_tail::activation::none) {
+    if constexpr (act == activation::none) {
       for (const state_ptr& s : this->state)  // an earlier pass may have ended in an error
         if (s && s->producer != nullptr && s->producer->as_product() != nullptr) s->producer->as_product()->bias = {};
       ends e;
       if (find(e) && hand_over(y, e)) return;
     }
+    if constexpr (act == activation::gelu_tanh)
+      if (kept) return reverse_kept(y);
     statement::backward(y);
   }
 
  private:
   using tensor_state = sinter::detail::typed_state<T, 2, D>;
+
+  static bool has_gradient(const state_ptr& s) { return s && s->has_grad; }
 
   /// Which leaf is the product, of which nothing but this statement has come, and which one the bias.
   bool find(ends& e) const {
@@ -20591,7 +20668,7 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, si
       const state_ptr& at = this->state[s];
       if (!e.product && sinter::detail::is_between(at) && at->producer->as_product() != nullptr && l.rank == 2 && l.shape[0] == shape[0] && l.shape[1] == shape[1])
         e.product = at;
-      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1] && !at->has_grad)
+      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1])
         e.bias = at;
       else if (at)
         return false;
@@ -20599,19 +20676,44 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, si
     return bool(e.product);
   }
 
-  /// Without an activation the gradient of the product is that of the result.
-  bool hand_over(grad_state& y, const ends& e) const {
+  /// Leaves the gradient of the bias to the product for the weights'.
+  static bool leave_sums(const ends& e) {
     sinter::detail::product_node& product = *e.product->producer->as_product();
-    if (e.bias) {
-      // its own producer, if any, must come after the product in the walk
-      if (!product.state[1] || e.bias->order > e.product->order) return false;
-      product.bias = e.bias;
-      product.sum_rows = &sum_rows<T, D>;
-    }
+    // its own producer, if any, must come after the product in the walk
+    if (has_gradient(e.bias) || !product.state[1] || e.bias->order > e.product->order) return false;
+    product.bias = e.bias;
+    product.sum_rows = &sum_rows<T, D>;
+    return true;
+  }
+
+  /// Without an activation the gradient of the product is that of the result.
+  static bool hand_over(grad_state& y, const ends& e) {
+    if (e.bias && !leave_sums(e)) return false;
     auto& to = static_cast<tensor_state&>(*e.product);
     to.grad = static_cast<tensor_state&>(y).grad;
     to.has_grad = true;
     return true;
+  }
+
+  /// From the argument of the activation, which the kernel of forward has kept, instead of the leaves.
+  void reverse_kept(grad_state& y) const {
+    using P = sinter::detail::kernel::map<ops::gelu_tanh_op, sinter::detail::kernel::leaf<T, true>>;
+    ends e;
+    if (!find(e)) throw std::logic_error("sinter: a layer has lost its product");
+    const auto& g = static_cast<tensor_state&>(y).grad;
+    bool add = false;  // stays so
+    auto& to = static_cast<tensor_state&>(*e.product);
+    to.gradient(add);
+    product_tail tail;
+    tail.act = act;
+    const extents<2>& shape = g.shape();
+    const index_t strides[] = {tail.kept_leading(shape[1]), 1};
+    leaf_ref in[2] = {{kept->data, shape.data(), strides, 2, sizeof(T)}, sinter::detail::leaf_of(g)};
+    const sink_ref out = sinter::detail::sink_of(to.grad);
+    sinter::detail::backend<D>::template reverse<T>(P{}, shape.data(), 2, in, &out);
+    if (!e.bias) return;
+    e.product->producer->as_product()->bias = {};  // an earlier pass may have ended in an error
+    if (!leave_sums(e)) sum_rows<T, D>(to, e.bias);
   }
 };
 

@@ -295,12 +295,8 @@ struct gpu {
           T& to = static_cast<T*>(p.d.data)[batch * p.d.batch_stride + i + j * p.d.leading];
           double sum = p.accumulate ? static_cast<double>(to) : 0;
           for (index_t l = 0; l < p.k; ++l) sum += element(p.a, batch, i, l) * element(p.b, batch, l, j);
-          if (p.tail.times == product_tail::slope::relu && !mask_bit(p, i, j)) sum = 0;
           if (p.tail.bias != nullptr) sum += static_cast<double>(static_cast<const T*>(p.tail.bias)[i]);
-          if (p.tail.act == product_tail::activation::relu) sum = ops::relu_op::apply(sum);
-          if (p.tail.act == product_tail::activation::gelu_tanh) sum = ops::gelu_tanh_op::apply(sum);
-          if (p.tail.act != product_tail::activation::none && p.tail.mask != nullptr) set_mask_bit(p, i, j, sum > 0);
-          to = static_cast<T>(sum);
+          to = static_cast<T>(activate<T>(p, i, j, sum));
         }
     using summed = product_tail::summed;
     if (p.tail.of == summed::none) return;
@@ -312,13 +308,29 @@ struct gpu {
       static_cast<T*>(p.tail.sums)[to] = static_cast<T>(sum);
     }
   }
-  static unsigned char& mask_byte(const blas_product& p, index_t i, index_t j) {
-    return static_cast<unsigned char*>(p.tail.mask)[j * (mask_leading(p.m) / 8) + i / 8];
+  /// What the tail makes of x, element (i,j) of a column-major product.
+  template <class T>
+  static double activate(const blas_product& p, index_t i, index_t j, double x) {
+    const product_tail& tail = p.tail;
+    const index_t at = i + j * tail.kept_leading(p.m);
+    if (tail.act == product_tail::activation::relu) {
+      auto* const byte = static_cast<unsigned char*>(tail.kept) + at / 8;
+      if (tail.slope) return *byte >> at % 8 & 1 ? x : 0;
+      const double y = ops::relu_op::apply(x);
+      if (tail.kept != nullptr) *byte = static_cast<unsigned char>((*byte & ~(1 << at % 8)) | (y > 0) << at % 8);
+      return y;
+    }
+    if (tail.act == product_tail::activation::gelu_tanh) {
+      T* const argument = static_cast<T*>(tail.kept) + at;
+      if (tail.slope) return x * slope_of_gelu(static_cast<double>(*argument));
+      if (tail.kept != nullptr) *argument = static_cast<T>(x);
+      return ops::gelu_tanh_op::apply(x);
+    }
+    return x;
   }
-  static bool mask_bit(const blas_product& p, index_t i, index_t j) { return mask_byte(p, i, j) >> i % 8 & 1; }
-  static void set_mask_bit(const blas_product& p, index_t i, index_t j, bool on) {
-    unsigned char& byte = mask_byte(p, i, j);
-    byte = static_cast<unsigned char>((byte & ~(1 << i % 8)) | on << i % 8);
+  static double slope_of_gelu(double x) {
+    const double c = std::sqrt(2 / std::acos(-1.0)), t = std::tanh(c * (x + 0.044715 * x * x * x));
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x);
   }
 
   /// To the 10 bits after the point that TF32 keeps, ties away from zero.

@@ -355,6 +355,9 @@ TEST_CASE("a pass that runs out of memory half-way leaves no gradient in the gra
       done = 1;
     } catch (const out_of_memory&) {
       ++failures;
+      CHECK((!x.has_grad() || all(x.grad() == dx).item()));
+      CHECK((!v.has_grad() || all(v.grad() == dv).item()));
+      CHECK((!w.has_grad() || all(w.grad() == dw).item()));
     }
     set_memory_limit<D>(0);
     forget();

@@ -187,7 +187,8 @@ template <device D>
 struct backend<D> {
   /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of that.
   struct epilogue {
-    storage_ptr* mask = nullptr;  ///< where to keep the signs of relu's result, if the kernel of a product can; see layer_node
+    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see layer_node
+    bool must_keep = false;       ///< nothing is to be done where it cannot
     virtual void run() const = 0;
     virtual cuda_impl::product_tail tail(index_t columns) const = 0;
 
@@ -207,7 +208,7 @@ struct backend<D> {
         if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
       return f;
     }
-    cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_); }
+    cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
 
    private:
     K plan_;
@@ -218,6 +219,13 @@ struct backend<D> {
   };
 
   using gpu = cuda_impl::gpu<D>;
+
+  /// Can the kernel of a product run K and keep K's argument?
+  template <class K>
+  static constexpr bool keeps_input = [] {
+    if constexpr (cuda_impl::tail_formula<K>::fits) return cuda_impl::tail_formula<K>::act == cuda_impl::product_tail::activation::gelu_tanh;
+    else return false;
+  }();
 
   template <class T, class K>
   static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
@@ -335,16 +343,18 @@ struct backend<D> {
 
   template <class T>
   static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    if (e != nullptr && c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) return;
+    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep)) return;
     cuda_impl::multiply<T, D>(a, b, c, accumulate);
     if (e != nullptr) e->run();
   }
-  /// c = a b where the mask has a bit, else 0; sums, unless null, get those of c over its rows. False where no kernel does all that.
+  /// c = a b times the slope of relu or gelu_tanh; sums, unless null, get those of c over its rows. False where no kernel does
+  /// all that.
   template <class T>
-  static bool matmul_masked(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, void* mask, void* sums) {
+  static bool matmul_times_slope(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool gelu_tanh, void* kept, void* sums) {
     cuda_impl::product_tail tail;
-    tail.times = cuda_impl::product_tail::slope::relu;
-    tail.mask = mask;
+    tail.act = gelu_tanh ? cuda_impl::product_tail::activation::gelu_tanh : cuda_impl::product_tail::activation::relu;
+    tail.slope = true;
+    tail.kept = kept;
     tail.sums = sums;
     if (sums != nullptr) tail.of = cuda_impl::product_tail::summed::product;
     return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, false, tail);
@@ -364,16 +374,16 @@ struct backend<D> {
     using cuda_impl::product_tail;
     product_tail tail = e.tail(c.columns);
     if (tail.empty()) return false;
-    if (e.mask != nullptr && tail.act == product_tail::activation::relu && c.batches == 1) {
-      const storage_ptr mask = device_runtime<D>::allocate(cuda_impl::mask_bytes(c.rows, c.columns));
-      tail.mask = mask->data;
+    if (e.kept != nullptr && tail.act != product_tail::activation::none) {
+      const storage_ptr kept = device_runtime<D>::allocate(tail.kept_bytes(c.rows, c.columns, sizeof(T)));
+      tail.kept = kept->data;
       if (cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail)) {
-        *e.mask = mask;
+        *e.kept = kept;
         return true;
       }
-      tail.mask = nullptr;
+      tail.kept = nullptr;
     }
-    return cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
+    return !e.must_keep && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
   }
   /// The values of an expression without points, over its own shape.
   template <class Op, class E, class T, auto S, class Put>

@@ -25,33 +25,40 @@ void sum_rows(grad_state& product, const state_ptr& bias) {
 template <device D, class T, class K, class F, bool Sums>
 struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, sinter::detail::layer_node {
   using statement = sinter::detail::statement_node<D, T, K, Sums>;
-  storage_ptr mask;
+  using activation = product_tail::activation;
+  static constexpr activation act = tail_formula<F>::act;
+  storage_ptr kept;
 
   using statement::statement;
   sinter::detail::layer_node* as_layer() override { return this; }
   void release() override {
     statement::release();
-    mask = {};
+    kept = {};
   }
 
   bool open(ends& e) const override {
-    if (!mask) return false;
-    e.mask = mask;
-    return find(e);
+    if (!kept || !find(e) || has_gradient(e.bias)) return false;
+    e.kept = kept;
+    e.gelu_tanh = act == activation::gelu_tanh;
+    return true;
   }
 
   void backward(grad_state& y) override {
-    if constexpr (tail_formula<F>::act == product_tail::activation::none) {
+    if constexpr (act == activation::none) {
       for (const state_ptr& s : this->state)  // an earlier pass may have ended in an error
         if (s && s->producer != nullptr && s->producer->as_product() != nullptr) s->producer->as_product()->bias = {};
       ends e;
       if (find(e) && hand_over(y, e)) return;
     }
+    if constexpr (act == activation::gelu_tanh)
+      if (kept) return reverse_kept(y);
     statement::backward(y);
   }
 
  private:
   using tensor_state = sinter::detail::typed_state<T, 2, D>;
+
+  static bool has_gradient(const state_ptr& s) { return s && s->has_grad; }
 
   /// Which leaf is the product, of which nothing but this statement has come, and which one the bias.
   bool find(ends& e) const {
@@ -62,7 +69,7 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, si
       const state_ptr& at = this->state[s];
       if (!e.product && sinter::detail::is_between(at) && at->producer->as_product() != nullptr && l.rank == 2 && l.shape[0] == shape[0] && l.shape[1] == shape[1])
         e.product = at;
-      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1] && !at->has_grad)
+      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1])
         e.bias = at;
       else if (at)
         return false;
@@ -70,19 +77,44 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, si
     return bool(e.product);
   }
 
-  /// Without an activation the gradient of the product is that of the result.
-  bool hand_over(grad_state& y, const ends& e) const {
+  /// Leaves the gradient of the bias to the product for the weights'.
+  static bool leave_sums(const ends& e) {
     sinter::detail::product_node& product = *e.product->producer->as_product();
-    if (e.bias) {
-      // its own producer, if any, must come after the product in the walk
-      if (!product.state[1] || e.bias->order > e.product->order) return false;
-      product.bias = e.bias;
-      product.sum_rows = &sum_rows<T, D>;
-    }
+    // its own producer, if any, must come after the product in the walk
+    if (has_gradient(e.bias) || !product.state[1] || e.bias->order > e.product->order) return false;
+    product.bias = e.bias;
+    product.sum_rows = &sum_rows<T, D>;
+    return true;
+  }
+
+  /// Without an activation the gradient of the product is that of the result.
+  static bool hand_over(grad_state& y, const ends& e) {
+    if (e.bias && !leave_sums(e)) return false;
     auto& to = static_cast<tensor_state&>(*e.product);
     to.grad = static_cast<tensor_state&>(y).grad;
     to.has_grad = true;
     return true;
+  }
+
+  /// From the argument of the activation, which the kernel of forward has kept, instead of the leaves.
+  void reverse_kept(grad_state& y) const {
+    using P = sinter::detail::kernel::map<ops::gelu_tanh_op, sinter::detail::kernel::leaf<T, true>>;
+    ends e;
+    if (!find(e)) throw std::logic_error("sinter: a layer has lost its product");
+    const auto& g = static_cast<tensor_state&>(y).grad;
+    bool add = false;  // stays so
+    auto& to = static_cast<tensor_state&>(*e.product);
+    to.gradient(add);
+    product_tail tail;
+    tail.act = act;
+    const extents<2>& shape = g.shape();
+    const index_t strides[] = {tail.kept_leading(shape[1]), 1};
+    leaf_ref in[2] = {{kept->data, shape.data(), strides, 2, sizeof(T)}, sinter::detail::leaf_of(g)};
+    const sink_ref out = sinter::detail::sink_of(to.grad);
+    sinter::detail::backend<D>::template reverse<T>(P{}, shape.data(), 2, in, &out);
+    if (!e.bias) return;
+    e.product->producer->as_product()->bias = {};  // an earlier pass may have ended in an error
+    if (!leave_sums(e)) sum_rows<T, D>(to, e.bias);
   }
 };
 

@@ -13,26 +13,32 @@ namespace sinter::cuda_impl {
 
 using sinter::detail::matrix_ref;
 
-/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, its product with the slope that
-/// relu had in forward, and sums for the gradient of a bias.
+/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, product * act'(what forward has
+/// kept), and sums for the gradient of a bias.
 struct product_tail {
   enum class activation { none, relu, gelu_tanh };
-  enum class slope { none, relu };
   enum class summed { none, product, left, right };
 
   const void* bias = nullptr;  ///< one value for each column of the row-major product
   activation act = activation::none;
-  slope times = slope::none;
-  void* mask = nullptr;        ///< the signs of relu's result: written with `act`, read with `times`
-  summed of = summed::none;    ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
+  bool slope = false;        ///< act', not act
+  void* kept = nullptr;      ///< written in forward, or null; read for a slope. See kept_leading
+  summed of = summed::none;  ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
   void* sums = nullptr;
 
-  bool empty() const { return bias == nullptr && act == activation::none && times == slope::none && of == summed::none; }
-};
+  bool empty() const { return bias == nullptr && act == activation::none && of == summed::none; }
 
-/// A mask has a bit for each element of the row-major product; a row takes a multiple of 16 bytes.
-inline index_t mask_leading(index_t columns) { return (columns + 127) / 128 * 128; }
-inline std::size_t mask_bytes(index_t rows, index_t columns) { return static_cast<std::size_t>(rows * (mask_leading(columns) / 8)); }
+  /// What is kept has a row for each of the row-major product: signs of relu, a bit each, or the argument of gelu_tanh. This is
+  /// how many columns it has.
+  index_t kept_leading(index_t columns) const {
+    const index_t whole = act == activation::relu ? 128 : 8;
+    return (columns + whole - 1) / whole * whole;
+  }
+  std::size_t kept_bytes(index_t rows, index_t columns, std::size_t element_size) const {
+    const auto elements = static_cast<std::size_t>(rows * kept_leading(columns));
+    return act == activation::relu ? elements / 8 : elements * element_size;
+  }
+};
 
 /// Whether the formula K over a product is such a tail. The product is one of its leaves.
 template <class K>
@@ -59,15 +65,15 @@ struct tail_formula<sinter::detail::kernel::map<ops::gelu_tanh_op, K>> : tail_fo
 };
 
 /// K, elementwise work on the product of shape (rows,columns) that lies in `sink`, as a tail; an empty one where it is
-/// none: another formula, or a second operand that is no dense row of `columns` values.
+/// none: another formula, or a second operand that is no dense row of `columns` values, of rank 1 if `must_keep`.
 template <class K>
-product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& sink) {
+product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& sink, bool must_keep) {
   product_tail tail;
   if constexpr (tail_formula<K>::fits) {
     if constexpr (K::leaves == 2) {
       const leaf_ref& bias = leaves[leaves[0].data == sink.data ? 1 : 0];
       constexpr std::uintptr_t alignment = 16;  // of the vector loads in its kernels
-      if (bias.data == sink.data || bias.rank < 1 || reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0) return tail;
+      if (bias.data == sink.data || bias.rank < 1 || (must_keep && bias.rank > 1) || reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0) return tail;
       const int last = bias.rank - 1;
       if (bias.shape[last] != columns || (bias.strides[last] != 1 && columns > 1)) return tail;
       if (last == 1 && bias.shape[0] != 1) return tail;

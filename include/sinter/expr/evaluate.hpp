@@ -55,8 +55,8 @@ bool needs_temporary(const E& e, const tensor<T, S, D>& to) {
 }
 
 /// How a finished value enters the graph; defined in grad/statement.hpp for tracked expressions.
-template <class Ready, class Value, class... Mask>
-auto record(const Ready& ready, const Value& value, const Mask&... mask);
+template <class Ready, class Value, class... Kept>
+auto record(const Ready& ready, const Value& value, const Kept&... kept);
 
 /// Number of leaves that come before the first point of E.
 template <class E>
@@ -80,48 +80,37 @@ struct result_type_of_point {
   typename P::result_type operator()(const P&) const;
 };
 
-/// May the elementwise rest of E run inside the kernel of its one point P, in the memory of the result? When tracked,
-/// only if no derivative asks for P's bare value, which is then never stored; derivatives as expressions always do.
+/// E with the value of its one point in place of that.
 template <class E>
-constexpr bool can_fuse_into_point() {
+using with_result_of_point = bare<decltype(replace_points(std::declval<const E&>(), result_type_of_point{}))>;
+
+template <class E>
+constexpr bool point_takes_rest() {
   if constexpr (is_point<E> || points_in<E> != 1 || E::order >= 2) {
     return false;
   } else {
     using P = bare<decltype(point_of(std::declval<const E&>()))>;
-    if constexpr (!P::takes_epilogue || P::rank != E::rank || !std::is_same_v<element_of<P>, element_of<E>>) return false;
-    else if constexpr (!is_tracked_v<E>) return true;
-    else {
-      using Ready = bare<decltype(replace_points(std::declval<const E&>(), result_type_of_point{}))>;
-      return !reverse_reads_leaf<Ready>(leaves_before_point<E>::value);
-    }
+    return P::takes_epilogue && P::rank == E::rank && std::is_same_v<element_of<P>, element_of<E>>;
   }
 }
 
+/// May the elementwise rest of E run inside the kernel of its one point P, in the memory of the result? When tracked,
+/// only if no derivative asks for P's bare value, which is then never stored; derivatives as expressions always do.
 template <class E>
-auto run_fused(const E& e) {
-  const auto& point = point_of(e);
-  using D = device_of<E>;
-  using T = element_of<E>;
-  const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
-  const auto ready = replace_points(e, [&value](const auto& p) {
-    if constexpr (is_tracked_v<decltype(p)>) return p.record(value);
-    else if constexpr (is_cpu_v<D> && requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);  // a GPU has the row in registers
-    else return value;
-  });
-  using K = lowered<false, bare<decltype(ready)>>;
-  const leaves_of<bare<decltype(ready)>> leaves(ready);
-  const K plan = lower<false>(ready);
-  typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
-  if constexpr (is_tracked_v<E> && requires { epilogue.mask; }) {
-    storage_ptr mask;
-    if (recording()) epilogue.mask = &mask;
-    point.compute_into(value, &epilogue);
-    return record(ready, value, mask);
-  } else {
-    point.compute_into(value, &epilogue);
-    if constexpr (is_tracked_v<E>) return record(ready, value);
-    else return value;
-  }
+constexpr bool can_fuse_into_point() {
+  if constexpr (!point_takes_rest<E>()) return false;
+  else if constexpr (!is_tracked_v<E>) return true;
+  else return !reverse_reads_leaf<with_result_of_point<E>>(leaves_before_point<E>::value);
+}
+
+/// Or may it where the kernel stores beside the result what the derivative asks for? Some kernel for D can, for some shapes.
+template <class E>
+constexpr bool can_keep_input() {
+  if constexpr (!is_tracked_v<E> || !point_takes_rest<E>() || can_fuse_into_point<E>()) return false;
+  else if constexpr (!requires { requires bare<decltype(point_of(std::declval<const E&>()))>::keeps_input; }) return false;
+  else if constexpr (requires { backend<device_of<E>>::template keeps_input<lowered<false, with_result_of_point<E>>>; })
+    return backend<device_of<E>>::template keeps_input<lowered<false, with_result_of_point<E>>>;
+  else return false;
 }
 
 /// What an expression evaluates to: a tensor, or a variable when it is tracked. Known without evaluating anything.
@@ -137,6 +126,41 @@ struct evaluated_type<E> {
 template <class E>
 using evaluated = typename evaluated_type<bare<E>>::type;
 
+/// The statement e in the kernel of its point. With can_keep_input() the result is undefined where that kernel is none.
+template <class E>
+evaluated<E> run_fused(const E& e) {
+  const auto& point = point_of(e);
+  using D = device_of<E>;
+  using T = element_of<E>;
+  const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  [[maybe_unused]] bool point_has_state = false;
+  const auto ready = replace_points(e, [&](const auto& p) {
+    if constexpr (is_tracked_v<decltype(p)>) {
+      auto recorded = p.record(value);
+      point_has_state = bool(access::state_of(recorded));
+      return recorded;
+    } else if constexpr (is_cpu_v<D> && requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);  // a GPU has the row in registers
+    else return value;
+  });
+  using K = lowered<false, bare<decltype(ready)>>;
+  const leaves_of<bare<decltype(ready)>> leaves(ready);
+  const K plan = lower<false>(ready);
+  typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
+  if constexpr (is_tracked_v<E> && requires { epilogue.kept; }) {
+    storage_ptr kept;
+    if (point_has_state) epilogue.kept = &kept;
+    epilogue.must_keep = can_keep_input<E>();
+    if (epilogue.must_keep && !point_has_state) return {};
+    point.compute_into(value, &epilogue);
+    if (epilogue.must_keep && !kept) return {};
+    return record(ready, value, kept);
+  } else {
+    point.compute_into(value, &epilogue);
+    if constexpr (is_tracked_v<E>) return record(ready, value);
+    else return value;
+  }
+}
+
 template <class E>
 struct evaluation {
   /// `last_use`: nobody else refers to e's points.
@@ -150,6 +174,10 @@ struct evaluation {
       if constexpr (can_fuse_into_point<E>()) {
         const auto& point = point_of(e);
         if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape()) return run_fused(e);
+      } else if constexpr (can_keep_input<E>()) {
+        const auto& point = point_of(e);
+        if (last_use && recording() && point.exclusive() && point.shape() == e.shape())
+          if (auto y = run_fused(e); y.defined()) return y;
       }
       check_defined("evaluate", e);
       auto&& ready = materialise(e);

@@ -35,6 +35,7 @@ inline constexpr bool differentiable_twice = requires { requires Node::different
 ///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
 ///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
 ///   static constexpr bool by_rows                                    optional: does it leave a row's last step to that work?
+///   static constexpr bool keeps_input                                optional: may its kernel store what that work starts from?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;

@@ -29,10 +29,11 @@ inline bool is_between(const state_ptr& s) {
   return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released && !s->has_grad && !s->retain;
 }
 
-/// relu(a b + bias), where forward has kept the signs.
+/// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
 struct layer_node {
   struct ends {
-    storage_ptr mask;   ///< where the result is positive, as a BLAS keeps it
+    storage_ptr kept;   ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
+    bool gelu_tanh = false;
     state_ptr product;  ///< to get the gradient of a b
     state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks
   };

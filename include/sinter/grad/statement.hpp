@@ -217,14 +217,14 @@ auto make_statement(const Ready& ready) {
   return node;
 }
 
-/// Mask: for a layer_node, what forward has kept.
-template <class Ready, class Value, class... Mask>
-auto record(const Ready& ready, const Value& value, const Mask&... mask) {
+/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
+template <class Ready, class Value, class... Kept>
+auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   if (!recording()) return unrecorded<Ready::order>(value);
   auto node = make_statement(ready);
   if (!node) return unrecorded<Ready::order>(value);
   node->result.keep(leaf_of(value), node->with_result);
-  if constexpr (sizeof...(Mask) > 0 && requires { &node_for<Ready>::mask; }) static_cast<node_for<Ready>&>(*node).mask = (mask, ...);
+  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
   return produced<Ready::order>(value, node.release());
 }
 

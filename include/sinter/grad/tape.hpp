@@ -77,6 +77,7 @@ struct grad_state {
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
   tape_node* producer = nullptr;
   bool has_grad = false;
+  bool had_grad = false;  ///< before the statement ran that is running now
   bool retain = false;
   bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
 
@@ -130,26 +131,33 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
   };
-  // After an error no gradient may be left half-way, where the next pass would count it again.
+  // After an error no gradient may be left half-way: the next pass would count one of the graph again, and one of a leaf may be
+  // memory that nothing was written to.
   struct guard {
     std::vector<state_ptr>& heap;
     state_ptr now;
     bool done = false;
-    static void forget(grad_state* s) {
-      if (s == nullptr || s->producer == nullptr) return;
-      s->drop_gradient();
-      if (std::exchange(s->passed_on, false)) forget_inputs(*s);
-    }
-    static void forget_inputs(grad_state& s) {
+    static void forget(grad_state& s) {
+      if (s.producer == nullptr) return;
+      s.drop_gradient();
+      if (!std::exchange(s.passed_on, false)) return;
       int count = 0;
       const state_ptr* inputs = s.producer->inputs(count);
-      for (int i = 0; i < count; ++i) forget(inputs[i].get());
+      for (int i = 0; i < count; ++i)
+        if (inputs[i]) forget(*inputs[i]);
     }
     ~guard() {
       if (done) return;
-      forget(now.get());
-      if (now && now->producer != nullptr) forget_inputs(*now);
-      for (const state_ptr& s : heap) forget(s.get());
+      for (const state_ptr& s : heap) forget(*s);
+      if (!now || now->producer == nullptr) return;
+      forget(*now);
+      int count = 0;
+      const state_ptr* inputs = now->producer->inputs(count);
+      for (int i = 0; i < count; ++i) {
+        if (!inputs[i]) continue;
+        forget(*inputs[i]);
+        if (!inputs[i]->had_grad) inputs[i]->drop_gradient();
+      }
     }
   } pass{heap, {}};
   push(root);
@@ -161,12 +169,14 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     const bool passed_on = std::exchange(s->passed_on, false);
     if (s->producer == nullptr || !(s->has_grad || passed_on)) continue;
     tape_node& node = *s->producer;
+    int count = 0;
+    const state_ptr* inputs = node.inputs(count);
+    for (int i = 0; i < count; ++i)
+      if (inputs[i]) inputs[i]->had_grad = inputs[i]->has_grad;
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     if (!passed_on) node.backward(*s);
-    int count = 0;
-    const state_ptr* inputs = node.inputs(count);
     for (int i = 0; i < count; ++i) push(inputs[i]);
     if (s->retain) s->keep_gradient();
     else s->drop_gradient();

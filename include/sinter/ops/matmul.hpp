@@ -49,22 +49,31 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
   multiply_into(a, b, s.grad, add);
 }
 
-/// Of what a layer has become, a b: a product with relu's slope in its kernel. False where that is not one kernel.
+/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before the
+/// activation. False where that is not one kernel.
 template <class T, device D, class A, class B>
 bool add_product_through(const state_ptr& to, const A& a, const B& b) {
-  if constexpr (requires { &backend<D>::template matmul_masked<T>; }) {
+  if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
     layer_node::ends e;
     if (!open_layer(to, e)) return false;
     auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
+    struct guard {
+      const layer_node::ends& e;
+      grad_state& layer;
+      ~guard() {
+        if (layer.passed_on) return;
+        e.product->drop_gradient();
+        if (e.bias) e.bias->drop_gradient();
+      }
+    } otherwise{e, *to};
     bool add = false;  // stays so
     product.gradient(add);
     void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
-    to->passed_on = backend<D>::template matmul_masked<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad), e.mask->data, sums);
-    if (to->passed_on) return true;
-    product.drop_gradient();
-    if (e.bias) e.bias->drop_gradient();
+    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad), e.gelu_tanh, e.kept->data, sums);
+    return to->passed_on;
+  } else {
+    return false;
   }
-  return false;
 }
 
 /// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
@@ -156,6 +165,7 @@ template <class A, class B, bool BT>
 struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
+  static constexpr bool keeps_input = true;
   static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
   using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)>;
