@@ -1,8 +1,8 @@
-// tests/ops/random_expression.hpp: expressions as pairs, in terms of the library and of numbers, to be tried on random
+// tests/expr/random_expression.hpp: expressions as pairs, in terms of the library and of numbers, to be tried on random
 // leaves.
 #pragma once
 
-#include "table.hpp"
+#include "../ops/table.hpp"
 
 namespace random_expression {
 

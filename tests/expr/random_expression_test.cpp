@@ -1,4 +1,4 @@
-// tests/ops/random_expression_test.cpp: expressions over leaves of random shape and layout against a naive evaluator.
+// tests/expr/random_expression_test.cpp: expressions over leaves of random shape and layout against a naive evaluator.
 #include "random_expression.hpp"
 
 #include <random>
