@@ -19537,7 +19537,7 @@ struct backend<D> {
                            const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
-    const auto kernel = cuda_impl::row_kernel(op);
+    auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
     gpu::launch(Op::name, body, body.launch());
@@ -19635,7 +19635,7 @@ struct backend<D> {
   static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
     if (to.numel() == 0) return;
     const index_t n = to.shape()[to.rank - 1];
-    const auto kernel = cuda_impl::row_kernel(op);
+    auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
     gpu::launch(Op::name, body, body.launch());
   }

@@ -142,6 +142,7 @@ class simulated_block {
     swapcontext(&one.context, &host_);
     arrive(one.fake_stack);
   }
+  ucontext_t host_;
   const void* host_stack_ = nullptr;
   std::size_t host_bytes_ = 0;
 #else
@@ -161,7 +162,6 @@ class simulated_block {
 
   std::vector<std::max_align_t> shared_;
   std::vector<fiber> fibers_;
-  ucontext_t host_;
   const void* work_ = nullptr;
   int current_ = 0;
   bool meets_ = false;
