@@ -525,11 +525,12 @@ using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
 namespace detail {
 
-/// The unsigned integer of T's size.
+/// The unsigned integer of that many bytes; of T's size.
+template <std::size_t Bytes>
+using bits_of_size = std::conditional_t<
+    Bytes == 1, std::uint8_t, std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 template <class T>
-using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t,
-                                   std::conditional_t<sizeof(T) == 2, std::uint16_t,
-                                                      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+using bits_of = bits_of_size<sizeof(T)>;
 
 }  // namespace detail
 
@@ -2599,11 +2600,12 @@ using concatenated = typename concatenation<Lists...>::type;
 template <bool There, class T>
 using type_list_if = std::conditional_t<There, type_list<T>, type_list<>>;
 
-/// A formula's `leaf_types` are the elements of its leaves, in slot order.
+/// A formula's `leaf_types` are the elements of its leaves, in slot order; its `sink_types` those of the tracked ones.
 template <class T, bool Diff>
 struct leaf {
   using value_type = T;
   using leaf_types = type_list<T>;
+  using sink_types = type_list_if<Diff, T>;
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
   static constexpr bool diff = Diff;
@@ -2631,9 +2633,6 @@ struct leaf {
   static constexpr void mark(bool* needed) {
     needed[0] = Need;
   }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (Diff) *to = gradient_format_of<T>;
-  }
 };
 
 /// What a row-wise op has made, in elementwise work that follows it.
@@ -2649,6 +2648,7 @@ template <class T>
 struct constant {
   using value_type = T;
   using leaf_types = type_list<>;
+  using sink_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
@@ -2698,6 +2698,7 @@ struct map;
 template <class Op, class A>
 struct map<Op, A> {
   using leaf_types = typename A::leaf_types;
+  using sink_types = typename A::sink_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool diff = A::diff;
@@ -2736,14 +2737,12 @@ struct map<Op, A> {
   static constexpr void mark(bool* needed) {
     A::template mark<need_a<Need, Given>>(needed);
   }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (A::sinks > 0) A::list_formats(to);
-  }
 };
 
 template <class Op, class A, class B>
 struct map<Op, A, B> {
   using leaf_types = concatenated<typename A::leaf_types, typename B::leaf_types>;
+  using sink_types = concatenated<typename A::sink_types, typename B::sink_types>;
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
   static constexpr bool diff = A::diff || B::diff;
@@ -2791,15 +2790,12 @@ struct map<Op, A, B> {
     A::template mark<need_a<Need, Given>>(needed);
     B::template mark<need_b<Need, Given>>(needed + A::leaves);
   }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (A::sinks > 0) A::list_formats(to);
-    if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
-  }
 };
 
 template <class Op, class A, class B, class C>
 struct map<Op, A, B, C> {
   using leaf_types = concatenated<typename A::leaf_types, typename B::leaf_types, typename C::leaf_types>;
+  using sink_types = concatenated<typename A::sink_types, typename B::sink_types, typename C::sink_types>;
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
   static constexpr bool diff = A::diff || B::diff || C::diff;
@@ -2855,11 +2851,6 @@ struct map<Op, A, B, C> {
     B::template mark<need<Need, Given, uses::second>>(needed + A::leaves);
     C::template mark<need<Need, Given, uses::third>>(needed + A::leaves + B::leaves);
   }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (A::sinks > 0) A::list_formats(to);
-    if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
-    if constexpr (C::sinks > 0) C::list_formats(to + A::sinks + B::sinks);
-  }
 };
 
 constexpr std::uint64_t bits_below(int n) { return (std::uint64_t{1} << n) - 1; }
@@ -2879,14 +2870,15 @@ struct leaves_read {
   }
 };
 
-/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types), and which of these it
-/// reads at all, a bit for each (inputs_read).
+/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types, output_types), and which
+/// inputs it reads at all, a bit for each (inputs_read).
 template <class K, class T>
 struct forward_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves, outputs = 1;
   static constexpr bool narrow = narrow_element<T>;  ///< what it writes has two bytes
   using input_types = typename K::leaf_types;
+  using output_types = type_list<T>;
   static constexpr std::uint64_t inputs_read = bits_below(inputs);
   K k;
   template <class M>
@@ -2895,7 +2887,7 @@ struct forward_pass {
   }
 };
 
-/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types and run().
+/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types, output_types and run().
 template <class Roots>
 struct roots_pass {
   using plan_type = Roots;
@@ -2905,6 +2897,7 @@ struct roots_pass {
     else return false;
   }();
   using input_types = typename Roots::leaf_types;
+  using output_types = typename Roots::output_types;
   static constexpr std::uint64_t inputs_read = bits_below(inputs);
   Roots k;
   template <class M>
@@ -2923,6 +2916,7 @@ struct reverse_pass {
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
   using sum_type = compute_type<T>;    ///< of few terms; more are added in double
   using input_types = concatenated<typename K::leaf_types, type_list<T>, type_list_if<reads_result<K>, T>>;
+  using output_types = typename K::sink_types;
   static constexpr std::uint64_t inputs_read = leaves_read<K>().bits() | (bits_below(inputs) & ~bits_below(K::leaves));
   K k;
   template <class M>
@@ -2988,7 +2982,10 @@ struct gradient_formats {
   kernel::gradient_format of[K::sinks] = {};
   bool any_narrow = false, any_double = false;
   constexpr gradient_formats() {
-    K::list_formats(of);
+    [this]<class... T>(kernel::type_list<T...>) {
+      int s = 0;
+      ((of[s++] = kernel::gradient_format_of<T>), ...);
+    }(typename K::sink_types{});
     for (const auto format : of) {
       any_narrow = any_narrow || kernel::is_narrow(format);
       any_double = any_double || format == kernel::gradient_format::float64;
@@ -7302,6 +7299,7 @@ struct root {
 template <>
 struct roots<> {
   using leaf_types = type_list<>;
+  using output_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int outputs = 0;
   static constexpr bool narrow = false;
@@ -7312,6 +7310,7 @@ struct roots<> {
 template <class T, class K, class... Rest>
 struct roots<root<T, K>, Rest...> {
   using leaf_types = concatenated<typename K::leaf_types, typename roots<Rest...>::leaf_types>;
+  using output_types = concatenated<type_list<T>, typename roots<Rest...>::output_types>;
   static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
   static constexpr int outputs = 1 + roots<Rest...>::outputs;
   static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
@@ -7607,6 +7606,7 @@ template <class Tag, class T, bool Diff>
 struct bound {
   using value_type = T;
   using leaf_types = type_list<>;
+  using sink_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = Diff;
@@ -7637,6 +7637,7 @@ struct bound {
 template <class Tag, class X, class Body>
 struct let {
   using leaf_types = concatenated<typename Body::leaf_types, typename X::leaf_types>;
+  using sink_types = concatenated<typename Body::sink_types, typename X::sink_types>;
   static constexpr int leaves = X::leaves + Body::leaves;
   static constexpr int sinks = X::sinks + Body::sinks;
   static constexpr bool diff = X::diff || Body::diff;
@@ -7678,10 +7679,6 @@ struct let {
   static constexpr void mark(bool* needed) {
     Body::template mark<Need>(needed);
     X::template mark<true>(needed + Body::leaves);
-  }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (Body::sinks > 0) Body::list_formats(to);
-    if constexpr (X::sinks > 0) X::list_formats(to + Body::sinks);
   }
 };
 
@@ -17094,7 +17091,7 @@ template <class F>
 SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F& f) {
   for (int d = space.outer_axes - 1; d >= 0; --d) {
     keep_loop(d);
-    const index_t rest = quotient(row, space.extent[d], space.by[d], space.narrow);
+    const index_t rest = d > 0 ? quotient(row, space.extent[d], space.by[d], space.narrow) : 0;
     f(d, row - rest * space.extent[d]);
     row = rest;
   }
@@ -17361,9 +17358,12 @@ struct count_body {
 // sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
 //
 // A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes in
-// accesses of 16 bytes.
+// accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are functions that the
+// kernels of a file share, so that of its own each has little more than its formula.
 
 namespace sinter::cuda_impl {
+
+using sinter::detail::kernel::type_list;
 
 /// Neighbouring elements that a thread computes.
 template <class Pass>
@@ -17372,84 +17372,276 @@ inline constexpr int lanes_of = [] {
   else return 4;
 }();
 
-/// How an operand is read or written along the inner axis.
-enum class access_mode : unsigned char { strided, whole_chunks };
-
-/// Asks for the operands that the bits of Read name.
-template <std::uint64_t Read, class Machine, class... T, int... S>
-SINTER_WORD void fetch(const Machine& m, sinter::detail::kernel::type_list<T...>, std::integer_sequence<int, S...>) {
-  (((Read >> S & 1) != 0 ? m.template fetch<S, T>() : void()), ...);
-}
-
-/// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers. What
-/// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
-template <int Lanes, class Machine, class Pass>
-SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
-  static_assert(Pass::input_types::count == Pass::inputs);
-  fetch<Pass::inputs_read>(m, typename Pass::input_types{}, std::make_integer_sequence<int, Pass::inputs>{});
-  SINTER_UNROLL
-  for (int i = 0; i < Lanes; ++i) {
-    m.lane = i;
-    formula(m);
-  }
-}
-
 template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
 
-template <class T, int lanes>
-SINTER_WORD chunk<T, lanes> rounded(const chunk<compute_type<T>, lanes>& c) {
-  if constexpr (std::is_same_v<T, compute_type<T>>) {
-    return c;
-  } else {
-    chunk<T, lanes> to;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
-    return to;
+/// What a thread holds of operands with elements T: of each, its lanes, in words that any of them fits.
+template <class Types, int Lanes>
+struct held;
+template <class... T, int Lanes>
+struct alignas(16) held<type_list<T...>, Lanes> {
+  static constexpr int count = sizeof...(T), lanes = Lanes;
+  using word = sinter::detail::bits_of_size<std::max({std::size_t{1}, sizeof(T)...})>;
+  static constexpr int registers_each = static_cast<int>(sizeof(word)) * lanes / 4;
+  word of[count > 0 ? count : 1][lanes];
+
+  template <class V>
+  SINTER_WORD V get(int s, int lane) const {
+    return std::bit_cast<V>(static_cast<sinter::detail::bits_of<V>>(of[s][lane]));
   }
+  template <class V>
+  SINTER_WORD void set(int s, int lane, V x) {
+    of[s][lane] = std::bit_cast<sinter::detail::bits_of<V>>(x);
+  }
+};
+
+/// The types in List that the bits of Chosen name.
+template <std::uint64_t Chosen, class List, class... Before>
+struct chosen_types {
+  using type = type_list<Before...>;
+};
+template <std::uint64_t Chosen, class T, class... Rest, class... Before>
+struct chosen_types<Chosen, type_list<T, Rest...>, Before...>
+    : std::conditional_t<(Chosen & 1) != 0, chosen_types<(Chosen >> 1), type_list<Rest...>, Before..., T>,
+                         chosen_types<(Chosen >> 1), type_list<Rest...>, Before...>> {};
+/// The elements of the inputs that a pass reads, and where input S is among them.
+template <class Pass>
+using types_read = typename chosen_types<Pass::inputs_read, typename Pass::input_types>::type;
+template <class Pass>
+inline constexpr int reads_of = std::popcount(Pass::inputs_read);
+template <class Pass, int S>
+inline constexpr int place_among_read = std::popcount(Pass::inputs_read & sinter::detail::kernel::bits_below(S));
+
+template <class Types>
+struct compute_types;
+template <class... T>
+struct compute_types<type_list<T...>> {
+  using type = type_list<compute_type<T>...>;
+};
+template <class Pass>
+using held_inputs = held<types_read<Pass>, lanes_of<Pass>>;
+template <class Pass>
+using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
+
+/// Says that p points to the memory of the GPU, or to what it sees as such; a function that kernels share does not know.
+template <class T>
+SINTER_WORD T* in_memory(T* p) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isGlobal(p));
+#endif
+  return p;
+}
+/// Says that p points to the memory that a block shares.
+template <class T>
+SINTER_WORD T* in_block(T* p) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isShared(p));
+#endif
+  return p;
 }
 
-// What does not lie side by side, or is added to what is there, is read and written by functions that all kernels share.
+/// The element i steps of that many bytes behind p.
+template <class T>
+SINTER_WORD T* behind(T* p, index_t i, index_t step) {
+  using bytes = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return in_memory(reinterpret_cast<T*>(reinterpret_cast<bytes*>(p) + i * step));
+}
+/// Neighbours from p on, where not all are valid, or they do not lie side by side.
 template <class T, int lanes>
 SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
   chunk<T, lanes> c{};
   SINTER_UNROLL
-  for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
+  for (int i = 0; i < lanes; ++i) c.value[i] = *behind(p, i < valid ? i : 0, step);  // no branch for each lane
   return c;
 }
 template <class T, int lanes>
-SINTER_WORD_APART void write_apart(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
+SINTER_WORD chunk<T, lanes> read_chunk(const T* p, bool whole, int valid, index_t step) {
+  if (whole) return *reinterpret_cast<const chunk<T, lanes>*>(in_memory(p));
+  return read_apart<T, lanes>(p, valid, step);
+}
+template <class T, int lanes>
+SINTER_WORD void write_whole(T* p, const chunk<compute_type<T>, lanes>& c) {
+  chunk<T, lanes> to;
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
+  *reinterpret_cast<chunk<T, lanes>*>(in_memory(p)) = to;
+}
+/// Writes c from p on, or adds it to what is there.
+template <class T, int lanes>
+SINTER_WORD void write_chunk(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
   if constexpr (floating_element<T>) {
     if (add) {
-      chunk<T, lanes> old;
-      if (whole) old = *reinterpret_cast<const chunk<T, lanes>*>(p);
-      else old = read_apart<T, lanes>(p, valid, step);
+      const chunk<T, lanes> old = read_chunk<T, lanes>(p, whole, valid, step);
       SINTER_UNROLL
       for (int i = 0; i < lanes; ++i) c.value[i] += static_cast<compute_type<T>>(old.value[i]);
     }
   }
-  const chunk<T, lanes> to = rounded<T>(c);
-  if (whole) {
-    *reinterpret_cast<chunk<T, lanes>*>(p) = to;
-    return;
-  }
+  if (whole) return write_whole(p, c);
   SINTER_UNROLL
   for (int i = 0; i < lanes; ++i) {
-    if (i < valid) p[i * step] = to.value[i];
+    if (i < valid) *behind(p, i, step) = static_cast<T>(c.value[i]);
   }
 }
 
-/// Any element in a register of its own, so that leaves of different types share one array.
-using sinter::detail::bits_of;
-template <class T>
-SINTER_WORD std::uint64_t pack(T x) {
-  return std::bit_cast<bits_of<T>>(x);
+/// Where an operand lies, in bytes.
+struct operand_place {
+  char* data;
+  index_t step;              ///< along the inner axis
+  index_t stride[max_rank];  ///< along the outer ones
+  bool whole;                ///< read and written in whole chunks, but for the last of a row
+  bool add;                  ///< to what is there
+  bool wide;                 ///< float, where narrow elements are the rule: a sum of those is made so
+  int sum;                   ///< the number of the sum that it is a term of, unless below 0
+
+  /// Nothing but to be overwritten in whole chunks.
+  bool plain() const { return whole && !add && !wide && sum < 0; }
+};
+
+/// Where a thread gathers its terms of sums: `lanes` places for each, and for that with the next number behind those of all threads.
+template <class Sum>
+struct gathered {
+  Sum* first;
+
+  /// Adds terms to a sum. False if they belong to none.
+  template <class C, int lanes>
+  SINTER_WORD bool add(const operand_place& to, const chunk<C, lanes>& terms, int valid) const {
+    if (to.sum < 0) return false;
+    chunk<Sum, lanes>* const p = in_block(reinterpret_cast<chunk<Sum, lanes>*>(first + to.sum * block_threads * lanes));
+    chunk<Sum, lanes> sum = *p;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) sum.value[i] += i < valid ? static_cast<Sum>(terms.value[i]) : Sum(0);
+    *p = sum;
+    return true;
+  }
+};
+struct gathers_nothing {
+  template <class Place, class Chunk>
+  SINTER_WORD bool add(const Place&, const Chunk&, int) const {
+    return false;
+  }
+};
+
+/// From one element to the next.
+template <class T, class Place>
+SINTER_WORD index_t step_of(const Place& p) {
+  if constexpr (requires { Place::dense; }) return sizeof(T);
+  else return p.step;
 }
-template <class T>
-SINTER_WORD T unpack(std::uint64_t bits) {
-  return std::bit_cast<T>(static_cast<bits_of<T>>(bits));
+
+/// The first elements of some operands in a chunk.
+template <int N>
+struct addresses {
+  char* of[N];
+};
+
+/// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*, or what
+/// group.hpp has of the kind.
+template <int lanes, class... T, class From>
+SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const addresses<sizeof...(T)>& at, std::uint64_t whole, int valid, const From& from) {
+  held<type_list<T...>, lanes> to;
+  int s = 0;
+  const auto read = [&]<class U>() SINTER_INLINE_LAMBDA {
+    const U* const p = reinterpret_cast<const U*>(at.of[s]);
+    const chunk<U, lanes> c = (whole >> s & 1) != 0 ? read_chunk<U, lanes>(p, true, lanes, 0) : read_chunk<U, lanes>(p, false, valid, step_of<U>(from[s]));
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+    ++s;
+  };
+  (read.template operator()<T>(), ...);
+  return to;
+}
+/// Writes a result with elements T, or adds it to its sum. Plain: it is a whole chunk, and `to` says nothing else.
+template <class T, int lanes, class Place, class Sums>
+SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool plain, int valid, const Place& to, const Sums& sums) {
+  if (plain) return write_whole(reinterpret_cast<T*>(at), c);
+  if (sums.add(to, c, valid)) return;
+  const bool whole = to.whole && valid == lanes;
+  if constexpr (narrow_element<T>) {
+    if (to.wide) return write_chunk<compute_type<T>, lanes>(reinterpret_cast<compute_type<T>*>(at), whole, valid, step_of<compute_type<T>>(to), to.add, c);
+  }
+  write_chunk<T, lanes>(reinterpret_cast<T*>(at), whole, valid, step_of<T>(to), to.add, c);
+}
+
+/// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too much.
+template <int lanes, class Types>
+SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid, const operand_place* from) {
+  return read_operands<lanes>(Types{}, at, whole, valid, from);
+}
+inline constexpr int most_read_at_once = 64;  ///< registers
+template <class T, int lanes, class Sums>
+SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid, const operand_place& to, const Sums sums) {
+  write_operand<T, lanes>(c, at, plain, valid, to, sums);
+}
+
+/// The machine of expr/kernel.hpp at one lane of what a thread holds.
+template <class Pass>
+struct lane_machine {
+  static constexpr int lanes = lanes_of<Pass>;
+
+  held_inputs<Pass> read;
+  mutable held_outputs<Pass> written;
+  index_t first = 0;  ///< the row-major index of lane 0
+  int lane = 0;
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    static_assert((Pass::inputs_read >> S & 1) != 0);
+    return read.template get<T>(place_among_read<Pass, S>, lane);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  SINTER_WORD index_t index() const { return first + lane; }
+  template <int O, class T>
+  SINTER_WORD void put(compute_type<T> x) const {
+    written.set(O, lane, x);
+  }
+  template <int O, class T>
+  SINTER_WORD void accumulate(compute_type<T> x) const {
+    written.set(O, lane, x);
+  }
+};
+
+/// Runs a formula on a chunk: reads all it needs, computes, writes all results. Frame says where they lie, as map_frame and
+/// group_body's item do. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+template <class Machine, class Pass, class Frame, class Sums = gathers_nothing>
+SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, index_t row, index_t column, const Sums& sums = {}) {
+  using inputs = held_inputs<Pass>;
+  static_assert(Pass::input_types::count == Pass::inputs && Pass::output_types::count == Pass::outputs);
+  constexpr int lanes = Machine::lanes;
+  addresses<std::max(1, inputs::count)> in;
+  addresses<std::max(1, Pass::outputs)> out;
+  m.first = frame.find(row, column, in, out);
+  const index_t left = frame.row_length() - column;
+  const int valid = left < lanes ? static_cast<int>(left) : lanes;
+  const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0, plain = valid == lanes ? frame.plain_outputs : 0;
+  if constexpr (inputs::count > 0) {
+    if constexpr (Frame::shared && inputs::count * inputs::registers_each <= most_read_at_once)
+      m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
+    else m.read = read_operands<lanes>(types_read<Pass>{}, in, whole, valid, frame.in);
+  }
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    m.lane = i;
+    formula(m);
+  }
+  const auto write = [&]<class... T>(type_list<T...>) SINTER_INLINE_LAMBDA {
+    int s = 0;
+    const auto write_one = [&]<class U>() SINTER_INLINE_LAMBDA {
+      chunk<compute_type<U>, lanes> c;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] = m.written.template get<compute_type<U>>(s, i);
+      const bool is_plain = (plain >> s & 1) != 0;
+      if constexpr (Frame::shared) write_shared<U, lanes>(c, out.of[s], is_plain, valid, frame.out[s], sums);
+      else write_operand<U, lanes>(c, out.of[s], is_plain, valid, frame.out[s], sums);
+      ++s;
+    };
+    (write_one.template operator()<T>(), ...);
+  };
+  write(typename Pass::output_types{});
 }
 
 /// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by map_body.
@@ -17484,12 +17676,36 @@ struct pass_operands {
     return any;
   }
 
-  /// Can operand s be read or written in whole chunks of `lanes` elements? Its axes are coalesced.
-  access_mode mode(int s, int lanes) const {
-    const std::uintptr_t bytes = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
-    bool aligned = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
-    for (int d = 0; d + 1 < axes.rank; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
-    return aligned ? access_mode::whole_chunks : access_mode::strided;
+  /// Where operand s lies, as a kernel with `lanes` is told of it. Its axes are coalesced.
+  [[gnu::noinline]] operand_place place(int s, int lanes) const {
+    operand_place to{};
+    to.sum = -1;
+    to.data = axes.data[s];
+    to.step = axes.step(s) * size[s];
+    to.whole = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
+    for (int d = 0; d + 1 < axes.rank; ++d) {
+      to.stride[d] = axes.strides[s][d] * size[s];
+      to.whole = to.whole && axes.strides[s][d] % lanes == 0;
+    }
+    if (s >= inputs) {
+      to.add = add[s - inputs];
+      to.wide = lanes == 8 && size[s] == sizeof(float);
+    }
+    return to;
+  }
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain.
+  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out, std::uint64_t& whole, std::uint64_t& plain) const {
+    whole = plain = 0;
+    for (int s = 0, to = 0; s < inputs; ++s) {
+      if ((read >> s & 1) == 0) continue;
+      in[to] = place(s, lanes);
+      whole |= std::uint64_t{in[to].whole} << to;
+      ++to;
+    }
+    for (int s = 0; s < outputs; ++s) {
+      out[s] = place(inputs + s, lanes);
+      plain |= std::uint64_t{out[s].plain()} << s;
+    }
   }
 };
 
@@ -17501,7 +17717,7 @@ struct chunk_space {
   divider by_chunks = {};
   bool narrow = true;  ///< the chunks' numbers fit the dividers
 
-  chunk_space(const pass_axes& axes, int lanes) : space(axes.space()) {
+  [[gnu::noinline]] chunk_space(const pass_axes& axes, int lanes) : space(axes.space()) {
     for (int d = 0; d < space.outer_axes; ++d) index_stride[d] = axes.index[d];
     chunks_per_row = (space.inner + lanes - 1) / lanes;
     narrow = chunks() < (index_t{1} << 31);
@@ -17510,125 +17726,49 @@ struct chunk_space {
   SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
 };
 
-/// What a kernel is told of a pass beside its formula. Passes of as many operands share it, and the machine that works on it.
-template <int Inputs, int Outputs, int Lanes>
+/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands share it.
+template <int Reads, int Outputs, int Lanes>
 struct map_frame : chunk_space {
-  static constexpr int inputs = Inputs, outputs = Outputs, lanes = Lanes;
+  static constexpr bool shared = true;  ///< by the kernels of a file, as are the functions that read and write there
+  static constexpr int outputs = Outputs, lanes = Lanes;
 
-  operand_table<inputs> in;
-  operand_table<outputs> out;
-  access_mode in_mode[operand_table<inputs>::size] = {};
-  access_mode out_mode[operand_table<outputs>::size] = {};
-  bool add[operand_table<outputs>::size] = {};
-  bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
+  operand_place in[Reads > 0 ? Reads : 1];
+  operand_place out[outputs > 0 ? outputs : 1];
+  std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
 
   /// The axes of p are coalesced.
-  [[gnu::noinline]] explicit map_frame(const pass_operands& p)
-      : chunk_space(p.axes, lanes), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
-    for (int s = 0; s < inputs; ++s) in_mode[s] = p.mode(s, lanes);
-    for (int s = 0; s < outputs; ++s) {
-      out_mode[s] = p.mode(inputs + s, lanes);
-      add[s] = p.add[s];
-      wide[s] = p.size[inputs + s] == sizeof(float);
-    }
+  map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space(p.axes, lanes) {
+    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs);
   }
 
   launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
 
-  /// Puts a machine where a chunk begins.
-  template <class Machine>
-  SINTER_WORD void place(Machine& m, index_t row, index_t column) const {
-    m.index_of_chunk = column;
-    if (space.rows > 1) {
+  SINTER_WORD index_t row_length() const { return space.inner; }
+  /// Finds a row's column in each operand; its row-major index.
+  template <int In, int Out>
+  SINTER_WORD index_t find(index_t row, index_t column, addresses<In>& to_in, addresses<Out>& to_out) const {
+    index_t index = column;
+    for (int s = 0; s < In; ++s) to_in.of[s] = in[s].data + column * in[s].step;
+    for (int s = 0; s < Out; ++s) to_out.of[s] = out[s].data + column * out[s].step;
+    if (space.rows > 1)
       each_coordinate(space, row, [&](int d, index_t i) {
-        for (int s = 0; s < inputs; ++s) m.in_at[s] += i * in.stride[s][d];
-        for (int s = 0; s < outputs; ++s) m.out_at[s] += i * out.stride[s][d];
-        m.index_of_chunk += i * index_stride[d];
+        for (int s = 0; s < In; ++s) to_in.of[s] += i * in[s].stride[d];
+        for (int s = 0; s < Out; ++s) to_out.of[s] += i * out[s].stride[d];
+        index += i * index_stride[d];
       });
-    }
-    for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
-    for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
-    m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
+    return index;
   }
-};
-
-/// The machine of expr/kernel.hpp at one lane of a chunk, which is read before the first lane and written at the last one. Frame
-/// says where the operands lie, as map_frame and group_body's item do.
-template <class Frame>
-struct chunk_machine {
-  static constexpr int inputs = Frame::inputs, outputs = Frame::outputs, lanes = Frame::lanes;
-
-  const Frame& frame;
-  int lane = 0;
-  int valid = lanes;
-  index_t index_of_chunk = 0;
-  index_t in_at[operand_table<inputs>::size] = {};
-  index_t out_at[operand_table<outputs>::size] = {};
-  mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
-  mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
-
-  SINTER_WORD explicit chunk_machine(const Frame& f) : frame(f) {}
-
-  template <int S, class T>
-  SINTER_WORD compute_type<T> load() const {
-    if constexpr (requires { typename Frame::input_types; }) static_assert(std::is_same_v<T, typename Frame::input_types::template at<S>>);
-    return unpack<T>(read[S][lane]);
-  }
-  template <class T>
-  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
-    return x;
-  }
-  SINTER_WORD index_t index() const { return index_of_chunk + lane; }
-  template <int O, class T>
-  SINTER_WORD void put(compute_type<T> x) const {
-    written[O][lane] = pack(x);
-    if (lane == lanes - 1) flush<O, T>();
-  }
-  template <int O, class T>
-  SINTER_WORD void accumulate(compute_type<T> x) const {
-    written[O][lane] = pack(x);
-    if (lane == lanes - 1) flush_sum<O, T>();
-  }
-  template <int O, class T>
-  SINTER_WORD void flush_sum() const {
-    if constexpr (narrow_element<T>) {
-      if (frame.wide[O]) return flush<O, float>();
-    }
-    flush<O, T>();
-  }
-
-  template <int S, class T>
-  SINTER_WORD void fetch() const {
-    const T* const p = reinterpret_cast<const T*>(frame.in.data[S]) + in_at[S];
-    chunk<T, lanes> c;
-    if (is_whole(frame.in_mode[S])) c = *reinterpret_cast<const chunk<T, lanes>*>(p);
-    else c = read_apart<T, lanes>(p, valid, frame.in.step[S]);
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-  }
-  template <int O, class T>
-  SINTER_WORD void flush() const {
-    T* const p = reinterpret_cast<T*>(frame.out.data[O]) + out_at[O];
-    const bool whole = is_whole(frame.out_mode[O]), add = frame.add[O];
-    chunk<compute_type<T>, lanes> c;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) c.value[i] = unpack<compute_type<T>>(written[O][i]);
-    if (whole && !add) *reinterpret_cast<chunk<T, lanes>*>(p) = rounded<T>(c);
-    else write_apart<T, lanes>(p, whole, valid, frame.out.step[O], add, c);
-  }
-
-  SINTER_WORD bool is_whole(access_mode mode) const { return mode == access_mode::whole_chunks && valid == lanes; }
 };
 
 template <class Pass>
-using frame_of = map_frame<Pass::inputs, Pass::outputs, lanes_of<Pass>>;
+using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>>;
 
 template <class Pass>
 struct map_body : frame_of<Pass> {
   using frame = frame_of<Pass>;
   Pass pass;
 
-  map_body(const Pass& formula, const pass_operands& p) : frame(p), pass(formula) {}
+  map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -17640,9 +17780,8 @@ struct map_body : frame_of<Pass> {
         row = quotient(c, this->chunks_per_row, this->by_chunks, this->narrow);
         column = c - row * this->chunks_per_row;
       }
-      chunk_machine<frame> m(*this);
-      this->place(m, row, column * frame::lanes);
-      run_lanes<frame::lanes>(m, pass);
+      lane_machine<Pass> m;
+      run_chunk(m, pass, static_cast<const frame&>(*this), row, column * frame::lanes);
     }
   }
 };
@@ -17651,36 +17790,54 @@ struct map_body : frame_of<Pass> {
 
 namespace sinter::cuda_impl {
 
-/// Arrays that lie dense, all to 16 bytes or not, and are overwritten: an operand_table and its modes, in fewer bytes.
+/// Where operands lie that are dense arrays, all to 16 bytes or not, and are overwritten: what operand_place says, in fewer bytes.
 template <int N>
-struct flat_table {
-  struct ones {
-    SINTER_WORD index_t operator[](int) const { return 1; }
+struct flat_places {
+  struct place {
+    static constexpr bool dense = true, add = false, wide = false;
+    bool whole;
   };
   char* data[N];
-  [[no_unique_address]] ones step;
-};
-struct mode_of_all {
   bool aligned;
-  SINTER_WORD access_mode operator[](int) const { return aligned ? access_mode::whole_chunks : access_mode::strided; }
-};
-struct add_to_none {
-  SINTER_WORD bool operator[](int) const { return false; }
+  SINTER_WORD place operator[](int) const { return {aligned}; }
 };
 
-/// Item i, the frame of a chunk_machine, is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
+/// Item i is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
 template <class Pass>
 struct group_body {
   static constexpr int lanes = lanes_of<Pass>;
   struct item {
-    static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = group_body::lanes;
-    using input_types = typename Pass::input_types;  // to check the lists that optimizers write by hand
+    static constexpr bool shared = false;
     Pass pass;
     index_t n, end;
-    flat_table<Pass::inputs> in;
-    flat_table<Pass::outputs> out;
-    mode_of_all in_mode, out_mode;
-    [[no_unique_address]] add_to_none add;
+    flat_places<Pass::inputs> in;
+    flat_places<Pass::outputs> out;
+    std::uint64_t whole_inputs, plain_outputs;
+
+    SINTER_WORD index_t row_length() const { return n; }
+    SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in, addresses<Pass::outputs>& to_out) const {
+      each_size(typename Pass::input_types{}, [&](int s, index_t size) { to_in.of[s] = in.data[s] + column * size; });
+      each_size(typename Pass::output_types{}, [&](int s, index_t size) { to_out.of[s] = out.data[s] + column * size; });
+      return column;
+    }
+    template <class... T, class F>
+    static SINTER_WORD void each_size(type_list<T...>, const F& f) {
+      int s = 0;
+      (f(s++, index_t{sizeof(T)}), ...);
+    }
+  };
+  /// Sees to the lists of elements, which optimizers write by hand.
+  struct machine : lane_machine<Pass> {
+    template <int S, class T>
+    SINTER_WORD compute_type<T> load() const {
+      static_assert(std::is_same_v<T, typename Pass::input_types::template at<S>>);
+      return lane_machine<Pass>::template load<S, T>();
+    }
+    template <int O, class T>
+    SINTER_WORD void put(compute_type<T> x) const {
+      static_assert(std::is_same_v<T, typename Pass::output_types::template at<O>>);
+      lane_machine<Pass>::template put<O, T>(x);
+    }
   };
   static constexpr int most = 64;
 
@@ -17695,12 +17852,8 @@ struct group_body {
     const index_t first = i > 0 ? items[i - 1].end : 0;
     const index_t stride = (at.end - first) * g.threads() * lanes;
     for (index_t c = ((g.block() - first) * g.threads() + g.thread()) * lanes; c < at.n; c += stride) {
-      chunk_machine<item> m(at);
-      for (index_t& to : m.in_at) to = c;
-      for (index_t& to : m.out_at) to = c;
-      m.index_of_chunk = c;
-      m.valid = at.n - c < lanes ? static_cast<int>(at.n - c) : lanes;
-      run_lanes<lanes>(m, at.pass);
+      machine m;
+      run_chunk(m, at.pass, at, 0, c);
     }
   }
 };
@@ -17717,10 +17870,12 @@ class grouped final : public sinter::detail::independent_passes::kind {
     auto& item = body_.items[body_.count++];
     item.pass = pass;
     item.n = n;
+    static_assert(reads_of<Pass> == Pass::inputs);
     std::uintptr_t bits = 0;
     for (int s = 0; s < Pass::inputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.in.data[s] = in[s]);
     for (int s = 0; s < Pass::outputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.out.data[s] = out[s]);
-    item.in_mode.aligned = item.out_mode.aligned = bits % 16 == 0;
+    item.in.aligned = item.out.aligned = bits % 16 == 0;
+    item.whole_inputs = item.plain_outputs = bits % 16 == 0 ? ~std::uint64_t{0} : 0;
     item.end = blocks_ += blocks;
   }
   void run() override {
@@ -17861,8 +18016,9 @@ void report_fault() {
 }  // namespace sinter::cuda_impl
 // sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
 //
-// A block goes down a slab of rows, each thread in columns of its own, and adds in registers; then its threads add up what
-// they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone.
+// A block goes down a slab of rows, each thread in columns of its own, and adds in shared memory; then its threads add up what
+// they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone. All
+// this is in functions that the kernels of a file share.
 
 namespace sinter::cuda_impl {
 
@@ -17874,9 +18030,22 @@ enum class sink_kind : unsigned char {
   total     ///< all of a group of rows
 };
 
+/// The memory that a block shares: a double for each lane of its threads, and as many of what they gather of each sum.
+constexpr std::size_t bytes_of_sums(int lanes, int sums, std::size_t sum_size) {
+  return static_cast<std::size_t>(block_threads * lanes) * (sizeof(double) + static_cast<std::size_t>(sums) * sum_size);
+}
+
+/// How many sums a block has memory for: every GPU gives it that much.
+constexpr int most_sums(int lanes, std::size_t sum_size) {
+  int n = 0;
+  while (bytes_of_sums(lanes, n + 1, sum_size) + 1024 <= 65536) ++n;
+  return n;
+}
+
 /// The blocks of a pass that gathers sums.
 struct sums_grid {
   bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
+  int sums = 0;                                        ///< how many
   index_t groups = 1, height = 1;                      ///< of rows that follow each other
   int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
   index_t strips = 1;                                  ///< blocks side by side
@@ -17886,7 +18055,7 @@ struct sums_grid {
   index_t blocks() const { return groups * strips * slabs; }
 
   /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads more
-  /// columns than they have registers for.
+  /// columns than it gathers.
   bool lay_out(index_t pass_rows, index_t chunks) {
     const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
     height = groups > 0 ? pass_rows / groups : 0;
@@ -17919,11 +18088,39 @@ struct sums_grid {
   }
 };
 
+/// An output that is a sum, and where that goes.
+struct sum_place : operand_place {
+  double* partial;  ///< sums of the blocks
+  sink_kind kind;
+  sinter::detail::kernel::gradient_format format;
+
+  template <class T>
+  SINTER_WORD void put(index_t place, double x) const {  // in bytes
+    T& to = *reinterpret_cast<T*>(data + place);
+    to = static_cast<T>(add ? static_cast<double>(to) + x : x);
+  }
+};
+
 /// What of a pass that gathers sums does not follow from its operands.
 struct sums_plan : sums_grid {
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
   sink_kind kind[sinter::detail::max_operands] = {};
   double* partial[sinter::detail::max_operands] = {};
+
+  [[gnu::noinline]] int place_sums(int outputs, operand_place* out, std::uint64_t& plain, sum_place* to) const {
+    int n = 0;
+    for (int s = 0; s < outputs; ++s) {
+      if (kind[s] == sink_kind::element) continue;
+      out[s].sum = n;
+      plain &= ~(std::uint64_t{1} << s);
+      static_cast<operand_place&>(to[n]) = out[s];
+      to[n].partial = partial[s];
+      to[n].kind = kind[s];
+      to[n].format = format[s];
+      ++n;
+    }
+    return n;
+  }
 };
 
 /// The threads of a block that have terms of the same sums, and where their sums go.
@@ -17935,24 +18132,6 @@ struct team {
   index_t pitch;                       ///< how far the sums of two blocks lie apart
 };
 
-/// Where the sums of an output go.
-struct sum_place {
-  char* data;
-  double* partial;  ///< sums of the blocks
-  index_t step;
-  const index_t* stride;
-  const index_space* space;
-  sink_kind kind;
-  sinter::detail::kernel::gradient_format format;
-  bool add;
-
-  template <class T>
-  SINTER_WORD void put(index_t place, double sum) const {
-    T& to = reinterpret_cast<T*>(data)[place];
-    to = static_cast<T>(add ? static_cast<double>(to) + sum : sum);
-  }
-};
-
 template <class F>
 SINTER_WORD void each_of(const team& t, const F& f) {
   for (int i = 0; i < t.count; ++i) {
@@ -17961,10 +18140,53 @@ SINTER_WORD void each_of(const team& t, const F& f) {
   }
 }
 
-/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. All kernels share it. Narrow,
-/// Doubles: there may be elements of half and bfloat16, of double.
+/// Where a block and a thread are in a pass, and whom they add up with.
+struct sums_block {
+  index_t slab, strip, group, first;  ///< the slab's number among all; the group's first row
+  index_t begin, end;                 ///< rows of the block
+  index_t row, chunk;                 ///< the thread's first ones
+
+  // There are at most most_blocks.
+  template <class G>
+  SINTER_WORD sums_block(const G& g, const sums_grid& grid)
+      : slab(static_cast<unsigned>(g.block()) / static_cast<unsigned>(grid.strips)), strip(g.block() - slab * grid.strips),
+        group(static_cast<unsigned>(slab) / static_cast<unsigned>(grid.slabs)), first(group * grid.height),
+        begin(first + (slab - group * grid.slabs) * grid.per_slab),
+        end(begin + grid.per_slab < first + grid.height ? begin + grid.per_slab : first + grid.height), row(begin + g.thread() / grid.across),
+        chunk(strip * grid.across + g.thread() % grid.across) {}
+  /// The threads with terms of the sums of a column, of a row, and of all of a group.
+  template <int lanes, class G>
+  SINTER_WORD team with(const G& g, sink_kind kind, const sums_grid& grid, index_t inner, index_t row_of_sum) const {
+    if (kind == sink_kind::column) {
+      const index_t column = chunk * lanes, left = inner - column;
+      return {static_cast<int>(row - begin), grid.down, grid.across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes),
+              static_cast<int>(grid.slabs), static_cast<int>(group * grid.slabs), static_cast<int>(slab), first, column, inner};
+    }
+    if (kind == sink_kind::row) return {g.thread() % grid.across, grid.across, 1, row_of_sum < end ? 1 : 0, 1, 0, 0, row_of_sum, 0, 0};
+    const index_t blocks = grid.slabs * grid.strips;
+    return {g.thread(), block_threads, 1, 1, static_cast<int>(blocks), static_cast<int>(group * blocks), static_cast<int>(g.block()), first, 0, 1};
+  }
+};
+
+/// The part of a pass that a thread works on.
+struct sums_part {
+  index_t row, begin, end, chunk;
+};
+/// That part; a thread's shares begin at 0.
+template <int lanes, class G, class Sum>
+SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, Sum* share) {
+  for (int o = 0; o < grid.sums; ++o, share += block_threads * lanes) {
+    SINTER_UNROLL
+    for (int lane = 0; lane < lanes; ++lane) share[lane] = 0;
+  }
+  const sums_block block(g, grid);
+  return {block.row, block.begin, block.end, block.chunk};
+}
+
+/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles: there may be
+/// elements of half and bfloat16, of double.
 template <int lanes, bool Narrow, bool Doubles, class G>
-SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place to, const team t, bool merging) {
+SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_space& space, const team& t, bool merging) {
   if (merging) {
     each_of(t, [&](int i) {
       share[i] = 0;
@@ -17980,7 +18202,7 @@ SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place t
   if (t.place != 0) return;
   if (t.pieces > 1 && !merging) return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
   index_t first = t.column * to.step;
-  each_coordinate(*to.space, t.row, [&](int d, index_t i) { first += i * to.stride[d]; });
+  each_coordinate(space, t.row, [&](int d, index_t i) { first += i * to.stride[d]; });
   each_of(t, [&](int i) {
     const index_t place = first + i * to.step;
     using sinter::detail::kernel::gradient_format;
@@ -17995,118 +18217,82 @@ SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place t
   });
 }
 
-/// What a kernel is told of a pass that gathers sums of type Sum, beside its formula. Narrow, Doubles: there may be gradients of half
-/// and bfloat16, of double.
-template <class Frame, class Sum, bool Narrow, bool Doubles>
-struct sums_frame : sums_grid {
-  static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
-  using registers = Sum[outputs][lanes];
-
-  Frame at;
-  sink_kind kind[outputs] = {};
-  double* partial[outputs] = {};  ///< sums of the blocks
-  sinter::detail::kernel::gradient_format format[outputs] = {};
-
-  [[gnu::noinline]] sums_frame(const pass_operands& p, const sums_plan& plan) : sums_grid(plan), at(p) {
-    for (int s = 0; s < outputs; ++s) {
-      kind[s] = plan.kind[s];
-      partial[s] = plan.partial[s];
-      format[s] = plan.format[s];
-    }
-  }
-
-  launch_shape launch() const { return {blocks(), rows || columns || totals ? sizeof(double) * block_threads * lanes : 0}; }
-
-  /// A machine whose sums stay in registers.
-  struct machine : chunk_machine<Frame> {
-    const sums_frame& sums;
-    registers& sum;
-
-    SINTER_WORD machine(const sums_frame& f, registers& s) : chunk_machine<Frame>(f.at), sums(f), sum(s) {}
-    template <int O, class T>
-    SINTER_WORD void accumulate(compute_type<T> x) const {
-      if (this->lane < this->valid) sum[O][this->lane] += static_cast<Sum>(x);
-      this->written[O][this->lane] = pack(x);
-      if (this->lane == lanes - 1 && sums.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
-    }
-  };
-
-  /// Adds up what a team has of output o: in registers, which then start anew, or when merging in what all its blocks left. A
-  /// thread's `share` has a place for each lane.
-  template <class G>
-  SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t, bool merging) const {
-    g.sync();
-    if (!merging) {
-      SINTER_UNROLL
-      for (int i = 0; i < outputs; ++i) {
-        if (i != o) continue;
+/// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
+/// Then the block that comes last adds up what all have left. All kernels share it.
+template <int lanes, bool Narrow, bool Doubles, class G, class Sum>
+SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space& space, const sum_place* places, Sum* gathered_here, index_t row,
+                              bool through) {
+  const sums_block block(g, grid);
+  double* const share = in_block(g.template shared<double>()) + g.thread() * lanes;
+  bool columns = !through, totals = !through, merging = false;  // which kinds are done
+  for (;;) {
+    for (int o = 0; o < grid.sums; ++o) {
+      keep_loop(o);
+      const sink_kind kind = places[o].kind;
+      if (kind == sink_kind::row ? merging : kind == sink_kind::column ? columns : totals) continue;
+      if (!merging) {
+        Sum* const from = in_block(gathered_here + o * block_threads * lanes);
         SINTER_UNROLL
         for (int lane = 0; lane < lanes; ++lane) {
-          share[lane] = static_cast<double>(sum[i][lane]);
-          sum[i][lane] = 0;
+          share[lane] = static_cast<double>(from[lane]);
+          from[lane] = 0;
         }
       }
+      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
+      g.sync();  // before others write to the shares
     }
-    const sum_place to{at.out.data[o], partial[o], at.out.step[o], at.out.stride[o], &at.space, kind[o], format[o], at.add[o]};
-    add_up_shares<lanes, Narrow, Doubles>(g, share, to, t, merging);
+    if (!through || merging) return;
+    const index_t slabs = grid.slabs, blocks = slabs * grid.strips;  // of a group
+    unsigned* const arrivals = grid.arrivals;
+    columns = !(grid.columns && slabs > 1 &&
+                g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
+    totals = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
+    if (columns && totals) return;
+    merging = true;
+  }
+}
+
+/// What a kernel is told of a pass that gathers sums, beside its formula.
+template <class Frame>
+struct sums_frame : sums_grid {
+  static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
+
+  Frame at;
+  sum_place place[outputs];  ///< of the sums there are
+
+  sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan) : sums_grid(plan), at(p, inputs_read) {
+    sums = plan.place_sums(outputs, at.out, at.plain_outputs, place);
   }
 };
 
-template <class Pass, class Formats = sinter::detail::gradient_formats<typename Pass::plan_type>>
-using sums_frame_of = sums_frame<frame_of<Pass>, std::conditional_t<Formats().any_double, double, typename Pass::sum_type>, Formats().any_narrow,
-                                 Formats().any_double>;
-
 template <class Pass>
-struct map_sums_body : sums_frame_of<Pass> {
-  using frame = sums_frame_of<Pass>;
-  using frame::across, frame::add_up, frame::arrivals, frame::at, frame::columns, frame::down, frame::groups, frame::height, frame::kind,
-      frame::lanes, frame::outputs, frame::per_slab, frame::rows, frame::slabs, frame::strips, frame::totals;
+struct map_sums_body : sums_frame<frame_of<Pass>> {
+  using frame = sums_frame<frame_of<Pass>>;
+  using frame::across, frame::at, frame::down, frame::lanes, frame::place, frame::rows, frame::strips, frame::sums;
+  static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
+  using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
+  static constexpr int room = most_sums(frame::lanes, sizeof(sum_type));
   Pass pass;
 
-  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, plan), pass(formula) {}
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, Pass::inputs_read, plan), pass(formula) {}
+
+  launch_shape launch() const { return {this->blocks(), sums > 0 ? bytes_of_sums(lanes, sums, sizeof(sum_type)) : 0}; }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    double* const share = g.template shared<double>() + g.thread() * lanes;
-    const int x = g.thread() % across, y = g.thread() / across;
-    const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
-    const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
-    const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
-    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
-    const index_t group_blocks = slabs * strips;
-    const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
-    const team above{y, down, across, as_int(left < 0 ? 0 : left < lanes ? left : lanes), as_int(slabs), as_int(group * slabs), as_int(slab), first, column,
-                     at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, as_int(group_blocks), as_int(group * group_blocks), as_int(g.block()), first, 0, 1};
-    typename frame::registers sum = {};
-    bool merge_columns = false, merge_totals = false;
-    for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
-      const index_t row = top + y;
-      for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
-        typename frame::machine m(*this, sum);
-        at.place(m, row, c * lanes);
-        run_lanes<lanes>(m, pass);
+    sum_type* const share = reinterpret_cast<sum_type*>(g.template shared<double>() + block_threads * lanes) + g.thread() * lanes;
+    const sums_part part = begin_sums<lanes>(g, *this, share);
+    index_t row = part.row;
+    for (index_t top = part.begin;; row += down) {  // equally often for all threads: they may meet
+      for (index_t c = part.chunk; row < part.end && c < at.chunks_per_row; c += strips * across) {
+        lane_machine<Pass> m;
+        run_chunk(m, pass, at, row, c * lanes, gathered<sum_type>{share});
       }
-      const bool through = top + down >= end, merging = merge_columns || merge_totals;
-      if (!through && !rows) continue;
-      for (int o = 0; o < outputs; ++o) {
-        keep_loop(o);
-        team t = all;
-        bool wanted = through && merging == merge_totals;
-        if (kind[o] == sink_kind::column) {
-          t = above;
-          wanted = through && merging == merge_columns;
-        } else if (kind[o] == sink_kind::row) {
-          t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
-          wanted = !merging;
-        }
-        if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
-      }
-      if (!through) continue;
-      if (merging) break;
-      merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
-      merge_totals = totals && group_blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(group_blocks));
-      if (!merge_columns && !merge_totals) break;
+      top += down;
+      const bool through = top >= part.end;
+      if (sums > 0 && (rows || through))
+        add_up<lanes, formats.any_narrow, formats.any_double>(g, *this, at.space, place, share, row, through);
+      if (through) break;
     }
   }
 };
@@ -18121,14 +18307,15 @@ inline sink_kind sum_of(const pass_axes& axes, int s) {
 }
 
 /// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made another
-/// way. The axes of p are coalesced, and may be put in another order.
-inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apart, sums_plan& plan) {
+/// way: there is room for so many. The axes of p are coalesced, and may be put in another order.
+inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* apart, sums_plan& plan) {
   pass_axes& axes = p.axes;
   int first = -1;  // the output that says which rows make up a group
   bool fits = true;
   const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
   for (int s = 0; s < p.outputs; ++s) {
     if (!folds[s] || apart[s]) continue;
+    apart[s] = room-- <= 0;
     plan.kind[s] = sum_of(axes, p.inputs + s);
     if (plan.kind[s] == sink_kind::row) plan.rows = true;
     else if (first < 0) first = s;
@@ -19291,6 +19478,7 @@ template <class From, class To>
 struct add_pass {
   static constexpr int inputs = 1, outputs = 1;
   using input_types = sinter::detail::kernel::type_list<From>;
+  using output_types = sinter::detail::kernel::type_list<To>;
   static constexpr std::uint64_t inputs_read = 1;
   static constexpr bool narrow = narrow_element<To>;
   template <class M>
@@ -19342,7 +19530,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// A backward pass with sums, as the function that starts it.
 struct sums_pass {
   const char* what;
-  int lanes;
+  int lanes, room;  ///< for so many sums
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
   const void* formula;
   void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
@@ -19369,7 +19557,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     plan.format = pass.format;
     pass_operands now = p;
     now.axes.coalesce();
-    done = plan_sums(now, pass.lanes, folds, apart, plan);
+    done = plan_sums(now, pass.lanes, pass.room, folds, apart, plan);
     if (done && plan.groups > 0) {
       for (int s = 0; s < p.outputs; ++s)
         if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space().inner))
@@ -19412,7 +19600,7 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
     bool folds[outputs];
     if (p.find_repeated(folds) || Sums) {
-      const sums_pass sums{what, lanes_of<Pass>, format.of, &pass, &start_sums<Pass, D>};
+      const sums_pass sums{what, lanes_of<Pass>, map_sums_body<Pass>::room, format.of, &pass, &start_sums<Pass, D>};
       return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, rank, sinks);
     }
   }
@@ -20340,6 +20528,9 @@ inline void start(context& c, const char* what, const void* kernel, const launch
   if (shape.blocks == 0) return;
   c.capture().enter(what);
   const use_gpu current(c.gpu());
+  if (shape.shared_bytes > 49152)  // more has to be asked for
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
+          c.name() + ": " + std::to_string(shape.shared_bytes) + " bytes of shared memory for '" + what + "'");
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
   const cudaError_t status = cudaGetLastError();
@@ -20985,6 +21176,7 @@ template <class Numbers>
 struct random {
   using value_type = typename Numbers::value_type;
   using leaf_types = type_list<>;
+  using sink_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool indexed = true;
@@ -21183,6 +21375,7 @@ template <class T, class A>
 struct dropout {
   using value_type = T;
   using leaf_types = typename A::leaf_types;
+  using sink_types = typename A::sink_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool indexed = true;
@@ -21218,7 +21411,6 @@ struct dropout {
   static constexpr void mark(bool* needed) {
     A::template mark<Need>(needed);
   }
-  static constexpr void list_formats(gradient_format* to) { A::list_formats(to); }
 };
 
 }  // namespace detail::kernel
@@ -22935,7 +23127,8 @@ class running {
 
 using sinter::detail::flat_values;
 
-/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types, outputs and run().
+/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types, outputs,
+/// output_types and run().
 template <device D, class K>
 void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
   sinter::detail::backend<D>::update(k, n, inputs, outputs);
@@ -23199,6 +23392,7 @@ template <class C>
 struct count_kernel {
   static constexpr int leaves = 2, outputs = 4;
   using leaf_types = sinter::detail::kernel::type_list<double, double>;
+  using output_types = sinter::detail::kernel::type_list<double, double, C, C>;
   double beta1, beta2, lr;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
@@ -23250,6 +23444,7 @@ struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
   using C = compute_type<T>;
   using leaf_types = sinter::detail::kernel::type_list<T, T, C, C>;
+  using output_types = sinter::detail::kernel::type_list<T, C, C>;
   C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept;
   Sizes size;
   template <int, int, class M>
@@ -23521,6 +23716,7 @@ struct rmsprop_rule {
     using optional_sum = sinter::detail::kernel::type_list_if<There, C>;
     using leaf_types =
         sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
+    using output_types = sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
     C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -23728,6 +23924,7 @@ struct sgd_rule {
   struct plain_kernel {
     static constexpr int leaves = 2, outputs = 1;
     using leaf_types = sinter::detail::kernel::type_list<T, T>;
+    using output_types = sinter::detail::kernel::type_list<T>;
     compute_type<T> lr, gradient_scale, decay;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -23741,6 +23938,7 @@ struct sgd_rule {
     static constexpr int leaves = 3, outputs = 2;
     using C = compute_type<T>;
     using leaf_types = sinter::detail::kernel::type_list<T, T, C>;
+    using output_types = sinter::detail::kernel::type_list<T, C>;
     C lr, gradient_scale, decay, momentum, fresh;
     C of_gradient, of_momentum;  // what of each goes into the step
     template <int, int, class M>

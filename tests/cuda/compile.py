@@ -65,17 +65,31 @@ def accesses(ptx):
     text = ptx.read_text()
     if ".local." in text:
         return "a kernel or a function that kernels share uses local memory"
-    kernels = [part.split("\n}\n")[0] for part in text.split(".visible .entry ")[1:]]
-    hot = [kernel for kernel in kernels if re.search(r"map_(?:sums_)?body", kernel.split("(")[0])]
+    bodies = {}
+    for part in re.split(r"\n(?=\.(?:visible|weak|func)\b)", text):
+        found = re.match(r"\.(?:visible \.entry|(?:weak )?\.?func)[^{]*?\b(_Z\w+)\(", part)
+        if found and "{" in part:
+            bodies[found[1]] = part.split("\n}\n")[0]
+    hot = [name for name, body in bodies.items() if ".entry" in body.split("{")[0] and re.search(r"map_(?:sums_)?body", name)]
     if not hot:
         return "there is no elementwise kernel in the PTX"
-    for kernel in hot:
-        name = kernel.split("(")[0]
+    for name in hot:
         reads = re.search(r"4leafI|8add_passI", name)
+        reached = with_callees(name, bodies)
         for access, what in [("ld", "load")] * bool(reads) + [("st", "store")]:
-            if not re.search(rf"\b{access}\.global(?:\.nc)?\.(?:v4\.[bfu]32|v2\.[bfu]64)", kernel):
+            if not re.search(rf"\b{access}\.global(?:\.nc)?\.(?:v4\.[bfu]32|v2\.[bfu]64)", reached):
                 return f"{name} has no 128-bit global {what}"
     return None
+
+
+def with_callees(name, bodies):
+    """The code of a kernel and of all functions it calls."""
+    seen, waiting = [], [name]
+    while waiting:
+        now = waiting.pop()
+        seen.append(now)
+        waiting += [f for f in set(re.findall(r"\b_Z\w+", bodies[now])) if f in bodies and f not in seen + waiting]
+    return "\n".join(bodies[f] for f in seen)
 
 
 def main():

@@ -163,6 +163,15 @@ TEST_CASE("gradients of broadcast leaves are added up in the same launch", "[cud
   const auto images = numbers({6, 3, 8, 9}, 25), scale = numbers({1, 3, 1, 1}, 26), shift = numbers({1, 3, 1, 1}, 27);
   CHECK(compare::gradients(channels, images, scale, shift) < 1e-4);
   CHECK(launches_of(channels(variable(images.to<g0>()), variable(scale.to<g0>()), variable(shift.to<g0>()))) == 1);
+  // more sums than a block has memory for
+  const auto many = [](const auto& v, const auto& a, const auto& b, const auto& c, const auto& d, const auto& e, const auto& h, const auto& i) {
+    return eval((v * a + b) * c + d * e + h * i);
+  };
+  const auto of_row = [](int seed) { return numbers<double>({9}, seed); };
+  const auto tall = numbers<double>({40, 9}, 30);
+  CHECK(compare::gradients(many, tall, of_row(31), of_row(32), of_row(33), of_row(34), of_row(35), of_row(36), of_row(37)) < 1e-11);
+  const auto tracked = [&](int seed) { return variable(of_row(seed).to<g0>()); };
+  CHECK(launches_of(many(variable(tall.to<g0>()), tracked(31), tracked(32), tracked(33), tracked(34), tracked(35), tracked(36), tracked(37))) > 1);
   // leaves of two types: what belongs to the double one never is a float
   const auto mixed = [](const auto& v, const auto& big) { return eval(v + cast<float>(big * 1e100)); };
   CHECK(compare::gradients(mixed, numbers({7}, 28), numbers<double>({1}, 29)) == 0);

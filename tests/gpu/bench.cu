@@ -101,6 +101,17 @@ int main() {
     const double bytes = 8.0 * static_cast<double>(rows * columns);
     report("sinter softmax 16384x4096", median_ms(15, [&] { z = softmax(x, 1); }), bytes);
     report("sinter layer_norm 16384x4096", median_ms(15, [&] { z = layer_norm(x, gain, bias); }), bytes);
+    report("sinter relu(x+bias) 16384x4096", median_ms(15, [&] { z = relu(x + bias); }), bytes);
+    const variable tracked_x = x, tracked_bias = bias;
+    const variable r = relu(tracked_x + tracked_bias);
+    const auto seed = ones_like(x);
+    // Reads x and the gradient of the result, writes that of x; that of the bias is a sum.
+    report("sinter backward of relu(x+bias)", median_ms(15, [&] {
+             tracked_x.zero_grad();
+             tracked_bias.zero_grad();
+             r.backward(seed, {.retain_graph = true});
+           }),
+           1.5 * bytes);
   }
   {
     std::vector<variable<float, 1, gpu>> parameters;

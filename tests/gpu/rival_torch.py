@@ -69,7 +69,19 @@ with torch.no_grad():
     x, gain, bias = randn(rows, columns), randn(columns), randn(columns)
     report("softmax 16384x4096", lambda: torch.softmax(x, 1))
     report("layer_norm 16384x4096", lambda: torch.nn.functional.layer_norm(x, (columns,), gain, bias))
-    del x
+    report("relu(x+bias) 16384x4096", lambda: torch.relu(x + bias))
+leaves = [leaf.requires_grad_() for leaf in (x, bias)]
+seed = torch.ones_like(x)
+
+
+def rectified(x, bias):
+    return torch.relu(x + bias)
+
+
+for name, f in (("torch", rectified), ("torch.compile", torch.compile(rectified))):
+    y = f(*leaves)
+    row(f"{name} backward of relu(x+bias)", lambda: torch.autograd.grad(y, leaves, seed, retain_graph=True))
+del x, leaves, seed, y
 
 
 def resnet50_shapes():

@@ -50,11 +50,12 @@ using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
 namespace detail {
 
-/// The unsigned integer of T's size.
+/// The unsigned integer of that many bytes; of T's size.
+template <std::size_t Bytes>
+using bits_of_size = std::conditional_t<
+    Bytes == 1, std::uint8_t, std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 template <class T>
-using bits_of = std::conditional_t<sizeof(T) == 1, std::uint8_t,
-                                   std::conditional_t<sizeof(T) == 2, std::uint16_t,
-                                                      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>>;
+using bits_of = bits_of_size<sizeof(T)>;
 
 }  // namespace detail
 

@@ -46,6 +46,7 @@ template <class From, class To>
 struct add_pass {
   static constexpr int inputs = 1, outputs = 1;
   using input_types = sinter::detail::kernel::type_list<From>;
+  using output_types = sinter::detail::kernel::type_list<To>;
   static constexpr std::uint64_t inputs_read = 1;
   static constexpr bool narrow = narrow_element<To>;
   template <class M>
@@ -97,7 +98,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// A backward pass with sums, as the function that starts it.
 struct sums_pass {
   const char* what;
-  int lanes;
+  int lanes, room;  ///< for so many sums
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
   const void* formula;
   void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
@@ -124,7 +125,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     plan.format = pass.format;
     pass_operands now = p;
     now.axes.coalesce();
-    done = plan_sums(now, pass.lanes, folds, apart, plan);
+    done = plan_sums(now, pass.lanes, pass.room, folds, apart, plan);
     if (done && plan.groups > 0) {
       for (int s = 0; s < p.outputs; ++s)
         if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space().inner))
@@ -167,7 +168,7 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
     bool folds[outputs];
     if (p.find_repeated(folds) || Sums) {
-      const sums_pass sums{what, lanes_of<Pass>, format.of, &pass, &start_sums<Pass, D>};
+      const sums_pass sums{what, lanes_of<Pass>, map_sums_body<Pass>::room, format.of, &pass, &start_sums<Pass, D>};
       return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, rank, sinks);
     }
   }

@@ -6,36 +6,54 @@
 
 namespace sinter::cuda_impl {
 
-/// Arrays that lie dense, all to 16 bytes or not, and are overwritten: an operand_table and its modes, in fewer bytes.
+/// Where operands lie that are dense arrays, all to 16 bytes or not, and are overwritten: what operand_place says, in fewer bytes.
 template <int N>
-struct flat_table {
-  struct ones {
-    SINTER_WORD index_t operator[](int) const { return 1; }
+struct flat_places {
+  struct place {
+    static constexpr bool dense = true, add = false, wide = false;
+    bool whole;
   };
   char* data[N];
-  [[no_unique_address]] ones step;
-};
-struct mode_of_all {
   bool aligned;
-  SINTER_WORD access_mode operator[](int) const { return aligned ? access_mode::whole_chunks : access_mode::strided; }
-};
-struct add_to_none {
-  SINTER_WORD bool operator[](int) const { return false; }
+  SINTER_WORD place operator[](int) const { return {aligned}; }
 };
 
-/// Item i, the frame of a chunk_machine, is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
+/// Item i is a pass over arrays of n elements; blocks [end of item i - 1, end of item i) work on it.
 template <class Pass>
 struct group_body {
   static constexpr int lanes = lanes_of<Pass>;
   struct item {
-    static constexpr int inputs = Pass::inputs, outputs = Pass::outputs, lanes = group_body::lanes;
-    using input_types = typename Pass::input_types;  // to check the lists that optimizers write by hand
+    static constexpr bool shared = false;
     Pass pass;
     index_t n, end;
-    flat_table<Pass::inputs> in;
-    flat_table<Pass::outputs> out;
-    mode_of_all in_mode, out_mode;
-    [[no_unique_address]] add_to_none add;
+    flat_places<Pass::inputs> in;
+    flat_places<Pass::outputs> out;
+    std::uint64_t whole_inputs, plain_outputs;
+
+    SINTER_WORD index_t row_length() const { return n; }
+    SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in, addresses<Pass::outputs>& to_out) const {
+      each_size(typename Pass::input_types{}, [&](int s, index_t size) { to_in.of[s] = in.data[s] + column * size; });
+      each_size(typename Pass::output_types{}, [&](int s, index_t size) { to_out.of[s] = out.data[s] + column * size; });
+      return column;
+    }
+    template <class... T, class F>
+    static SINTER_WORD void each_size(type_list<T...>, const F& f) {
+      int s = 0;
+      (f(s++, index_t{sizeof(T)}), ...);
+    }
+  };
+  /// Sees to the lists of elements, which optimizers write by hand.
+  struct machine : lane_machine<Pass> {
+    template <int S, class T>
+    SINTER_WORD compute_type<T> load() const {
+      static_assert(std::is_same_v<T, typename Pass::input_types::template at<S>>);
+      return lane_machine<Pass>::template load<S, T>();
+    }
+    template <int O, class T>
+    SINTER_WORD void put(compute_type<T> x) const {
+      static_assert(std::is_same_v<T, typename Pass::output_types::template at<O>>);
+      lane_machine<Pass>::template put<O, T>(x);
+    }
   };
   static constexpr int most = 64;
 
@@ -50,12 +68,8 @@ struct group_body {
     const index_t first = i > 0 ? items[i - 1].end : 0;
     const index_t stride = (at.end - first) * g.threads() * lanes;
     for (index_t c = ((g.block() - first) * g.threads() + g.thread()) * lanes; c < at.n; c += stride) {
-      chunk_machine<item> m(at);
-      for (index_t& to : m.in_at) to = c;
-      for (index_t& to : m.out_at) to = c;
-      m.index_of_chunk = c;
-      m.valid = at.n - c < lanes ? static_cast<int>(at.n - c) : lanes;
-      run_lanes<lanes>(m, at.pass);
+      machine m;
+      run_chunk(m, at.pass, at, 0, c);
     }
   }
 };
@@ -72,10 +86,12 @@ class grouped final : public sinter::detail::independent_passes::kind {
     auto& item = body_.items[body_.count++];
     item.pass = pass;
     item.n = n;
+    static_assert(reads_of<Pass> == Pass::inputs);
     std::uintptr_t bits = 0;
     for (int s = 0; s < Pass::inputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.in.data[s] = in[s]);
     for (int s = 0; s < Pass::outputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.out.data[s] = out[s]);
-    item.in_mode.aligned = item.out_mode.aligned = bits % 16 == 0;
+    item.in.aligned = item.out.aligned = bits % 16 == 0;
+    item.whole_inputs = item.plain_outputs = bits % 16 == 0 ? ~std::uint64_t{0} : 0;
     item.end = blocks_ += blocks;
   }
   void run() override {

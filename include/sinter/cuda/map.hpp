@@ -1,7 +1,8 @@
 // sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
 //
 // A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes in
-// accesses of 16 bytes.
+// accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are functions that the
+// kernels of a file share, so that of its own each has little more than its formula.
 #pragma once
 
 #include <bit>
@@ -10,6 +11,8 @@
 
 namespace sinter::cuda_impl {
 
+using sinter::detail::kernel::type_list;
+
 /// Neighbouring elements that a thread computes.
 template <class Pass>
 inline constexpr int lanes_of = [] {
@@ -17,84 +20,276 @@ inline constexpr int lanes_of = [] {
   else return 4;
 }();
 
-/// How an operand is read or written along the inner axis.
-enum class access_mode : unsigned char { strided, whole_chunks };
-
-/// Asks for the operands that the bits of Read name.
-template <std::uint64_t Read, class Machine, class... T, int... S>
-SINTER_WORD void fetch(const Machine& m, sinter::detail::kernel::type_list<T...>, std::integer_sequence<int, S...>) {
-  (((Read >> S & 1) != 0 ? m.template fetch<S, T>() : void()), ...);
-}
-
-/// Runs a formula on each lane of a machine. Unrolled, so that `lane` is a constant and the machine's arrays are registers. What
-/// is read is asked for first: a call in between, as of a division's rare cases, would keep the compiler from it.
-template <int Lanes, class Machine, class Pass>
-SINTER_WORD void run_lanes(Machine& m, const Pass& formula) {
-  static_assert(Pass::input_types::count == Pass::inputs);
-  fetch<Pass::inputs_read>(m, typename Pass::input_types{}, std::make_integer_sequence<int, Pass::inputs>{});
-  SINTER_UNROLL
-  for (int i = 0; i < Lanes; ++i) {
-    m.lane = i;
-    formula(m);
-  }
-}
-
 template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
   T value[lanes];
 };
 
-template <class T, int lanes>
-SINTER_WORD chunk<T, lanes> rounded(const chunk<compute_type<T>, lanes>& c) {
-  if constexpr (std::is_same_v<T, compute_type<T>>) {
-    return c;
-  } else {
-    chunk<T, lanes> to;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
-    return to;
+/// What a thread holds of operands with elements T: of each, its lanes, in words that any of them fits.
+template <class Types, int Lanes>
+struct held;
+template <class... T, int Lanes>
+struct alignas(16) held<type_list<T...>, Lanes> {
+  static constexpr int count = sizeof...(T), lanes = Lanes;
+  using word = sinter::detail::bits_of_size<std::max({std::size_t{1}, sizeof(T)...})>;
+  static constexpr int registers_each = static_cast<int>(sizeof(word)) * lanes / 4;
+  word of[count > 0 ? count : 1][lanes];
+
+  template <class V>
+  SINTER_WORD V get(int s, int lane) const {
+    return std::bit_cast<V>(static_cast<sinter::detail::bits_of<V>>(of[s][lane]));
   }
+  template <class V>
+  SINTER_WORD void set(int s, int lane, V x) {
+    of[s][lane] = std::bit_cast<sinter::detail::bits_of<V>>(x);
+  }
+};
+
+/// The types in List that the bits of Chosen name.
+template <std::uint64_t Chosen, class List, class... Before>
+struct chosen_types {
+  using type = type_list<Before...>;
+};
+template <std::uint64_t Chosen, class T, class... Rest, class... Before>
+struct chosen_types<Chosen, type_list<T, Rest...>, Before...>
+    : std::conditional_t<(Chosen & 1) != 0, chosen_types<(Chosen >> 1), type_list<Rest...>, Before..., T>,
+                         chosen_types<(Chosen >> 1), type_list<Rest...>, Before...>> {};
+/// The elements of the inputs that a pass reads, and where input S is among them.
+template <class Pass>
+using types_read = typename chosen_types<Pass::inputs_read, typename Pass::input_types>::type;
+template <class Pass>
+inline constexpr int reads_of = std::popcount(Pass::inputs_read);
+template <class Pass, int S>
+inline constexpr int place_among_read = std::popcount(Pass::inputs_read & sinter::detail::kernel::bits_below(S));
+
+template <class Types>
+struct compute_types;
+template <class... T>
+struct compute_types<type_list<T...>> {
+  using type = type_list<compute_type<T>...>;
+};
+template <class Pass>
+using held_inputs = held<types_read<Pass>, lanes_of<Pass>>;
+template <class Pass>
+using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
+
+/// Says that p points to the memory of the GPU, or to what it sees as such; a function that kernels share does not know.
+template <class T>
+SINTER_WORD T* in_memory(T* p) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isGlobal(p));
+#endif
+  return p;
+}
+/// Says that p points to the memory that a block shares.
+template <class T>
+SINTER_WORD T* in_block(T* p) {
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isShared(p));
+#endif
+  return p;
 }
 
-// What does not lie side by side, or is added to what is there, is read and written by functions that all kernels share.
+/// The element i steps of that many bytes behind p.
+template <class T>
+SINTER_WORD T* behind(T* p, index_t i, index_t step) {
+  using bytes = std::conditional_t<std::is_const_v<T>, const char, char>;
+  return in_memory(reinterpret_cast<T*>(reinterpret_cast<bytes*>(p) + i * step));
+}
+/// Neighbours from p on, where not all are valid, or they do not lie side by side.
 template <class T, int lanes>
 SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
   chunk<T, lanes> c{};
   SINTER_UNROLL
-  for (int i = 0; i < lanes; ++i) c.value[i] = p[(i < valid ? i : 0) * step];  // no branch for each lane
+  for (int i = 0; i < lanes; ++i) c.value[i] = *behind(p, i < valid ? i : 0, step);  // no branch for each lane
   return c;
 }
 template <class T, int lanes>
-SINTER_WORD_APART void write_apart(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
+SINTER_WORD chunk<T, lanes> read_chunk(const T* p, bool whole, int valid, index_t step) {
+  if (whole) return *reinterpret_cast<const chunk<T, lanes>*>(in_memory(p));
+  return read_apart<T, lanes>(p, valid, step);
+}
+template <class T, int lanes>
+SINTER_WORD void write_whole(T* p, const chunk<compute_type<T>, lanes>& c) {
+  chunk<T, lanes> to;
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) to.value[i] = static_cast<T>(c.value[i]);
+  *reinterpret_cast<chunk<T, lanes>*>(in_memory(p)) = to;
+}
+/// Writes c from p on, or adds it to what is there.
+template <class T, int lanes>
+SINTER_WORD void write_chunk(T* p, bool whole, int valid, index_t step, bool add, chunk<compute_type<T>, lanes> c) {
   if constexpr (floating_element<T>) {
     if (add) {
-      chunk<T, lanes> old;
-      if (whole) old = *reinterpret_cast<const chunk<T, lanes>*>(p);
-      else old = read_apart<T, lanes>(p, valid, step);
+      const chunk<T, lanes> old = read_chunk<T, lanes>(p, whole, valid, step);
       SINTER_UNROLL
       for (int i = 0; i < lanes; ++i) c.value[i] += static_cast<compute_type<T>>(old.value[i]);
     }
   }
-  const chunk<T, lanes> to = rounded<T>(c);
-  if (whole) {
-    *reinterpret_cast<chunk<T, lanes>*>(p) = to;
-    return;
-  }
+  if (whole) return write_whole(p, c);
   SINTER_UNROLL
   for (int i = 0; i < lanes; ++i) {
-    if (i < valid) p[i * step] = to.value[i];
+    if (i < valid) *behind(p, i, step) = static_cast<T>(c.value[i]);
   }
 }
 
-/// Any element in a register of its own, so that leaves of different types share one array.
-using sinter::detail::bits_of;
-template <class T>
-SINTER_WORD std::uint64_t pack(T x) {
-  return std::bit_cast<bits_of<T>>(x);
+/// Where an operand lies, in bytes.
+struct operand_place {
+  char* data;
+  index_t step;              ///< along the inner axis
+  index_t stride[max_rank];  ///< along the outer ones
+  bool whole;                ///< read and written in whole chunks, but for the last of a row
+  bool add;                  ///< to what is there
+  bool wide;                 ///< float, where narrow elements are the rule: a sum of those is made so
+  int sum;                   ///< the number of the sum that it is a term of, unless below 0
+
+  /// Nothing but to be overwritten in whole chunks.
+  bool plain() const { return whole && !add && !wide && sum < 0; }
+};
+
+/// Where a thread gathers its terms of sums: `lanes` places for each, and for that with the next number behind those of all threads.
+template <class Sum>
+struct gathered {
+  Sum* first;
+
+  /// Adds terms to a sum. False if they belong to none.
+  template <class C, int lanes>
+  SINTER_WORD bool add(const operand_place& to, const chunk<C, lanes>& terms, int valid) const {
+    if (to.sum < 0) return false;
+    chunk<Sum, lanes>* const p = in_block(reinterpret_cast<chunk<Sum, lanes>*>(first + to.sum * block_threads * lanes));
+    chunk<Sum, lanes> sum = *p;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) sum.value[i] += i < valid ? static_cast<Sum>(terms.value[i]) : Sum(0);
+    *p = sum;
+    return true;
+  }
+};
+struct gathers_nothing {
+  template <class Place, class Chunk>
+  SINTER_WORD bool add(const Place&, const Chunk&, int) const {
+    return false;
+  }
+};
+
+/// From one element to the next.
+template <class T, class Place>
+SINTER_WORD index_t step_of(const Place& p) {
+  if constexpr (requires { Place::dense; }) return sizeof(T);
+  else return p.step;
 }
-template <class T>
-SINTER_WORD T unpack(std::uint64_t bits) {
-  return std::bit_cast<T>(static_cast<bits_of<T>>(bits));
+
+/// The first elements of some operands in a chunk.
+template <int N>
+struct addresses {
+  char* of[N];
+};
+
+/// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*, or what
+/// group.hpp has of the kind.
+template <int lanes, class... T, class From>
+SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const addresses<sizeof...(T)>& at, std::uint64_t whole, int valid, const From& from) {
+  held<type_list<T...>, lanes> to;
+  int s = 0;
+  const auto read = [&]<class U>() SINTER_INLINE_LAMBDA {
+    const U* const p = reinterpret_cast<const U*>(at.of[s]);
+    const chunk<U, lanes> c = (whole >> s & 1) != 0 ? read_chunk<U, lanes>(p, true, lanes, 0) : read_chunk<U, lanes>(p, false, valid, step_of<U>(from[s]));
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+    ++s;
+  };
+  (read.template operator()<T>(), ...);
+  return to;
+}
+/// Writes a result with elements T, or adds it to its sum. Plain: it is a whole chunk, and `to` says nothing else.
+template <class T, int lanes, class Place, class Sums>
+SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool plain, int valid, const Place& to, const Sums& sums) {
+  if (plain) return write_whole(reinterpret_cast<T*>(at), c);
+  if (sums.add(to, c, valid)) return;
+  const bool whole = to.whole && valid == lanes;
+  if constexpr (narrow_element<T>) {
+    if (to.wide) return write_chunk<compute_type<T>, lanes>(reinterpret_cast<compute_type<T>*>(at), whole, valid, step_of<compute_type<T>>(to), to.add, c);
+  }
+  write_chunk<T, lanes>(reinterpret_cast<T*>(at), whole, valid, step_of<T>(to), to.add, c);
+}
+
+/// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too much.
+template <int lanes, class Types>
+SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid, const operand_place* from) {
+  return read_operands<lanes>(Types{}, at, whole, valid, from);
+}
+inline constexpr int most_read_at_once = 64;  ///< registers
+template <class T, int lanes, class Sums>
+SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid, const operand_place& to, const Sums sums) {
+  write_operand<T, lanes>(c, at, plain, valid, to, sums);
+}
+
+/// The machine of expr/kernel.hpp at one lane of what a thread holds.
+template <class Pass>
+struct lane_machine {
+  static constexpr int lanes = lanes_of<Pass>;
+
+  held_inputs<Pass> read;
+  mutable held_outputs<Pass> written;
+  index_t first = 0;  ///< the row-major index of lane 0
+  int lane = 0;
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    static_assert((Pass::inputs_read >> S & 1) != 0);
+    return read.template get<T>(place_among_read<Pass, S>, lane);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  SINTER_WORD index_t index() const { return first + lane; }
+  template <int O, class T>
+  SINTER_WORD void put(compute_type<T> x) const {
+    written.set(O, lane, x);
+  }
+  template <int O, class T>
+  SINTER_WORD void accumulate(compute_type<T> x) const {
+    written.set(O, lane, x);
+  }
+};
+
+/// Runs a formula on a chunk: reads all it needs, computes, writes all results. Frame says where they lie, as map_frame and
+/// group_body's item do. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+template <class Machine, class Pass, class Frame, class Sums = gathers_nothing>
+SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, index_t row, index_t column, const Sums& sums = {}) {
+  using inputs = held_inputs<Pass>;
+  static_assert(Pass::input_types::count == Pass::inputs && Pass::output_types::count == Pass::outputs);
+  constexpr int lanes = Machine::lanes;
+  addresses<std::max(1, inputs::count)> in;
+  addresses<std::max(1, Pass::outputs)> out;
+  m.first = frame.find(row, column, in, out);
+  const index_t left = frame.row_length() - column;
+  const int valid = left < lanes ? static_cast<int>(left) : lanes;
+  const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0, plain = valid == lanes ? frame.plain_outputs : 0;
+  if constexpr (inputs::count > 0) {
+    if constexpr (Frame::shared && inputs::count * inputs::registers_each <= most_read_at_once)
+      m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
+    else m.read = read_operands<lanes>(types_read<Pass>{}, in, whole, valid, frame.in);
+  }
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    m.lane = i;
+    formula(m);
+  }
+  const auto write = [&]<class... T>(type_list<T...>) SINTER_INLINE_LAMBDA {
+    int s = 0;
+    const auto write_one = [&]<class U>() SINTER_INLINE_LAMBDA {
+      chunk<compute_type<U>, lanes> c;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) c.value[i] = m.written.template get<compute_type<U>>(s, i);
+      const bool is_plain = (plain >> s & 1) != 0;
+      if constexpr (Frame::shared) write_shared<U, lanes>(c, out.of[s], is_plain, valid, frame.out[s], sums);
+      else write_operand<U, lanes>(c, out.of[s], is_plain, valid, frame.out[s], sums);
+      ++s;
+    };
+    (write_one.template operator()<T>(), ...);
+  };
+  write(typename Pass::output_types{});
 }
 
 /// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by map_body.
@@ -129,12 +324,36 @@ struct pass_operands {
     return any;
   }
 
-  /// Can operand s be read or written in whole chunks of `lanes` elements? Its axes are coalesced.
-  access_mode mode(int s, int lanes) const {
-    const std::uintptr_t bytes = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
-    bool aligned = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(axes.data[s]) % bytes == 0;
-    for (int d = 0; d + 1 < axes.rank; ++d) aligned = aligned && axes.strides[s][d] % lanes == 0;
-    return aligned ? access_mode::whole_chunks : access_mode::strided;
+  /// Where operand s lies, as a kernel with `lanes` is told of it. Its axes are coalesced.
+  [[gnu::noinline]] operand_place place(int s, int lanes) const {
+    operand_place to{};
+    to.sum = -1;
+    to.data = axes.data[s];
+    to.step = axes.step(s) * size[s];
+    to.whole = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
+    for (int d = 0; d + 1 < axes.rank; ++d) {
+      to.stride[d] = axes.strides[s][d] * size[s];
+      to.whole = to.whole && axes.strides[s][d] % lanes == 0;
+    }
+    if (s >= inputs) {
+      to.add = add[s - inputs];
+      to.wide = lanes == 8 && size[s] == sizeof(float);
+    }
+    return to;
+  }
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain.
+  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out, std::uint64_t& whole, std::uint64_t& plain) const {
+    whole = plain = 0;
+    for (int s = 0, to = 0; s < inputs; ++s) {
+      if ((read >> s & 1) == 0) continue;
+      in[to] = place(s, lanes);
+      whole |= std::uint64_t{in[to].whole} << to;
+      ++to;
+    }
+    for (int s = 0; s < outputs; ++s) {
+      out[s] = place(inputs + s, lanes);
+      plain |= std::uint64_t{out[s].plain()} << s;
+    }
   }
 };
 
@@ -146,7 +365,7 @@ struct chunk_space {
   divider by_chunks = {};
   bool narrow = true;  ///< the chunks' numbers fit the dividers
 
-  chunk_space(const pass_axes& axes, int lanes) : space(axes.space()) {
+  [[gnu::noinline]] chunk_space(const pass_axes& axes, int lanes) : space(axes.space()) {
     for (int d = 0; d < space.outer_axes; ++d) index_stride[d] = axes.index[d];
     chunks_per_row = (space.inner + lanes - 1) / lanes;
     narrow = chunks() < (index_t{1} << 31);
@@ -155,125 +374,49 @@ struct chunk_space {
   SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
 };
 
-/// What a kernel is told of a pass beside its formula. Passes of as many operands share it, and the machine that works on it.
-template <int Inputs, int Outputs, int Lanes>
+/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands share it.
+template <int Reads, int Outputs, int Lanes>
 struct map_frame : chunk_space {
-  static constexpr int inputs = Inputs, outputs = Outputs, lanes = Lanes;
+  static constexpr bool shared = true;  ///< by the kernels of a file, as are the functions that read and write there
+  static constexpr int outputs = Outputs, lanes = Lanes;
 
-  operand_table<inputs> in;
-  operand_table<outputs> out;
-  access_mode in_mode[operand_table<inputs>::size] = {};
-  access_mode out_mode[operand_table<outputs>::size] = {};
-  bool add[operand_table<outputs>::size] = {};
-  bool wide[operand_table<outputs>::size] = {};  ///< a sum of narrow elements, gathered in float
+  operand_place in[Reads > 0 ? Reads : 1];
+  operand_place out[outputs > 0 ? outputs : 1];
+  std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
 
   /// The axes of p are coalesced.
-  [[gnu::noinline]] explicit map_frame(const pass_operands& p)
-      : chunk_space(p.axes, lanes), in(p.axes.table<inputs>(0)), out(p.axes.table<outputs>(inputs)) {
-    for (int s = 0; s < inputs; ++s) in_mode[s] = p.mode(s, lanes);
-    for (int s = 0; s < outputs; ++s) {
-      out_mode[s] = p.mode(inputs + s, lanes);
-      add[s] = p.add[s];
-      wide[s] = p.size[inputs + s] == sizeof(float);
-    }
+  map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space(p.axes, lanes) {
+    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs);
   }
 
   launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
 
-  /// Puts a machine where a chunk begins.
-  template <class Machine>
-  SINTER_WORD void place(Machine& m, index_t row, index_t column) const {
-    m.index_of_chunk = column;
-    if (space.rows > 1) {
+  SINTER_WORD index_t row_length() const { return space.inner; }
+  /// Finds a row's column in each operand; its row-major index.
+  template <int In, int Out>
+  SINTER_WORD index_t find(index_t row, index_t column, addresses<In>& to_in, addresses<Out>& to_out) const {
+    index_t index = column;
+    for (int s = 0; s < In; ++s) to_in.of[s] = in[s].data + column * in[s].step;
+    for (int s = 0; s < Out; ++s) to_out.of[s] = out[s].data + column * out[s].step;
+    if (space.rows > 1)
       each_coordinate(space, row, [&](int d, index_t i) {
-        for (int s = 0; s < inputs; ++s) m.in_at[s] += i * in.stride[s][d];
-        for (int s = 0; s < outputs; ++s) m.out_at[s] += i * out.stride[s][d];
-        m.index_of_chunk += i * index_stride[d];
+        for (int s = 0; s < In; ++s) to_in.of[s] += i * in[s].stride[d];
+        for (int s = 0; s < Out; ++s) to_out.of[s] += i * out[s].stride[d];
+        index += i * index_stride[d];
       });
-    }
-    for (int s = 0; s < inputs; ++s) m.in_at[s] += column * in.step[s];
-    for (int s = 0; s < outputs; ++s) m.out_at[s] += column * out.step[s];
-    m.valid = space.inner - column < lanes ? static_cast<int>(space.inner - column) : lanes;
+    return index;
   }
-};
-
-/// The machine of expr/kernel.hpp at one lane of a chunk, which is read before the first lane and written at the last one. Frame
-/// says where the operands lie, as map_frame and group_body's item do.
-template <class Frame>
-struct chunk_machine {
-  static constexpr int inputs = Frame::inputs, outputs = Frame::outputs, lanes = Frame::lanes;
-
-  const Frame& frame;
-  int lane = 0;
-  int valid = lanes;
-  index_t index_of_chunk = 0;
-  index_t in_at[operand_table<inputs>::size] = {};
-  index_t out_at[operand_table<outputs>::size] = {};
-  mutable std::uint64_t read[operand_table<inputs>::size][lanes] = {};
-  mutable std::uint64_t written[operand_table<outputs>::size][lanes] = {};
-
-  SINTER_WORD explicit chunk_machine(const Frame& f) : frame(f) {}
-
-  template <int S, class T>
-  SINTER_WORD compute_type<T> load() const {
-    if constexpr (requires { typename Frame::input_types; }) static_assert(std::is_same_v<T, typename Frame::input_types::template at<S>>);
-    return unpack<T>(read[S][lane]);
-  }
-  template <class T>
-  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
-    return x;
-  }
-  SINTER_WORD index_t index() const { return index_of_chunk + lane; }
-  template <int O, class T>
-  SINTER_WORD void put(compute_type<T> x) const {
-    written[O][lane] = pack(x);
-    if (lane == lanes - 1) flush<O, T>();
-  }
-  template <int O, class T>
-  SINTER_WORD void accumulate(compute_type<T> x) const {
-    written[O][lane] = pack(x);
-    if (lane == lanes - 1) flush_sum<O, T>();
-  }
-  template <int O, class T>
-  SINTER_WORD void flush_sum() const {
-    if constexpr (narrow_element<T>) {
-      if (frame.wide[O]) return flush<O, float>();
-    }
-    flush<O, T>();
-  }
-
-  template <int S, class T>
-  SINTER_WORD void fetch() const {
-    const T* const p = reinterpret_cast<const T*>(frame.in.data[S]) + in_at[S];
-    chunk<T, lanes> c;
-    if (is_whole(frame.in_mode[S])) c = *reinterpret_cast<const chunk<T, lanes>*>(p);
-    else c = read_apart<T, lanes>(p, valid, frame.in.step[S]);
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) read[S][i] = pack<T>(c.value[i]);
-  }
-  template <int O, class T>
-  SINTER_WORD void flush() const {
-    T* const p = reinterpret_cast<T*>(frame.out.data[O]) + out_at[O];
-    const bool whole = is_whole(frame.out_mode[O]), add = frame.add[O];
-    chunk<compute_type<T>, lanes> c;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) c.value[i] = unpack<compute_type<T>>(written[O][i]);
-    if (whole && !add) *reinterpret_cast<chunk<T, lanes>*>(p) = rounded<T>(c);
-    else write_apart<T, lanes>(p, whole, valid, frame.out.step[O], add, c);
-  }
-
-  SINTER_WORD bool is_whole(access_mode mode) const { return mode == access_mode::whole_chunks && valid == lanes; }
 };
 
 template <class Pass>
-using frame_of = map_frame<Pass::inputs, Pass::outputs, lanes_of<Pass>>;
+using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>>;
 
 template <class Pass>
 struct map_body : frame_of<Pass> {
   using frame = frame_of<Pass>;
   Pass pass;
 
-  map_body(const Pass& formula, const pass_operands& p) : frame(p), pass(formula) {}
+  map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -285,9 +428,8 @@ struct map_body : frame_of<Pass> {
         row = quotient(c, this->chunks_per_row, this->by_chunks, this->narrow);
         column = c - row * this->chunks_per_row;
       }
-      chunk_machine<frame> m(*this);
-      this->place(m, row, column * frame::lanes);
-      run_lanes<frame::lanes>(m, pass);
+      lane_machine<Pass> m;
+      run_chunk(m, pass, static_cast<const frame&>(*this), row, column * frame::lanes);
     }
   }
 };

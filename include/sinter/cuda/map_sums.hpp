@@ -1,7 +1,8 @@
 // sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
 //
-// A block goes down a slab of rows, each thread in columns of its own, and adds in registers; then its threads add up what
-// they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone.
+// A block goes down a slab of rows, each thread in columns of its own, and adds in shared memory; then its threads add up what
+// they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone. All
+// this is in functions that the kernels of a file share.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +19,22 @@ enum class sink_kind : unsigned char {
   total     ///< all of a group of rows
 };
 
+/// The memory that a block shares: a double for each lane of its threads, and as many of what they gather of each sum.
+constexpr std::size_t bytes_of_sums(int lanes, int sums, std::size_t sum_size) {
+  return static_cast<std::size_t>(block_threads * lanes) * (sizeof(double) + static_cast<std::size_t>(sums) * sum_size);
+}
+
+/// How many sums a block has memory for: every GPU gives it that much.
+constexpr int most_sums(int lanes, std::size_t sum_size) {
+  int n = 0;
+  while (bytes_of_sums(lanes, n + 1, sum_size) + 1024 <= 65536) ++n;
+  return n;
+}
+
 /// The blocks of a pass that gathers sums.
 struct sums_grid {
   bool rows = false, columns = false, totals = false;  ///< the kinds of sums there are
+  int sums = 0;                                        ///< how many
   index_t groups = 1, height = 1;                      ///< of rows that follow each other
   int across = 1, down = block_threads;                ///< powers of two: threads side by side, and one above the other
   index_t strips = 1;                                  ///< blocks side by side
@@ -30,7 +44,7 @@ struct sums_grid {
   index_t blocks() const { return groups * strips * slabs; }
 
   /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads more
-  /// columns than they have registers for.
+  /// columns than it gathers.
   bool lay_out(index_t pass_rows, index_t chunks) {
     const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
     height = groups > 0 ? pass_rows / groups : 0;
@@ -63,11 +77,39 @@ struct sums_grid {
   }
 };
 
+/// An output that is a sum, and where that goes.
+struct sum_place : operand_place {
+  double* partial;  ///< sums of the blocks
+  sink_kind kind;
+  sinter::detail::kernel::gradient_format format;
+
+  template <class T>
+  SINTER_WORD void put(index_t place, double x) const {  // in bytes
+    T& to = *reinterpret_cast<T*>(data + place);
+    to = static_cast<T>(add ? static_cast<double>(to) + x : x);
+  }
+};
+
 /// What of a pass that gathers sums does not follow from its operands.
 struct sums_plan : sums_grid {
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
   sink_kind kind[sinter::detail::max_operands] = {};
   double* partial[sinter::detail::max_operands] = {};
+
+  [[gnu::noinline]] int place_sums(int outputs, operand_place* out, std::uint64_t& plain, sum_place* to) const {
+    int n = 0;
+    for (int s = 0; s < outputs; ++s) {
+      if (kind[s] == sink_kind::element) continue;
+      out[s].sum = n;
+      plain &= ~(std::uint64_t{1} << s);
+      static_cast<operand_place&>(to[n]) = out[s];
+      to[n].partial = partial[s];
+      to[n].kind = kind[s];
+      to[n].format = format[s];
+      ++n;
+    }
+    return n;
+  }
 };
 
 /// The threads of a block that have terms of the same sums, and where their sums go.
@@ -79,24 +121,6 @@ struct team {
   index_t pitch;                       ///< how far the sums of two blocks lie apart
 };
 
-/// Where the sums of an output go.
-struct sum_place {
-  char* data;
-  double* partial;  ///< sums of the blocks
-  index_t step;
-  const index_t* stride;
-  const index_space* space;
-  sink_kind kind;
-  sinter::detail::kernel::gradient_format format;
-  bool add;
-
-  template <class T>
-  SINTER_WORD void put(index_t place, double sum) const {
-    T& to = reinterpret_cast<T*>(data)[place];
-    to = static_cast<T>(add ? static_cast<double>(to) + sum : sum);
-  }
-};
-
 template <class F>
 SINTER_WORD void each_of(const team& t, const F& f) {
   for (int i = 0; i < t.count; ++i) {
@@ -105,10 +129,53 @@ SINTER_WORD void each_of(const team& t, const F& f) {
   }
 }
 
-/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. All kernels share it. Narrow,
-/// Doubles: there may be elements of half and bfloat16, of double.
+/// Where a block and a thread are in a pass, and whom they add up with.
+struct sums_block {
+  index_t slab, strip, group, first;  ///< the slab's number among all; the group's first row
+  index_t begin, end;                 ///< rows of the block
+  index_t row, chunk;                 ///< the thread's first ones
+
+  // There are at most most_blocks.
+  template <class G>
+  SINTER_WORD sums_block(const G& g, const sums_grid& grid)
+      : slab(static_cast<unsigned>(g.block()) / static_cast<unsigned>(grid.strips)), strip(g.block() - slab * grid.strips),
+        group(static_cast<unsigned>(slab) / static_cast<unsigned>(grid.slabs)), first(group * grid.height),
+        begin(first + (slab - group * grid.slabs) * grid.per_slab),
+        end(begin + grid.per_slab < first + grid.height ? begin + grid.per_slab : first + grid.height), row(begin + g.thread() / grid.across),
+        chunk(strip * grid.across + g.thread() % grid.across) {}
+  /// The threads with terms of the sums of a column, of a row, and of all of a group.
+  template <int lanes, class G>
+  SINTER_WORD team with(const G& g, sink_kind kind, const sums_grid& grid, index_t inner, index_t row_of_sum) const {
+    if (kind == sink_kind::column) {
+      const index_t column = chunk * lanes, left = inner - column;
+      return {static_cast<int>(row - begin), grid.down, grid.across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes),
+              static_cast<int>(grid.slabs), static_cast<int>(group * grid.slabs), static_cast<int>(slab), first, column, inner};
+    }
+    if (kind == sink_kind::row) return {g.thread() % grid.across, grid.across, 1, row_of_sum < end ? 1 : 0, 1, 0, 0, row_of_sum, 0, 0};
+    const index_t blocks = grid.slabs * grid.strips;
+    return {g.thread(), block_threads, 1, 1, static_cast<int>(blocks), static_cast<int>(group * blocks), static_cast<int>(g.block()), first, 0, 1};
+  }
+};
+
+/// The part of a pass that a thread works on.
+struct sums_part {
+  index_t row, begin, end, chunk;
+};
+/// That part; a thread's shares begin at 0.
+template <int lanes, class G, class Sum>
+SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, Sum* share) {
+  for (int o = 0; o < grid.sums; ++o, share += block_threads * lanes) {
+    SINTER_UNROLL
+    for (int lane = 0; lane < lanes; ++lane) share[lane] = 0;
+  }
+  const sums_block block(g, grid);
+  return {block.row, block.begin, block.end, block.chunk};
+}
+
+/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles: there may be
+/// elements of half and bfloat16, of double.
 template <int lanes, bool Narrow, bool Doubles, class G>
-SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place to, const team t, bool merging) {
+SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_space& space, const team& t, bool merging) {
   if (merging) {
     each_of(t, [&](int i) {
       share[i] = 0;
@@ -124,7 +191,7 @@ SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place t
   if (t.place != 0) return;
   if (t.pieces > 1 && !merging) return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
   index_t first = t.column * to.step;
-  each_coordinate(*to.space, t.row, [&](int d, index_t i) { first += i * to.stride[d]; });
+  each_coordinate(space, t.row, [&](int d, index_t i) { first += i * to.stride[d]; });
   each_of(t, [&](int i) {
     const index_t place = first + i * to.step;
     using sinter::detail::kernel::gradient_format;
@@ -139,118 +206,82 @@ SINTER_WORD_APART void add_up_shares(const G g, double* share, const sum_place t
   });
 }
 
-/// What a kernel is told of a pass that gathers sums of type Sum, beside its formula. Narrow, Doubles: there may be gradients of half
-/// and bfloat16, of double.
-template <class Frame, class Sum, bool Narrow, bool Doubles>
-struct sums_frame : sums_grid {
-  static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
-  using registers = Sum[outputs][lanes];
-
-  Frame at;
-  sink_kind kind[outputs] = {};
-  double* partial[outputs] = {};  ///< sums of the blocks
-  sinter::detail::kernel::gradient_format format[outputs] = {};
-
-  [[gnu::noinline]] sums_frame(const pass_operands& p, const sums_plan& plan) : sums_grid(plan), at(p) {
-    for (int s = 0; s < outputs; ++s) {
-      kind[s] = plan.kind[s];
-      partial[s] = plan.partial[s];
-      format[s] = plan.format[s];
-    }
-  }
-
-  launch_shape launch() const { return {blocks(), rows || columns || totals ? sizeof(double) * block_threads * lanes : 0}; }
-
-  /// A machine whose sums stay in registers.
-  struct machine : chunk_machine<Frame> {
-    const sums_frame& sums;
-    registers& sum;
-
-    SINTER_WORD machine(const sums_frame& f, registers& s) : chunk_machine<Frame>(f.at), sums(f), sum(s) {}
-    template <int O, class T>
-    SINTER_WORD void accumulate(compute_type<T> x) const {
-      if (this->lane < this->valid) sum[O][this->lane] += static_cast<Sum>(x);
-      this->written[O][this->lane] = pack(x);
-      if (this->lane == lanes - 1 && sums.kind[O] == sink_kind::element) this->template flush_sum<O, T>();
-    }
-  };
-
-  /// Adds up what a team has of output o: in registers, which then start anew, or when merging in what all its blocks left. A
-  /// thread's `share` has a place for each lane.
-  template <class G>
-  SINTER_WORD void add_up(const G& g, double* share, registers& sum, int o, const team& t, bool merging) const {
-    g.sync();
-    if (!merging) {
-      SINTER_UNROLL
-      for (int i = 0; i < outputs; ++i) {
-        if (i != o) continue;
+/// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
+/// Then the block that comes last adds up what all have left. All kernels share it.
+template <int lanes, bool Narrow, bool Doubles, class G, class Sum>
+SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space& space, const sum_place* places, Sum* gathered_here, index_t row,
+                              bool through) {
+  const sums_block block(g, grid);
+  double* const share = in_block(g.template shared<double>()) + g.thread() * lanes;
+  bool columns = !through, totals = !through, merging = false;  // which kinds are done
+  for (;;) {
+    for (int o = 0; o < grid.sums; ++o) {
+      keep_loop(o);
+      const sink_kind kind = places[o].kind;
+      if (kind == sink_kind::row ? merging : kind == sink_kind::column ? columns : totals) continue;
+      if (!merging) {
+        Sum* const from = in_block(gathered_here + o * block_threads * lanes);
         SINTER_UNROLL
         for (int lane = 0; lane < lanes; ++lane) {
-          share[lane] = static_cast<double>(sum[i][lane]);
-          sum[i][lane] = 0;
+          share[lane] = static_cast<double>(from[lane]);
+          from[lane] = 0;
         }
       }
+      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
+      g.sync();  // before others write to the shares
     }
-    const sum_place to{at.out.data[o], partial[o], at.out.step[o], at.out.stride[o], &at.space, kind[o], format[o], at.add[o]};
-    add_up_shares<lanes, Narrow, Doubles>(g, share, to, t, merging);
+    if (!through || merging) return;
+    const index_t slabs = grid.slabs, blocks = slabs * grid.strips;  // of a group
+    unsigned* const arrivals = grid.arrivals;
+    columns = !(grid.columns && slabs > 1 &&
+                g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
+    totals = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
+    if (columns && totals) return;
+    merging = true;
+  }
+}
+
+/// What a kernel is told of a pass that gathers sums, beside its formula.
+template <class Frame>
+struct sums_frame : sums_grid {
+  static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
+
+  Frame at;
+  sum_place place[outputs];  ///< of the sums there are
+
+  sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan) : sums_grid(plan), at(p, inputs_read) {
+    sums = plan.place_sums(outputs, at.out, at.plain_outputs, place);
   }
 };
 
-template <class Pass, class Formats = sinter::detail::gradient_formats<typename Pass::plan_type>>
-using sums_frame_of = sums_frame<frame_of<Pass>, std::conditional_t<Formats().any_double, double, typename Pass::sum_type>, Formats().any_narrow,
-                                 Formats().any_double>;
-
 template <class Pass>
-struct map_sums_body : sums_frame_of<Pass> {
-  using frame = sums_frame_of<Pass>;
-  using frame::across, frame::add_up, frame::arrivals, frame::at, frame::columns, frame::down, frame::groups, frame::height, frame::kind,
-      frame::lanes, frame::outputs, frame::per_slab, frame::rows, frame::slabs, frame::strips, frame::totals;
+struct map_sums_body : sums_frame<frame_of<Pass>> {
+  using frame = sums_frame<frame_of<Pass>>;
+  using frame::across, frame::at, frame::down, frame::lanes, frame::place, frame::rows, frame::strips, frame::sums;
+  static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
+  using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
+  static constexpr int room = most_sums(frame::lanes, sizeof(sum_type));
   Pass pass;
 
-  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, plan), pass(formula) {}
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, Pass::inputs_read, plan), pass(formula) {}
+
+  launch_shape launch() const { return {this->blocks(), sums > 0 ? bytes_of_sums(lanes, sums, sizeof(sum_type)) : 0}; }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    double* const share = g.template shared<double>() + g.thread() * lanes;
-    const int x = g.thread() % across, y = g.thread() / across;
-    const index_t slab = g.block() / strips, strip = g.block() - slab * strips, group = slab / slabs;
-    const index_t first = group * height, begin = first + (slab - group * slabs) * per_slab;
-    const index_t end = begin + per_slab < first + height ? begin + per_slab : first + height;
-    const index_t column = (strip * across + x) * lanes, left = at.space.inner - column;
-    const index_t group_blocks = slabs * strips;
-    const auto as_int = [](index_t n) SINTER_INLINE_LAMBDA { return static_cast<int>(n); };  // there are at most most_blocks
-    const team above{y, down, across, as_int(left < 0 ? 0 : left < lanes ? left : lanes), as_int(slabs), as_int(group * slabs), as_int(slab), first, column,
-                     at.space.inner};
-    const team all{g.thread(), block_threads, 1, 1, as_int(group_blocks), as_int(group * group_blocks), as_int(g.block()), first, 0, 1};
-    typename frame::registers sum = {};
-    bool merge_columns = false, merge_totals = false;
-    for (index_t top = begin;; top += down) {  // equally often for all threads: they may meet
-      const index_t row = top + y;
-      for (index_t c = strip * across + x; row < end && c < at.chunks_per_row; c += strips * across) {
-        typename frame::machine m(*this, sum);
-        at.place(m, row, c * lanes);
-        run_lanes<lanes>(m, pass);
+    sum_type* const share = reinterpret_cast<sum_type*>(g.template shared<double>() + block_threads * lanes) + g.thread() * lanes;
+    const sums_part part = begin_sums<lanes>(g, *this, share);
+    index_t row = part.row;
+    for (index_t top = part.begin;; row += down) {  // equally often for all threads: they may meet
+      for (index_t c = part.chunk; row < part.end && c < at.chunks_per_row; c += strips * across) {
+        lane_machine<Pass> m;
+        run_chunk(m, pass, at, row, c * lanes, gathered<sum_type>{share});
       }
-      const bool through = top + down >= end, merging = merge_columns || merge_totals;
-      if (!through && !rows) continue;
-      for (int o = 0; o < outputs; ++o) {
-        keep_loop(o);
-        team t = all;
-        bool wanted = through && merging == merge_totals;
-        if (kind[o] == sink_kind::column) {
-          t = above;
-          wanted = through && merging == merge_columns;
-        } else if (kind[o] == sink_kind::row) {
-          t = {x, across, 1, row < end ? 1 : 0, 1, 0, 0, row, 0, 0};
-          wanted = !merging;
-        }
-        if (wanted && kind[o] != sink_kind::element) add_up(g, share, sum, o, t, merging);  // one call: it is long
-      }
-      if (!through) continue;
-      if (merging) break;
-      merge_columns = columns && slabs > 1 && g.arrives_last(arrivals + groups + group * strips + strip, static_cast<unsigned>(slabs));
-      merge_totals = totals && group_blocks > 1 && g.arrives_last(arrivals + group, static_cast<unsigned>(group_blocks));
-      if (!merge_columns && !merge_totals) break;
+      top += down;
+      const bool through = top >= part.end;
+      if (sums > 0 && (rows || through))
+        add_up<lanes, formats.any_narrow, formats.any_double>(g, *this, at.space, place, share, row, through);
+      if (through) break;
     }
   }
 };
@@ -265,14 +296,15 @@ inline sink_kind sum_of(const pass_axes& axes, int s) {
 }
 
 /// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made another
-/// way. The axes of p are coalesced, and may be put in another order.
-inline bool plan_sums(pass_operands& p, int lanes, const bool* folds, bool* apart, sums_plan& plan) {
+/// way: there is room for so many. The axes of p are coalesced, and may be put in another order.
+inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* apart, sums_plan& plan) {
   pass_axes& axes = p.axes;
   int first = -1;  // the output that says which rows make up a group
   bool fits = true;
   const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
   for (int s = 0; s < p.outputs; ++s) {
     if (!folds[s] || apart[s]) continue;
+    apart[s] = room-- <= 0;
     plan.kind[s] = sum_of(axes, p.inputs + s);
     if (plan.kind[s] == sink_kind::row) plan.rows = true;
     else if (first < 0) first = s;

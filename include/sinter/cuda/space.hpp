@@ -96,7 +96,7 @@ template <class F>
 SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F& f) {
   for (int d = space.outer_axes - 1; d >= 0; --d) {
     keep_loop(d);
-    const index_t rest = quotient(row, space.extent[d], space.by[d], space.narrow);
+    const index_t rest = d > 0 ? quotient(row, space.extent[d], space.by[d], space.narrow) : 0;
     f(d, row - rest * space.extent[d]);
     row = rest;
   }

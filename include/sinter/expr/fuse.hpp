@@ -22,6 +22,7 @@ struct root {
 template <>
 struct roots<> {
   using leaf_types = type_list<>;
+  using output_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int outputs = 0;
   static constexpr bool narrow = false;
@@ -32,6 +33,7 @@ struct roots<> {
 template <class T, class K, class... Rest>
 struct roots<root<T, K>, Rest...> {
   using leaf_types = concatenated<typename K::leaf_types, typename roots<Rest...>::leaf_types>;
+  using output_types = concatenated<type_list<T>, typename roots<Rest...>::output_types>;
   static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
   static constexpr int outputs = 1 + roots<Rest...>::outputs;
   static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;

@@ -59,11 +59,12 @@ using concatenated = typename concatenation<Lists...>::type;
 template <bool There, class T>
 using type_list_if = std::conditional_t<There, type_list<T>, type_list<>>;
 
-/// A formula's `leaf_types` are the elements of its leaves, in slot order.
+/// A formula's `leaf_types` are the elements of its leaves, in slot order; its `sink_types` those of the tracked ones.
 template <class T, bool Diff>
 struct leaf {
   using value_type = T;
   using leaf_types = type_list<T>;
+  using sink_types = type_list_if<Diff, T>;
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
   static constexpr bool diff = Diff;
@@ -91,9 +92,6 @@ struct leaf {
   static constexpr void mark(bool* needed) {
     needed[0] = Need;
   }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (Diff) *to = gradient_format_of<T>;
-  }
 };
 
 /// What a row-wise op has made, in elementwise work that follows it.
@@ -109,6 +107,7 @@ template <class T>
 struct constant {
   using value_type = T;
   using leaf_types = type_list<>;
+  using sink_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
@@ -158,6 +157,7 @@ struct map;
 template <class Op, class A>
 struct map<Op, A> {
   using leaf_types = typename A::leaf_types;
+  using sink_types = typename A::sink_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool diff = A::diff;
@@ -196,14 +196,12 @@ struct map<Op, A> {
   static constexpr void mark(bool* needed) {
     A::template mark<need_a<Need, Given>>(needed);
   }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (A::sinks > 0) A::list_formats(to);
-  }
 };
 
 template <class Op, class A, class B>
 struct map<Op, A, B> {
   using leaf_types = concatenated<typename A::leaf_types, typename B::leaf_types>;
+  using sink_types = concatenated<typename A::sink_types, typename B::sink_types>;
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
   static constexpr bool diff = A::diff || B::diff;
@@ -251,15 +249,12 @@ struct map<Op, A, B> {
     A::template mark<need_a<Need, Given>>(needed);
     B::template mark<need_b<Need, Given>>(needed + A::leaves);
   }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (A::sinks > 0) A::list_formats(to);
-    if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
-  }
 };
 
 template <class Op, class A, class B, class C>
 struct map<Op, A, B, C> {
   using leaf_types = concatenated<typename A::leaf_types, typename B::leaf_types, typename C::leaf_types>;
+  using sink_types = concatenated<typename A::sink_types, typename B::sink_types, typename C::sink_types>;
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
   static constexpr bool diff = A::diff || B::diff || C::diff;
@@ -315,11 +310,6 @@ struct map<Op, A, B, C> {
     B::template mark<need<Need, Given, uses::second>>(needed + A::leaves);
     C::template mark<need<Need, Given, uses::third>>(needed + A::leaves + B::leaves);
   }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (A::sinks > 0) A::list_formats(to);
-    if constexpr (B::sinks > 0) B::list_formats(to + A::sinks);
-    if constexpr (C::sinks > 0) C::list_formats(to + A::sinks + B::sinks);
-  }
 };
 
 constexpr std::uint64_t bits_below(int n) { return (std::uint64_t{1} << n) - 1; }
@@ -339,14 +329,15 @@ struct leaves_read {
   }
 };
 
-/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types), and which of these it
-/// reads at all, a bit for each (inputs_read).
+/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types, output_types), and which
+/// inputs it reads at all, a bit for each (inputs_read).
 template <class K, class T>
 struct forward_pass {
   using plan_type = K;
   static constexpr int inputs = K::leaves, outputs = 1;
   static constexpr bool narrow = narrow_element<T>;  ///< what it writes has two bytes
   using input_types = typename K::leaf_types;
+  using output_types = type_list<T>;
   static constexpr std::uint64_t inputs_read = bits_below(inputs);
   K k;
   template <class M>
@@ -355,7 +346,7 @@ struct forward_pass {
   }
 };
 
-/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types and run().
+/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types, output_types and run().
 template <class Roots>
 struct roots_pass {
   using plan_type = Roots;
@@ -365,6 +356,7 @@ struct roots_pass {
     else return false;
   }();
   using input_types = typename Roots::leaf_types;
+  using output_types = typename Roots::output_types;
   static constexpr std::uint64_t inputs_read = bits_below(inputs);
   Roots k;
   template <class M>
@@ -383,6 +375,7 @@ struct reverse_pass {
   static constexpr bool folds = true;  ///< sinks of broadcast leaves gather sums
   using sum_type = compute_type<T>;    ///< of few terms; more are added in double
   using input_types = concatenated<typename K::leaf_types, type_list<T>, type_list_if<reads_result<K>, T>>;
+  using output_types = typename K::sink_types;
   static constexpr std::uint64_t inputs_read = leaves_read<K>().bits() | (bits_below(inputs) & ~bits_below(K::leaves));
   K k;
   template <class M>
@@ -448,7 +441,10 @@ struct gradient_formats {
   kernel::gradient_format of[K::sinks] = {};
   bool any_narrow = false, any_double = false;
   constexpr gradient_formats() {
-    K::list_formats(of);
+    [this]<class... T>(kernel::type_list<T...>) {
+      int s = 0;
+      ((of[s++] = kernel::gradient_format_of<T>), ...);
+    }(typename K::sink_types{});
     for (const auto format : of) {
       any_narrow = any_narrow || kernel::is_narrow(format);
       any_double = any_double || format == kernel::gradient_format::float64;

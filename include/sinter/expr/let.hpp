@@ -72,6 +72,7 @@ template <class Tag, class T, bool Diff>
 struct bound {
   using value_type = T;
   using leaf_types = type_list<>;
+  using sink_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = Diff;
@@ -102,6 +103,7 @@ struct bound {
 template <class Tag, class X, class Body>
 struct let {
   using leaf_types = concatenated<typename Body::leaf_types, typename X::leaf_types>;
+  using sink_types = concatenated<typename Body::sink_types, typename X::sink_types>;
   static constexpr int leaves = X::leaves + Body::leaves;
   static constexpr int sinks = X::sinks + Body::sinks;
   static constexpr bool diff = X::diff || Body::diff;
@@ -143,10 +145,6 @@ struct let {
   static constexpr void mark(bool* needed) {
     Body::template mark<Need>(needed);
     X::template mark<true>(needed + Body::leaves);
-  }
-  static constexpr void list_formats(gradient_format* to) {
-    if constexpr (Body::sinks > 0) Body::list_formats(to);
-    if constexpr (X::sinks > 0) X::list_formats(to + Body::sinks);
   }
 };
 

@@ -50,6 +50,7 @@ template <class C>
 struct count_kernel {
   static constexpr int leaves = 2, outputs = 4;
   using leaf_types = sinter::detail::kernel::type_list<double, double>;
+  using output_types = sinter::detail::kernel::type_list<double, double, C, C>;
   double beta1, beta2, lr;
   template <int, int, class M>
   SINTER_WORD void run(const M& m) const {
@@ -101,6 +102,7 @@ struct adam_kernel {
   static constexpr int leaves = 4, outputs = 3;
   using C = compute_type<T>;
   using leaf_types = sinter::detail::kernel::type_list<T, T, C, C>;
+  using output_types = sinter::detail::kernel::type_list<T, C, C>;
   C beta1, beta2, fresh1, fresh2, eps, gradient_scale, added_decay, kept;
   Sizes size;
   template <int, int, class M>

@@ -34,6 +34,7 @@ struct rmsprop_rule {
     using optional_sum = sinter::detail::kernel::type_list_if<There, C>;
     using leaf_types =
         sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
+    using output_types = sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
     C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {

@@ -31,6 +31,7 @@ struct sgd_rule {
   struct plain_kernel {
     static constexpr int leaves = 2, outputs = 1;
     using leaf_types = sinter::detail::kernel::type_list<T, T>;
+    using output_types = sinter::detail::kernel::type_list<T>;
     compute_type<T> lr, gradient_scale, decay;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -44,6 +45,7 @@ struct sgd_rule {
     static constexpr int leaves = 3, outputs = 2;
     using C = compute_type<T>;
     using leaf_types = sinter::detail::kernel::type_list<T, T, C>;
+    using output_types = sinter::detail::kernel::type_list<T, C>;
     C lr, gradient_scale, decay, momentum, fresh;
     C of_gradient, of_momentum;  // what of each goes into the step
     template <int, int, class M>

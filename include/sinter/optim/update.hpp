@@ -78,7 +78,8 @@ class running {
 
 using sinter::detail::flat_values;
 
-/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types, outputs and run().
+/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types, outputs,
+/// output_types and run().
 template <device D, class K>
 void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
   sinter::detail::backend<D>::update(k, n, inputs, outputs);

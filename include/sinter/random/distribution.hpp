@@ -132,6 +132,7 @@ template <class Numbers>
 struct random {
   using value_type = typename Numbers::value_type;
   using leaf_types = type_list<>;
+  using sink_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool indexed = true;

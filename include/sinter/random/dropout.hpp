@@ -14,6 +14,7 @@ template <class T, class A>
 struct dropout {
   using value_type = T;
   using leaf_types = typename A::leaf_types;
+  using sink_types = typename A::sink_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool indexed = true;
@@ -49,7 +50,6 @@ struct dropout {
   static constexpr void mark(bool* needed) {
     A::template mark<Need>(needed);
   }
-  static constexpr void list_formats(gradient_format* to) { A::list_formats(to); }
 };
 
 }  // namespace detail::kernel
