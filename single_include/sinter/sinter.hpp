@@ -17208,6 +17208,10 @@ struct pass_axes {
   }
 };
 
+/// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp does), which
+/// GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
+inline constexpr std::size_t usual_shared_bytes = 47 * 1024, most_shared_bytes = 63 * 1024;
+
 /// What a launch needs beside its body.
 struct launch_shape {
   index_t blocks = 0;
@@ -17492,27 +17496,33 @@ struct operand_place {
   index_t stride[max_rank];  ///< along the outer ones
   bool whole;                ///< read and written in whole chunks, but for the last of a row
   bool add;                  ///< to what is there
-  bool wide;                 ///< float, where narrow elements are the rule: a sum of those is made so
+  bool wide;                 ///< holds float though its elements are narrow: terms that are folded later
   int sum;                   ///< the number of the sum that it is a term of, unless below 0
 
   /// Nothing but to be overwritten in whole chunks.
   bool plain() const { return whole && !add && !wide && sum < 0; }
 };
 
-/// Where a thread gathers its terms of sums: `lanes` places for each, and for that with the next number behind those of all threads.
-template <class Sum>
+/// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have side by side.
+template <class Sum, int Lanes>
 struct gathered {
-  Sum* first;
+  static constexpr int in_part = 16 / static_cast<int>(sizeof(Sum)), parts = Lanes / in_part;
+  chunk<Sum, in_part>* first;  ///< the thread's first part of sum 0
+
+  SINTER_WORD chunk<Sum, in_part>& part(int sum, int number) const { return *in_block(first + (sum * parts + number) * block_threads); }
 
   /// Adds terms to a sum. False if they belong to none.
   template <class C, int lanes>
   SINTER_WORD bool add(const operand_place& to, const chunk<C, lanes>& terms, int valid) const {
     if (to.sum < 0) return false;
-    chunk<Sum, lanes>* const p = in_block(reinterpret_cast<chunk<Sum, lanes>*>(first + to.sum * block_threads * lanes));
-    chunk<Sum, lanes> sum = *p;
+    static_assert(lanes == Lanes);
     SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) sum.value[i] += i < valid ? static_cast<Sum>(terms.value[i]) : Sum(0);
-    *p = sum;
+    for (int n = 0; n < parts; ++n) {
+      chunk<Sum, in_part> sum = part(to.sum, n);
+      SINTER_UNROLL
+      for (int i = 0; i < in_part; ++i) sum.value[i] += n * in_part + i < valid ? static_cast<Sum>(terms.value[n * in_part + i]) : Sum(0);
+      part(to.sum, n) = sum;
+    }
     return true;
   }
 };
@@ -17650,6 +17660,7 @@ struct pass_operands {
   pass_axes axes;  ///< inputs, then outputs
   int size[pass_axes::most];
   bool add[sinter::detail::max_operands];
+  bool wide[sinter::detail::max_operands] = {};
 
   // Not inlined, as the constructors of frames: every statement would compile it again.
   [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
@@ -17689,7 +17700,7 @@ struct pass_operands {
     }
     if (s >= inputs) {
       to.add = add[s - inputs];
-      to.wide = lanes == 8 && size[s] == sizeof(float);
+      to.wide = wide[s - inputs];
     }
     return to;
   }
@@ -17826,7 +17837,7 @@ struct group_body {
       (f(s++, index_t{sizeof(T)}), ...);
     }
   };
-  /// Sees to the lists of elements, which optimizers write by hand.
+  /// Checks the lists of elements, which optimizers write by hand; those of other passes follow from the formula.
   struct machine : lane_machine<Pass> {
     template <int S, class T>
     SINTER_WORD compute_type<T> load() const {
@@ -18035,12 +18046,13 @@ constexpr std::size_t bytes_of_sums(int lanes, int sums, std::size_t sum_size) {
   return static_cast<std::size_t>(block_threads * lanes) * (sizeof(double) + static_cast<std::size_t>(sums) * sum_size);
 }
 
-/// How many sums a block has memory for: every GPU gives it that much.
+/// How many sums a block has memory for.
 constexpr int most_sums(int lanes, std::size_t sum_size) {
   int n = 0;
-  while (bytes_of_sums(lanes, n + 1, sum_size) + 1024 <= 65536) ++n;
+  while (bytes_of_sums(lanes, n + 1, sum_size) <= most_shared_bytes) ++n;
   return n;
 }
+static_assert(most_sums(4, sizeof(float)) == 13 && most_sums(8, sizeof(float)) == 5 && most_sums(4, sizeof(double)) == 6, "docs/gpu.md says so");
 
 /// The blocks of a pass that gathers sums.
 struct sums_grid {
@@ -18172,12 +18184,12 @@ struct sums_block {
 struct sums_part {
   index_t row, begin, end, chunk;
 };
-/// That part; a thread's shares begin at 0.
-template <int lanes, class G, class Sum>
-SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, Sum* share) {
-  for (int o = 0; o < grid.sums; ++o, share += block_threads * lanes) {
+/// That part; what a thread gathers begins at 0.
+template <class G, class Sum, int lanes>
+SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, const gathered<Sum, lanes> terms) {
+  for (int o = 0; o < grid.sums; ++o) {
     SINTER_UNROLL
-    for (int lane = 0; lane < lanes; ++lane) share[lane] = 0;
+    for (int n = 0; n < terms.parts; ++n) terms.part(o, n) = {};
   }
   const sums_block block(g, grid);
   return {block.row, block.begin, block.end, block.chunk};
@@ -18219,23 +18231,23 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
 
 /// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
 /// Then the block that comes last adds up what all have left. All kernels share it.
-template <int lanes, bool Narrow, bool Doubles, class G, class Sum>
-SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space& space, const sum_place* places, Sum* gathered_here, index_t row,
-                              bool through) {
+template <bool Narrow, bool Doubles, class G, class Sum, int lanes>
+SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space& space, const sum_place* places, const gathered<Sum, lanes> terms,
+                              index_t row, bool through) {
   const sums_block block(g, grid);
   double* const share = in_block(g.template shared<double>()) + g.thread() * lanes;
-  bool columns = !through, totals = !through, merging = false;  // which kinds are done
+  bool columns_done = !through, totals_done = !through, merging = false;
   for (;;) {
     for (int o = 0; o < grid.sums; ++o) {
       keep_loop(o);
       const sink_kind kind = places[o].kind;
-      if (kind == sink_kind::row ? merging : kind == sink_kind::column ? columns : totals) continue;
+      if (kind == sink_kind::row ? merging : kind == sink_kind::column ? columns_done : totals_done) continue;
       if (!merging) {
-        Sum* const from = in_block(gathered_here + o * block_threads * lanes);
         SINTER_UNROLL
-        for (int lane = 0; lane < lanes; ++lane) {
-          share[lane] = static_cast<double>(from[lane]);
-          from[lane] = 0;
+        for (int n = 0; n < terms.parts; ++n) {
+          SINTER_UNROLL
+          for (int i = 0; i < terms.in_part; ++i) share[n * terms.in_part + i] = static_cast<double>(terms.part(o, n).value[i]);
+          terms.part(o, n) = {};
         }
       }
       add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
@@ -18244,10 +18256,10 @@ SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_spac
     if (!through || merging) return;
     const index_t slabs = grid.slabs, blocks = slabs * grid.strips;  // of a group
     unsigned* const arrivals = grid.arrivals;
-    columns = !(grid.columns && slabs > 1 &&
-                g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
-    totals = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
-    if (columns && totals) return;
+    columns_done = !(grid.columns && slabs > 1 &&
+                     g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
+    totals_done = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
+    if (columns_done && totals_done) return;
     merging = true;
   }
 }
@@ -18280,18 +18292,19 @@ struct map_sums_body : sums_frame<frame_of<Pass>> {
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    sum_type* const share = reinterpret_cast<sum_type*>(g.template shared<double>() + block_threads * lanes) + g.thread() * lanes;
-    const sums_part part = begin_sums<lanes>(g, *this, share);
+    using terms_type = gathered<sum_type, lanes>;
+    const terms_type terms{reinterpret_cast<decltype(terms_type::first)>(g.template shared<double>() + block_threads * lanes) + g.thread()};
+    const sums_part part = begin_sums(g, *this, terms);
     index_t row = part.row;
     for (index_t top = part.begin;; row += down) {  // equally often for all threads: they may meet
       for (index_t c = part.chunk; row < part.end && c < at.chunks_per_row; c += strips * across) {
         lane_machine<Pass> m;
-        run_chunk(m, pass, at, row, c * lanes, gathered<sum_type>{share});
+        run_chunk(m, pass, at, row, c * lanes, terms);
       }
       top += down;
       const bool through = top >= part.end;
       if (sums > 0 && (rows || through))
-        add_up<lanes, formats.any_narrow, formats.any_double>(g, *this, at.space, place, share, row, through);
+        add_up<formats.any_narrow, formats.any_double>(g, *this, at.space, place, terms, row, through);
       if (through) break;
     }
   }
@@ -18315,12 +18328,12 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
   const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
   for (int s = 0; s < p.outputs; ++s) {
     if (!folds[s] || apart[s]) continue;
-    apart[s] = room-- <= 0;
     plan.kind[s] = sum_of(axes, p.inputs + s);
     if (plan.kind[s] == sink_kind::row) plan.rows = true;
     else if (first < 0) first = s;
     else
       for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
+    if (!apart[s] && room-- <= 0) apart[s] = true;
     fits = fits && !apart[s];
   }
   if (!fits) return false;
@@ -19530,7 +19543,8 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// A backward pass with sums, as the function that starts it.
 struct sums_pass {
   const char* what;
-  int lanes, room;  ///< for so many sums
+  int lanes;
+  int room;  ///< how many sums a block has memory for
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
   const void* formula;
   void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
@@ -19568,7 +19582,10 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     for (int s = 0; s < p.outputs; ++s) {
       const int at = p.inputs + s;
       if (!apart[s] || p.axes.data[at] != sinks[s].data) continue;
-      if (sinter::detail::kernel::is_narrow(pass.format[s])) p.size[at] = sizeof(float);
+      if (sinter::detail::kernel::is_narrow(pass.format[s])) {
+        p.size[at] = sizeof(float);
+        p.wide[s] = true;
+      }
       p.axes.bind_dense(at, take(numel * p.size[at]));
       p.add[s] = false;
     }
@@ -20528,9 +20545,9 @@ inline void start(context& c, const char* what, const void* kernel, const launch
   if (shape.blocks == 0) return;
   c.capture().enter(what);
   const use_gpu current(c.gpu());
-  if (shape.shared_bytes > 49152)  // more has to be asked for
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
-          c.name() + ": " + std::to_string(shape.shared_bytes) + " bytes of shared memory for '" + what + "'");
+  if (shape.shared_bytes > usual_shared_bytes)  // always to the same value: other threads may be starting it too
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
+          c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for '" + what + "'");
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
   const cudaError_t status = cudaGetLastError();

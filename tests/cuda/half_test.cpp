@@ -50,6 +50,12 @@ TEST_CASE("gradients of half leaves, broadcast or not, gather in float", "[cuda]
   // rows too long to add them up beside columns
   const auto product = [](const auto& x, const auto& r, const auto& c) { return eval(x * r * c); };
   CHECK(compare::gradients(product, numbers<bfloat16>({3, 9000}, 5), numbers<bfloat16>({3, 1}, 6), numbers<bfloat16>({9000}, 7)) <= 4 * place<bfloat16>);
+  const auto in_float = [&](const auto& x, const auto& r, const auto& c) { return eval(cast<float>(x * r * c)); };
+  CHECK(compare::gradients(in_float, numbers<bfloat16>({3, 9000}, 5), numbers<bfloat16>({3, 1}, 6), numbers<bfloat16>({9000}, 7)) <= 4 * place<bfloat16>);
+  // several sums of each kind, which a thread gathers in parts
+  const auto normalised = [](const auto& x, const auto& m, const auto& s, const auto& gain, const auto& bias) { return eval((x - m) * s * gain + bias); };
+  CHECK(compare::gradients(normalised, numbers<bfloat16>({40, 21}, 8), numbers<bfloat16>({40, 1}, 9), numbers<bfloat16>({40, 1}, 10),
+                           numbers<bfloat16>({21}, 11), numbers<bfloat16>({21}, 12)) <= 8 * place<bfloat16>);
   const variable scale = zeros<bfloat16, g0>();
   variable(sum(ones<bfloat16, g0>({3000}) * scale)).backward();
   CHECK(scale.grad().item() == bfloat16(3000));

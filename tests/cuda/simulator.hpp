@@ -215,7 +215,7 @@ struct gpu {
     static_assert(std::is_trivially_copyable_v<Body>, "what a kernel takes is copied as bytes");
     static_assert(sizeof(Body) <= 32764);
     if (shape.blocks == 0) return;
-    if (shape.blocks < 0 || shape.blocks > most_blocks || shape.shared_bytes > 64 * 1024)
+    if (shape.blocks < 0 || shape.blocks > most_blocks || shape.shared_bytes > most_shared_bytes)
       throw std::logic_error(std::string("simulator: no such grid for ") + what);
     struct bytes_of_body {
       alignas(Body) char bytes[sizeof(Body)];

@@ -102,7 +102,8 @@ int main() {
     report("sinter softmax 16384x4096", median_ms(15, [&] { z = softmax(x, 1); }), bytes);
     report("sinter layer_norm 16384x4096", median_ms(15, [&] { z = layer_norm(x, gain, bias); }), bytes);
     report("sinter relu(x+bias) 16384x4096", median_ms(15, [&] { z = relu(x + bias); }), bytes);
-    const variable tracked_x = x, tracked_bias = bias;
+    const variable tracked_x = x;
+    const variable tracked_bias = bias;
     const variable r = relu(tracked_x + tracked_bias);
     const auto seed = ones_like(x);
     // Reads x and the gradient of the result, writes that of x; that of the bias is a sum.

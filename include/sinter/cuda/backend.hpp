@@ -98,7 +98,8 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 /// A backward pass with sums, as the function that starts it.
 struct sums_pass {
   const char* what;
-  int lanes, room;  ///< for so many sums
+  int lanes;
+  int room;  ///< how many sums a block has memory for
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
   const void* formula;
   void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
@@ -136,7 +137,10 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     for (int s = 0; s < p.outputs; ++s) {
       const int at = p.inputs + s;
       if (!apart[s] || p.axes.data[at] != sinks[s].data) continue;
-      if (sinter::detail::kernel::is_narrow(pass.format[s])) p.size[at] = sizeof(float);
+      if (sinter::detail::kernel::is_narrow(pass.format[s])) {
+        p.size[at] = sizeof(float);
+        p.wide[s] = true;
+      }
       p.axes.bind_dense(at, take(numel * p.size[at]));
       p.add[s] = false;
     }

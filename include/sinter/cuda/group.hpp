@@ -42,7 +42,7 @@ struct group_body {
       (f(s++, index_t{sizeof(T)}), ...);
     }
   };
-  /// Sees to the lists of elements, which optimizers write by hand.
+  /// Checks the lists of elements, which optimizers write by hand; those of other passes follow from the formula.
   struct machine : lane_machine<Pass> {
     template <int S, class T>
     SINTER_WORD compute_type<T> load() const {

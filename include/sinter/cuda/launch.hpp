@@ -78,9 +78,9 @@ inline void start(context& c, const char* what, const void* kernel, const launch
   if (shape.blocks == 0) return;
   c.capture().enter(what);
   const use_gpu current(c.gpu());
-  if (shape.shared_bytes > 49152)  // more has to be asked for
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shape.shared_bytes)),
-          c.name() + ": " + std::to_string(shape.shared_bytes) + " bytes of shared memory for '" + what + "'");
+  if (shape.shared_bytes > usual_shared_bytes)  // always to the same value: other threads may be starting it too
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
+          c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for '" + what + "'");
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
   const cudaError_t status = cudaGetLastError();

@@ -140,27 +140,33 @@ struct operand_place {
   index_t stride[max_rank];  ///< along the outer ones
   bool whole;                ///< read and written in whole chunks, but for the last of a row
   bool add;                  ///< to what is there
-  bool wide;                 ///< float, where narrow elements are the rule: a sum of those is made so
+  bool wide;                 ///< holds float though its elements are narrow: terms that are folded later
   int sum;                   ///< the number of the sum that it is a term of, unless below 0
 
   /// Nothing but to be overwritten in whole chunks.
   bool plain() const { return whole && !add && !wide && sum < 0; }
 };
 
-/// Where a thread gathers its terms of sums: `lanes` places for each, and for that with the next number behind those of all threads.
-template <class Sum>
+/// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have side by side.
+template <class Sum, int Lanes>
 struct gathered {
-  Sum* first;
+  static constexpr int in_part = 16 / static_cast<int>(sizeof(Sum)), parts = Lanes / in_part;
+  chunk<Sum, in_part>* first;  ///< the thread's first part of sum 0
+
+  SINTER_WORD chunk<Sum, in_part>& part(int sum, int number) const { return *in_block(first + (sum * parts + number) * block_threads); }
 
   /// Adds terms to a sum. False if they belong to none.
   template <class C, int lanes>
   SINTER_WORD bool add(const operand_place& to, const chunk<C, lanes>& terms, int valid) const {
     if (to.sum < 0) return false;
-    chunk<Sum, lanes>* const p = in_block(reinterpret_cast<chunk<Sum, lanes>*>(first + to.sum * block_threads * lanes));
-    chunk<Sum, lanes> sum = *p;
+    static_assert(lanes == Lanes);
     SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) sum.value[i] += i < valid ? static_cast<Sum>(terms.value[i]) : Sum(0);
-    *p = sum;
+    for (int n = 0; n < parts; ++n) {
+      chunk<Sum, in_part> sum = part(to.sum, n);
+      SINTER_UNROLL
+      for (int i = 0; i < in_part; ++i) sum.value[i] += n * in_part + i < valid ? static_cast<Sum>(terms.value[n * in_part + i]) : Sum(0);
+      part(to.sum, n) = sum;
+    }
     return true;
   }
 };
@@ -298,6 +304,7 @@ struct pass_operands {
   pass_axes axes;  ///< inputs, then outputs
   int size[pass_axes::most];
   bool add[sinter::detail::max_operands];
+  bool wide[sinter::detail::max_operands] = {};
 
   // Not inlined, as the constructors of frames: every statement would compile it again.
   [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
@@ -337,7 +344,7 @@ struct pass_operands {
     }
     if (s >= inputs) {
       to.add = add[s - inputs];
-      to.wide = lanes == 8 && size[s] == sizeof(float);
+      to.wide = wide[s - inputs];
     }
     return to;
   }

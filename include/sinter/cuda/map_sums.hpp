@@ -24,12 +24,13 @@ constexpr std::size_t bytes_of_sums(int lanes, int sums, std::size_t sum_size) {
   return static_cast<std::size_t>(block_threads * lanes) * (sizeof(double) + static_cast<std::size_t>(sums) * sum_size);
 }
 
-/// How many sums a block has memory for: every GPU gives it that much.
+/// How many sums a block has memory for.
 constexpr int most_sums(int lanes, std::size_t sum_size) {
   int n = 0;
-  while (bytes_of_sums(lanes, n + 1, sum_size) + 1024 <= 65536) ++n;
+  while (bytes_of_sums(lanes, n + 1, sum_size) <= most_shared_bytes) ++n;
   return n;
 }
+static_assert(most_sums(4, sizeof(float)) == 13 && most_sums(8, sizeof(float)) == 5 && most_sums(4, sizeof(double)) == 6, "docs/gpu.md says so");
 
 /// The blocks of a pass that gathers sums.
 struct sums_grid {
@@ -161,12 +162,12 @@ struct sums_block {
 struct sums_part {
   index_t row, begin, end, chunk;
 };
-/// That part; a thread's shares begin at 0.
-template <int lanes, class G, class Sum>
-SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, Sum* share) {
-  for (int o = 0; o < grid.sums; ++o, share += block_threads * lanes) {
+/// That part; what a thread gathers begins at 0.
+template <class G, class Sum, int lanes>
+SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, const gathered<Sum, lanes> terms) {
+  for (int o = 0; o < grid.sums; ++o) {
     SINTER_UNROLL
-    for (int lane = 0; lane < lanes; ++lane) share[lane] = 0;
+    for (int n = 0; n < terms.parts; ++n) terms.part(o, n) = {};
   }
   const sums_block block(g, grid);
   return {block.row, block.begin, block.end, block.chunk};
@@ -208,23 +209,23 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
 
 /// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
 /// Then the block that comes last adds up what all have left. All kernels share it.
-template <int lanes, bool Narrow, bool Doubles, class G, class Sum>
-SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space& space, const sum_place* places, Sum* gathered_here, index_t row,
-                              bool through) {
+template <bool Narrow, bool Doubles, class G, class Sum, int lanes>
+SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space& space, const sum_place* places, const gathered<Sum, lanes> terms,
+                              index_t row, bool through) {
   const sums_block block(g, grid);
   double* const share = in_block(g.template shared<double>()) + g.thread() * lanes;
-  bool columns = !through, totals = !through, merging = false;  // which kinds are done
+  bool columns_done = !through, totals_done = !through, merging = false;
   for (;;) {
     for (int o = 0; o < grid.sums; ++o) {
       keep_loop(o);
       const sink_kind kind = places[o].kind;
-      if (kind == sink_kind::row ? merging : kind == sink_kind::column ? columns : totals) continue;
+      if (kind == sink_kind::row ? merging : kind == sink_kind::column ? columns_done : totals_done) continue;
       if (!merging) {
-        Sum* const from = in_block(gathered_here + o * block_threads * lanes);
         SINTER_UNROLL
-        for (int lane = 0; lane < lanes; ++lane) {
-          share[lane] = static_cast<double>(from[lane]);
-          from[lane] = 0;
+        for (int n = 0; n < terms.parts; ++n) {
+          SINTER_UNROLL
+          for (int i = 0; i < terms.in_part; ++i) share[n * terms.in_part + i] = static_cast<double>(terms.part(o, n).value[i]);
+          terms.part(o, n) = {};
         }
       }
       add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
@@ -233,10 +234,10 @@ SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_spac
     if (!through || merging) return;
     const index_t slabs = grid.slabs, blocks = slabs * grid.strips;  // of a group
     unsigned* const arrivals = grid.arrivals;
-    columns = !(grid.columns && slabs > 1 &&
-                g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
-    totals = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
-    if (columns && totals) return;
+    columns_done = !(grid.columns && slabs > 1 &&
+                     g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
+    totals_done = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
+    if (columns_done && totals_done) return;
     merging = true;
   }
 }
@@ -269,18 +270,19 @@ struct map_sums_body : sums_frame<frame_of<Pass>> {
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    sum_type* const share = reinterpret_cast<sum_type*>(g.template shared<double>() + block_threads * lanes) + g.thread() * lanes;
-    const sums_part part = begin_sums<lanes>(g, *this, share);
+    using terms_type = gathered<sum_type, lanes>;
+    const terms_type terms{reinterpret_cast<decltype(terms_type::first)>(g.template shared<double>() + block_threads * lanes) + g.thread()};
+    const sums_part part = begin_sums(g, *this, terms);
     index_t row = part.row;
     for (index_t top = part.begin;; row += down) {  // equally often for all threads: they may meet
       for (index_t c = part.chunk; row < part.end && c < at.chunks_per_row; c += strips * across) {
         lane_machine<Pass> m;
-        run_chunk(m, pass, at, row, c * lanes, gathered<sum_type>{share});
+        run_chunk(m, pass, at, row, c * lanes, terms);
       }
       top += down;
       const bool through = top >= part.end;
       if (sums > 0 && (rows || through))
-        add_up<lanes, formats.any_narrow, formats.any_double>(g, *this, at.space, place, share, row, through);
+        add_up<formats.any_narrow, formats.any_double>(g, *this, at.space, place, terms, row, through);
       if (through) break;
     }
   }
@@ -304,12 +306,12 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
   const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
   for (int s = 0; s < p.outputs; ++s) {
     if (!folds[s] || apart[s]) continue;
-    apart[s] = room-- <= 0;
     plan.kind[s] = sum_of(axes, p.inputs + s);
     if (plan.kind[s] == sink_kind::row) plan.rows = true;
     else if (first < 0) first = s;
     else
       for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
+    if (!apart[s] && room-- <= 0) apart[s] = true;
     fits = fits && !apart[s];
   }
   if (!fits) return false;

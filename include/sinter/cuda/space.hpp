@@ -213,6 +213,10 @@ struct pass_axes {
   }
 };
 
+/// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp does), which
+/// GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
+inline constexpr std::size_t usual_shared_bytes = 47 * 1024, most_shared_bytes = 63 * 1024;
+
 /// What a launch needs beside its body.
 struct launch_shape {
   index_t blocks = 0;
