@@ -385,9 +385,9 @@ struct chunk_space {
 template <int Reads, int Outputs, int Lanes>
 struct map_frame : chunk_space {
   static constexpr bool shared = true;  ///< by the kernels of a file, as are the functions that read and write there
-  static constexpr int outputs = Outputs, lanes = Lanes;
+  static constexpr int reads = Reads, outputs = Outputs, lanes = Lanes;
 
-  operand_place in[Reads > 0 ? Reads : 1];
+  operand_place in[reads > 0 ? reads : 1];
   operand_place out[outputs > 0 ? outputs : 1];
   std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
 
@@ -403,12 +403,12 @@ struct map_frame : chunk_space {
   template <int In, int Out>
   SINTER_WORD index_t find(index_t row, index_t column, addresses<In>& to_in, addresses<Out>& to_out) const {
     index_t index = column;
-    for (int s = 0; s < In; ++s) to_in.of[s] = in[s].data + column * in[s].step;
-    for (int s = 0; s < Out; ++s) to_out.of[s] = out[s].data + column * out[s].step;
+    for (int s = 0; s < reads; ++s) to_in.of[s] = in[s].data + column * in[s].step;
+    for (int s = 0; s < outputs; ++s) to_out.of[s] = out[s].data + column * out[s].step;
     if (space.rows > 1)
       each_coordinate(space, row, [&](int d, index_t i) {
-        for (int s = 0; s < In; ++s) to_in.of[s] += i * in[s].stride[d];
-        for (int s = 0; s < Out; ++s) to_out.of[s] += i * out[s].stride[d];
+        for (int s = 0; s < reads; ++s) to_in.of[s] += i * in[s].stride[d];
+        for (int s = 0; s < outputs; ++s) to_out.of[s] += i * out[s].stride[d];
         index += i * index_stride[d];
       });
     return index;
