@@ -3258,6 +3258,10 @@ struct result_of_point<T, R, D, 0> {
 template <class Node>
 inline constexpr bool differentiable_twice = requires { requires Node::differentiable_twice; };
 
+/// Does Node leave a row's last step to the work that follows it?
+template <class Node>
+inline constexpr bool is_by_rows = requires { requires Node::by_rows; };
+
 /// Base of a point. Node supplies
 ///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on finished parts
 ///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
@@ -3482,7 +3486,7 @@ evaluated<E> run_fused(const E& e) {
       auto recorded = p.record(value);
       point_has_state = bool(access::state_of(recorded));
       return recorded;
-    } else if constexpr (is_cpu_v<D> && requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);  // a GPU has the row in registers
+    } else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>) return made_value(value);  // a GPU has the row in registers
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;
@@ -4166,9 +4170,12 @@ struct simd;
 template <class T, int L>
 struct mask;
 
+// Left undefined for what is no kind of value, so that the words below drop out for it.
 template <class V>
-struct kind {
-  static_assert(arithmetic<V>, "sinter::math: not a kind of value");
+struct kind;
+
+template <arithmetic V>
+struct kind<V> {
   using element = V;
   using mask_type = bool;
   template <class U>
@@ -5649,17 +5656,27 @@ std::string to_string(const tensor<T, Shape, D>& t, const print_options& options
   }
 }
 
+namespace detail {
+
+// A std::basic_ostream, told without its header; not what has an operator<< for everything itself, as Catch2's streams have.
+template <class Stream>
+concept text_stream = requires(Stream& s, const std::string& text) {
+  typename Stream::char_type;
+  s.rdbuf();
+  s << text;
+};
+
+}  // namespace detail
+
 /// Writes a shape, such as (2, 3), to a stream.
-template <class Stream, int R>
-  requires requires(Stream& s, const std::string& text) { s << text; }
+template <detail::text_stream Stream, int R>
 Stream& operator<<(Stream& out, const extents<R>& shape) {
   out << detail::shape_text(shape);
   return out;
 }
 
 /// Writes to_string(t) to a stream.
-template <class Stream, class T, auto Shape, device D>
-  requires requires(Stream& s, const std::string& text) { s << text; }
+template <detail::text_stream Stream, class T, auto Shape, device D>
 Stream& operator<<(Stream& out, const tensor<T, Shape, D>& t) {
   out << to_string(t);
   return out;

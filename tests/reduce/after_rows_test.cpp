@@ -27,7 +27,8 @@ template <class T>
 void check_all(index_t rows, index_t n) {
   generator gen(static_cast<std::uint64_t>(rows * 1000 + n));
   const tensor x = cast<T>(randn<float>(gen, {rows, n}));
-  const tensor scale = cast<T>(randn<float>(gen, {n})), shift = cast<T>(randn<float>(gen, {rows, 1}));
+  const tensor scale = cast<T>(randn<float>(gen, {n}));
+  const tensor shift = cast<T>(randn<float>(gen, {rows, 1}));
   const auto affine = [&](auto&& y) { return std::forward<decltype(y)>(y) * scale + shift; };
   const auto nonlinear = [&](auto&& y) { return where(x > T(0.1), tanh(std::forward<decltype(y)>(y)), scale) - x; };
   const auto with_let = [&](auto&& y) { return let(std::forward<decltype(y)>(y), [&](auto t) { return t * t + t * scale; }); };

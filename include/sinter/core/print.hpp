@@ -129,17 +129,27 @@ std::string to_string(const tensor<T, Shape, D>& t, const print_options& options
   }
 }
 
+namespace detail {
+
+// A std::basic_ostream, told without its header; not what has an operator<< for everything itself, as Catch2's streams have.
+template <class Stream>
+concept text_stream = requires(Stream& s, const std::string& text) {
+  typename Stream::char_type;
+  s.rdbuf();
+  s << text;
+};
+
+}  // namespace detail
+
 /// Writes a shape, such as (2, 3), to a stream.
-template <class Stream, int R>
-  requires requires(Stream& s, const std::string& text) { s << text; }
+template <detail::text_stream Stream, int R>
 Stream& operator<<(Stream& out, const extents<R>& shape) {
   out << detail::shape_text(shape);
   return out;
 }
 
 /// Writes to_string(t) to a stream.
-template <class Stream, class T, auto Shape, device D>
-  requires requires(Stream& s, const std::string& text) { s << text; }
+template <detail::text_stream Stream, class T, auto Shape, device D>
 Stream& operator<<(Stream& out, const tensor<T, Shape, D>& t) {
   out << to_string(t);
   return out;

@@ -139,7 +139,7 @@ evaluated<E> run_fused(const E& e) {
       auto recorded = p.record(value);
       point_has_state = bool(access::state_of(recorded));
       return recorded;
-    } else if constexpr (is_cpu_v<D> && requires { requires bare<decltype(p)>::by_rows; }) return made_value(value);  // a GPU has the row in registers
+    } else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>) return made_value(value);  // a GPU has the row in registers
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;

@@ -30,6 +30,10 @@ struct result_of_point<T, R, D, 0> {
 template <class Node>
 inline constexpr bool differentiable_twice = requires { requires Node::differentiable_twice; };
 
+/// Does Node leave a row's last step to the work that follows it?
+template <class Node>
+inline constexpr bool is_by_rows = requires { requires Node::by_rows; };
+
 /// Base of a point. Node supplies
 ///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on finished parts
 ///   variable record(const tensor&) const                              when tracked: the value with its place in the graph

@@ -48,9 +48,12 @@ struct simd;
 template <class T, int L>
 struct mask;
 
+// Left undefined for what is no kind of value, so that the words below drop out for it.
 template <class V>
-struct kind {
-  static_assert(arithmetic<V>, "sinter::math: not a kind of value");
+struct kind;
+
+template <arithmetic V>
+struct kind<V> {
   using element = V;
   using mask_type = bool;
   template <class U>
