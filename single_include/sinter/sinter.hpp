@@ -23560,15 +23560,121 @@ class adamw : public rule_optimizer<detail::adam_rule<adamw_options, true>> {
 
 namespace sinter::optim {
 
+/// The norm of gradients before they were clipped, a number. Where it is made on a GPU it is waited for when it is read, and
+/// only then; after replay() of a captured step it is that of the last one.
+///
+///     const auto norm = optim::clip_grad_norm(model, 1.0);  // does not wait
+///     if (i % 100 == 0) std::cout << norm.item() << '\n';   // waits
+class gradient_norm {
+ public:
+  explicit gradient_norm(std::function<double()> read) : read_(std::move(read)) {}
+  double item() const { return read_(); }
+  operator double() const { return item(); }
+
+ private:
+  std::function<double()> read_;
+};
+
+namespace detail {
+
+/// g = g * *factor.
+template <class T>
+struct clip_kernel {
+  static constexpr int leaves = 1, outputs = 1;
+  using leaf_types = sinter::detail::kernel::type_list<T>;
+  using output_types = leaf_types;
+  const double* factor;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    m.template put<0, T>(m.template load<0, T>() * static_cast<compute_type<T>>(*factor));
+  }
+};
+
+struct clip_on_gpu {
+  virtual ~clip_on_gpu() = default;
+  /// After all gradients were added.
+  virtual gradient_norm norm(double max_norm) = 0;
+};
+
+/// Clips gradients that all lie on D without waiting for it.
+template <device D>
+class clip_there final : public clip_on_gpu {
+ public:
+  /// Of so many gradients.
+  explicit clip_there(index_t n) : n_(n) {}
+  template <class T, int R>
+  void add(const tensor<T, R, D>& g) {
+    using C = compute_type<T>;  // squares of half soon exceed it
+    auto& squares = squares_of(C{});
+    if (!squares.defined()) squares = zeros<C, D>(extents<1>{{n_}});
+    squares.slice(0, used_, used_ + 1) = sum(square(cast<C>(g.flatten())), 0, keepdim);
+    ++used_;
+  }
+  gradient_norm norm(double max_norm) override {
+    if (!doubles_.defined()) norm_ = sqrt(sum(cast<double>(floats_)));
+    else if (!floats_.defined()) norm_ = sqrt(sum(doubles_));
+    else norm_ = sqrt(sum(cast<double>(floats_) + doubles_));
+    const auto factor = max_norm / (norm_ + 1e-6);
+    factor_ = where(factor >= 1, 1, factor);
+    return gradient_norm([norm = norm_] { return norm.item(); });
+  }
+  template <class T, int R>
+  void scale(const tensor<T, R, D>& g) const {
+    run_update<D>(clip_kernel<T>{access::data(factor_)}, g.numel(), {access::data(g)}, {access::data(g)});
+    access::storage_of(g)->version.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  tensor<float, 1, D>& squares_of(float) { return floats_; }
+  tensor<double, 1, D>& squares_of(double) { return doubles_; }
+
+  index_t n_, used_ = 0;
+  tensor<float, 1, D> floats_;
+  tensor<double, 1, D> doubles_;
+  tensor<double, 0, D> norm_, factor_;
+};
+
+}  // namespace detail
+
 /// Scales all gradients of a module, variable or range so that their norm over all elements is at most max_norm, and
-/// returns the norm before. As torch.nn.utils.clip_grad_norm_, the factor is max_norm / (norm + 1e-6).
+/// returns the norm before. As torch.nn.utils.clip_grad_norm_, the factor is max_norm / (norm + 1e-6). Gradients that all lie
+/// on one GPU are clipped there, without waiting, also in a step that is captured; those on several devices are waited for.
+/// Errors: value_error for a max_norm that is negative or NaN.
 template <class Source>
-double clip_grad_norm(const Source& source, double max_norm) {
+gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   if (!(max_norm >= 0))
     sinter::detail::refuse<value_error>({"clip_grad_norm: max_norm must not be negative, but is ", max_norm});
+  index_t n = 0;
+  std::string place;
+  bool one_gpu = true;
+  detail::for_each_variable(source, [&](const std::string&, const auto& v) {
+    using D = device_of<decltype(v)>;
+    if (!v.has_grad()) return;
+    if (n++ == 0) place = device_name<D>();
+    one_gpu = one_gpu && is_cuda_v<D> && place == device_name<D>();
+  });
+  if (one_gpu && n > 0) {
+    std::unique_ptr<detail::clip_on_gpu> there;
+    const auto for_each_gradient = [&](const auto& f) {
+      detail::for_each_variable(source, [&](const std::string&, const auto& v) {
+        using D = device_of<decltype(v)>;
+        if constexpr (is_cuda_v<D>) {
+          if (!v.has_grad()) return;
+          if (!there) there = std::make_unique<detail::clip_there<D>>(n);
+          f(static_cast<detail::clip_there<D>&>(*there), v.grad());
+        }
+      });
+    };
+    for_each_gradient([](auto& clip, const auto& g) { clip.add(g); });
+    gradient_norm norm = there->norm(max_norm);
+    sinter::detail::independent_passes gathered;
+    for_each_gradient([](auto& clip, const auto& g) { clip.scale(g); });
+    gathered.run();
+    return norm;
+  }
   std::vector<std::function<double()>> sums;  // all are started before the first one is waited for
   detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
-    using T = compute_type<element_of<decltype(v)>>;  // squares of half soon exceed it
+    using T = compute_type<element_of<decltype(v)>>;
     if (v.has_grad()) sums.push_back([of_one = eval(sum(square(cast<T>(v.grad().flatten()))))] { return static_cast<double>(of_one.item()); });
   });
   double squares = 0;
@@ -23581,7 +23687,7 @@ double clip_grad_norm(const Source& source, double max_norm) {
       auto g = v.grad().flatten();
       g *= factor;
     });
-  return norm;
+  return gradient_norm([norm] { return norm; });
 }
 
 /// Clamps every element of the gradients to [-limit, limit].

@@ -36,6 +36,31 @@ struct training {
   }
 };
 
+/// Parameters of three element types on one device.
+struct of_three_types : nn::module<of_three_types> {
+  using device_type = g0;
+  using kind = nn::tracked;
+  variable<float, 1, g0> a, none;
+  variable<double, 2, g0> b;
+  variable<sinter::half, 1, g0> c;
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("a", m.a...), f("none", m.none...), f("b", m.b...), f("c", m.c...);
+  }
+};
+
+struct on_two_devices : nn::module<on_two_devices> {
+  using device_type = cpu;
+  using output_device = g0;
+  using kind = nn::tracked;
+  variable<float, 1> host;
+  variable<float, 1, g0> a;
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("host", m.host...), f("a", m.a...);
+  }
+};
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("a captured training step does what the step does", "[cuda]", optim::sgd, optim::adamw, optim::rmsprop) {
@@ -108,6 +133,57 @@ TEST_CASE("masks of a captured dropout are those of its backward", "[cuda]") {
     if (run > 0) CHECK(any(gradient != before).item());
     before = gradient.clone();
   }
+}
+
+TEST_CASE("gradients are clipped where they are, without waiting", "[cuda]") {
+  const variable<float, 1, g0> a = zeros<float, g0>({2}), none = zeros<float, g0>({2});
+  const variable<double, 2, g0> b = zeros<double, g0>({1, 1});
+  const variable<sinter::half, 1, g0> c = zeros<sinter::half, g0>({5});
+  of_three_types weights;
+  weights.a = a, weights.none = none, weights.b = b, weights.c = c;
+  const auto set = [&](float first) {
+    weights.zero_grad();
+    a.backward(from_data<float, g0>(std::vector<float>{first, 0}, {2}));
+    b.backward(full<double, g0>({1, 1}, 400));
+    c.backward(full<sinter::half, g0>({5}, sinter::half(0)));
+  };
+  set(300);
+  CHECK(optim::clip_grad_norm(weights, 1000) == Approx(500));
+  CHECK(distance(a.grad(), tensor<float, 1>{300, 0}) == 0);
+  CHECK(optim::clip_grad_norm(weights, 50).item() == Approx(500));
+  CHECK(distance(a.grad(), tensor<float, 1>{30, 0}) < 1e-4);
+  CHECK(distance(b.grad(), tensor<double, 2>{{40}}) < 1e-4);
+  CHECK_FALSE(none.has_grad());
+  set(std::numeric_limits<float>::infinity());
+  CHECK(std::isinf(optim::clip_grad_norm(weights, 50).item()));
+  CHECK(b.grad().to<cpu>()(0, 0) == 0);
+  set(NAN);
+  CHECK(std::isnan(optim::clip_grad_norm(weights, 50).item()));
+  CHECK(std::isnan(b.grad().to<cpu>()(0, 0)));
+  CHECK(optim::clip_grad_norm(none, 1) == 0);
+
+  // elsewhere too: waited for, with the same result
+  const variable<float, 1> host = zeros<float>({1});
+  host.backward(tensor<float, 1>{400});
+  set(300);
+  b.zero_grad();
+  on_two_devices both;
+  both.host = host, both.a = a;
+  CHECK(optim::clip_grad_norm(both, 50) == Approx(500));
+  CHECK(distance(a.grad(), tensor<float, 1>{30, 0}) < 1e-4);
+  CHECK(distance(host.grad(), tensor<float, 1>{40}) < 1e-4);
+
+  // captured: the norm that was handed out is that of the last replay
+  set(30);
+  optim::gradient_norm norm(nullptr);
+  const auto step = capture<g0>([&] { norm = optim::clip_grad_norm(weights, 50); }, 0);
+  CHECK(distance(a.grad(), tensor<float, 1>{30, 0}) == 0);
+  step.replay();
+  CHECK(norm.item() == Approx(std::sqrt(30 * 30 + 400 * 400)));
+  CHECK(distance(b.grad(), tensor<double, 2>{{400 * 50 / norm}}) < 1e-4);
+  step.replay();
+  CHECK(norm.item() == Approx(50));
+  CHECK(distance(b.grad(), tensor<double, 2>{{400 * 50 / std::sqrt(30 * 30 + 400 * 400)}}) < 1e-4);
 }
 
 TEST_CASE("what a captured step allocates stays its own", "[cuda]") {
