@@ -17015,7 +17015,9 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 
 // sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
 
-// sinter/cuda/element.hpp: the value of an expression at one element, for kernels that fold rows or columns of it.
+// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns of it.
+
+// sinter/cuda/chunk.hpp: neighbouring elements that a thread reads or writes together, in accesses of 16 bytes where they lie so.
 
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
@@ -17248,150 +17250,7 @@ constexpr index_t blocks_for(index_t n, index_t each = 1) {
 
 namespace sinter::cuda_impl {
 
-/// An expression K and where its leaves lie; any thread may ask for any element.
-template <class K>
-struct element_source {
-  static constexpr int inputs = K::leaves;
-
-  K plan;
-  index_space space;
-  operand_table<inputs> in;
-
-  struct machine {
-    const element_source& source;
-    index_t number;
-    index_t at[operand_table<inputs>::size] = {};
-
-    SINTER_WORD machine(const element_source& s, index_t n) : source(s), number(n) {}
-    template <int S, class T>
-    SINTER_WORD compute_type<T> load() const {
-      return reinterpret_cast<const T*>(source.in.data[S])[at[S]];
-    }
-    template <class T>
-    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
-      return x;
-    }
-    SINTER_WORD index_t index() const { return number; }
-  };
-
-  /// Element `number` in row-major order of the space.
-  SINTER_WORD auto operator()(index_t number) const {
-    machine m(*this, number);
-    return value(m);
-  }
-  /// What the plan makes of the element that a machine has been made for.
-  template <class Machine>
-  SINTER_WORD auto value(Machine& m) const {
-    index_t row = 0, column = m.number;
-    if (space.rows > 1) {
-      row = quotient(m.number, space.inner, space.by_inner, space.narrow_elements);
-      column = m.number - row * space.inner;
-      add_row(space, in, row, m.at);
-    }
-    for (int s = 0; s < inputs; ++s) m.at[s] += column * in.step[s];
-    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
-  }
-};
-
-/// Where the elements of a dense result go.
-template <class T>
-struct store_element {
-  T* out;
-  SINTER_WORD void operator()(index_t number, compute_type<T> x) const { out[number] = x; }
-};
-
-/// The same with elementwise work on the way: out = K, where the leaves marked in `given` are the element itself.
-template <class T, class K>
-struct finish_element {
-  T* out;
-  element_source<K> rest;
-  std::uint64_t given = 0;
-
-  struct machine : element_source<K>::machine {
-    using base = typename element_source<K>::machine;
-    compute_type<T> x;
-    std::uint64_t given;
-
-    SINTER_WORD machine(const finish_element& f, index_t which, compute_type<T> element) : base(f.rest, which), x(element), given(f.given) {}
-    template <int S, class U>
-    SINTER_WORD compute_type<U> load() const {
-      if constexpr (std::is_same_v<U, T>) {
-        if ((given >> S & 1) != 0) return x;
-      }
-      return base::template load<S, U>();
-    }
-  };
-  SINTER_WORD void operator()(index_t number, compute_type<T> x) const {
-    machine m(*this, number, x);
-    out[number] = rest.value(m);
-  }
-};
-
-/// The source over axes that hold K's leaves.
-template <class K>
-element_source<K> make_source(const K& plan, pass_axes axes) {
-  axes.coalesce();
-  return {plan, axes.space(), axes.template table<K::leaves>(0)};
-}
-
-}  // namespace sinter::cuda_impl
-
-namespace sinter::cuda_impl {
-
-/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins fit,
-/// a block counts in shared memory first.
-template <class K>
-struct count_body {
-  static constexpr index_t most_shared = 4096;
-  element_source<K> source;
-  index_t n = 0, bins = 0;
-  unsigned long long* counts = nullptr;
-
-  SINTER_WORD bool shares() const { return bins <= most_shared; }
-  launch_shape launch() const {
-    const index_t blocks = blocks_for(n, 16 * block_threads);
-    return {blocks < 1024 ? blocks : 1024, shares() ? static_cast<std::size_t>(bins) * sizeof(unsigned) : 0};
-  }
-
-  template <class G>
-  SINTER_WORD void operator()(const G& g) const {
-    unsigned* const mine = shares() ? g.template shared<unsigned>() : nullptr;
-    if (mine != nullptr) {
-      for (index_t b = g.thread(); b < bins; b += g.threads()) mine[b] = 0;
-      g.sync();
-    }
-    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
-      const std::int64_t v = source(i);
-      if (v < 0 || v >= bins) continue;
-      if (mine != nullptr) g.add(mine + v, 1u);
-      else g.add(counts + v, 1ull);
-    }
-    if (mine == nullptr) return;
-    g.sync();
-    for (index_t b = g.thread(); b < bins; b += g.threads())
-      if (mine[b] > 0) g.add(counts + b, static_cast<unsigned long long>(mine[b]));
-  }
-};
-
-}  // namespace sinter::cuda_impl
-// sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
-
-// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
-//
-// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes in
-// accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are functions that the
-// kernels of a file share, so that of its own each has little more than its formula.
-
-namespace sinter::cuda_impl {
-
 using sinter::detail::kernel::type_list;
-
-/// Neighbouring elements that a thread computes.
-template <class Pass>
-inline constexpr int lanes_of = [] {
-  if constexpr (requires { requires Pass::narrow; }) return 8;
-  else return 4;
-}();
 
 template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
@@ -17418,33 +17277,8 @@ struct alignas(16) held<type_list<T...>, Lanes> {
   }
 };
 
-/// The types in List that the bits of Chosen name.
-template <std::uint64_t Chosen, class List, class... Before>
-struct chosen_types {
-  using type = type_list<Before...>;
-};
-template <std::uint64_t Chosen, class T, class... Rest, class... Before>
-struct chosen_types<Chosen, type_list<T, Rest...>, Before...>
-    : std::conditional_t<(Chosen & 1) != 0, chosen_types<(Chosen >> 1), type_list<Rest...>, Before..., T>,
-                         chosen_types<(Chosen >> 1), type_list<Rest...>, Before...>> {};
-/// The elements of the inputs that a pass reads, and where input S is among them.
-template <class Pass>
-using types_read = typename chosen_types<Pass::inputs_read, typename Pass::input_types>::type;
-template <class Pass>
-inline constexpr int reads_of = std::popcount(Pass::inputs_read);
-template <class Pass, int S>
-inline constexpr int place_among_read = std::popcount(Pass::inputs_read & sinter::detail::kernel::bits_below(S));
-
-template <class Types>
-struct compute_types;
-template <class... T>
-struct compute_types<type_list<T...>> {
-  using type = type_list<compute_type<T>...>;
-};
-template <class Pass>
-using held_inputs = held<types_read<Pass>, lanes_of<Pass>>;
-template <class Pass>
-using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
+/// Registers in which functions that kernels share hand over what they read, at most.
+inline constexpr int most_read_at_once = 64;
 
 /// Says that p points to the memory of the GPU, or to what it sees as such; a function that kernels share does not know.
 template <class T>
@@ -17519,6 +17353,380 @@ struct operand_place {
   /// Nothing but to be overwritten in whole chunks.
   bool plain() const { return whole && !add && !wide && sum < 0; }
 };
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Neighbours that are read together of leaves with elements T: 16 bytes of float, and of half.
+template <class Types>
+inline constexpr int chunk_lanes = 4;
+template <class... T>
+  requires(sizeof...(T) > 0)
+inline constexpr int chunk_lanes<type_list<T...>> = ((sizeof(T) == 2) && ...) ? 8 : 4;
+
+/// Where the leaves of an expression lie.
+template <int N>
+struct element_places {
+  index_space space;
+  operand_table<N> in;
+  bool straight = false;     ///< chunks of rows lie in one row of the space each
+  bool dense = false;        ///< leaves are flat arrays like the space, which whole chunks are read of at once
+  std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
+  std::uint64_t unread = 0;  ///< leaves that chunks do without
+
+  struct numbers {
+    index_t at[operand_table<N>::size];
+  };
+  /// The places of element `number`, in row-major order, in each leaf.
+  SINTER_WORD numbers find(index_t number) const {
+    numbers n{};
+    index_t column = number;
+    if (space.rows > 1) {
+      const index_t row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
+      column = number - row * space.inner;
+      add_row(space, in, row, n.at);
+    }
+    for (int s = 0; s < N; ++s) n.at[s] += column * in.step[s];
+    return n;
+  }
+
+  /// To be read in chunks, of elements of those sizes, that begin at multiples of `lanes` in rows of n elements.
+  void set_rows(const int* size, int lanes, index_t rows, index_t n) {
+    straight = space.rows == 1 || (n > 0 && space.inner % n == 0) || space.inner % lanes == 0;
+    const bool in_step = straight && (rows == 1 || n % lanes == 0) && (space.rows == 1 || space.inner % lanes == 0);
+    whole = 0;
+    dense = in_step && space.rows == 1;
+    for (int s = 0; s < N; ++s) {
+      const auto alignment = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
+      bool together = in_step && in.step[s] == 1 && reinterpret_cast<std::uintptr_t>(in.data[s]) % alignment == 0;
+      for (int d = 0; d < space.outer_axes; ++d) together = together && in.stride[s][d] % lanes == 0;
+      whole |= std::uint64_t{together} << s;
+      dense = dense && together;
+    }
+  }
+};
+
+/// f(s, p) for each leaf of elements T that is read, p being the place in leaf s.
+template <class... T, class F>
+SINTER_WORD void each_leaf(type_list<T...>, const element_places<sizeof...(T)>& from, const typename element_places<sizeof...(T)>::numbers& n, const F& f) {
+  int s = 0;
+  const auto one = [&]<class U>() SINTER_INLINE_LAMBDA {
+    if ((from.unread >> s & 1) == 0) f(s, reinterpret_cast<const U*>(from.in.data[s]) + n.at[s]);
+    ++s;
+  };
+  (one.template operator()<T>(), ...);
+}
+/// Reads a chunk of each leaf, from element `number` on.
+template <int lanes, class Types>
+SINTER_WORD held<Types, lanes> read_elements(const element_places<Types::count>& from, index_t number, int valid) {
+  held<Types, lanes> to{};
+  auto n = from.find(number);
+  if (from.straight) {
+    each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
+      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid, from.in.step[s] * index_t{sizeof(U)});
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+    });
+    return to;
+  }
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    if (i >= valid) continue;
+    if (i > 0) n = from.find(number + i);
+    each_leaf(Types{}, from, n, [&](int s, const auto* p) SINTER_INLINE_LAMBDA { to.set(s, i, *in_memory(p)); });
+  }
+  return to;
+}
+/// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
+template <int lanes, class Types>
+SINTER_WORD_APART held<Types, lanes> read_elements_apart(const element_places<Types::count>& from, index_t number, int valid) {
+  return read_elements<lanes, Types>(from, number, valid);
+}
+/// The same where all lie densely, in whole chunks: nothing waits for what is read before it is used.
+template <int lanes, class Types>
+SINTER_WORD held<Types, lanes> read_dense(const element_places<Types::count>& from, index_t number) {
+  held<Types, lanes> to{};
+  typename element_places<Types::count>::numbers n;
+  for (index_t& at : n.at) at = number;
+  each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
+    const chunk<U, lanes> c = read_chunk<U, lanes>(p, true, lanes, 0);
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+  });
+  return to;
+}
+
+/// The machine of expr/kernel.hpp at one lane of what a thread holds of all leaves.
+template <class Types, int lanes>
+struct chunk_machine {
+  held<Types, lanes> read;
+  index_t first;
+  int lane = 0;
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    return read.template get<T>(S, lane);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  SINTER_WORD index_t index() const { return first + lane; }
+};
+
+/// An expression K and where its leaves lie; any thread may ask for any elements.
+template <class K>
+struct element_source : element_places<K::leaves> {
+  using places = element_places<K::leaves>;
+  using leaf_types = typename K::leaf_types;
+  static constexpr int usual_lanes = chunk_lanes<leaf_types>;
+
+  K plan;
+
+  element_source(const K& formula, const pass_axes& axes) : places{axes.space(), axes.template table<K::leaves>(0)}, plan(formula) {}
+
+  /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
+  element_source in_rows(int lanes, index_t rows, index_t n) const {
+    element_source s = *this;
+    s.set_rows(sizes(leaf_types{}).of, lanes, rows, n);
+    return s;
+  }
+
+  struct machine {
+    const element_source& source;
+    index_t number;
+    typename places::numbers places_in;
+
+    template <int S, class T>
+    SINTER_WORD compute_type<T> load() const {
+      return reinterpret_cast<const T*>(source.in.data[S])[places_in.at[S]];
+    }
+    template <class T>
+    SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+      return x;
+    }
+    SINTER_WORD index_t index() const { return number; }
+  };
+
+  /// Element `number` in row-major order of the space.
+  SINTER_WORD auto operator()(index_t number) const {
+    return value(machine{*this, number, this->find(number)});
+  }
+
+  /// The machine for `valid` elements from `number` on.
+  template <int lanes>
+  SINTER_WORD chunk_machine<leaf_types, lanes> machine_of(index_t number, int valid) const {
+    chunk_machine<leaf_types, lanes> m{{}, number};
+    if constexpr (K::leaves > 0) {
+      if (this->dense && valid == lanes) m.read = read_dense<lanes, leaf_types>(*this, number);
+      else m.read = read_anyhow<lanes>(number, valid);
+    }
+    return m;
+  }
+  /// `valid` elements from `number` on.
+  template <int lanes>
+  SINTER_WORD auto chunk_at(index_t number, int valid) const {
+    return chunk_of(machine_of<lanes>(number, valid));
+  }
+  template <int lanes>
+  SINTER_WORD auto chunk_of(chunk_machine<leaf_types, lanes> m) const {
+    chunk<decltype(value(m)), lanes> x;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      m.lane = i;
+      x.value[i] = value(m);
+    }
+    return x;
+  }
+
+  /// Calls f(chunk, number, valid) for a chunk at `number` and, if any of it is valid, one at `second`.
+  template <int lanes, class F>
+  SINTER_WORD void two_chunks(index_t number, int valid, index_t second, int second_valid, const F& f) const {
+    chunk_machine<leaf_types, lanes> m{{}, number};
+    held<leaf_types, lanes> ahead{};
+    if constexpr (K::leaves > 0) {
+      if (this->dense && valid == lanes && second_valid == lanes) {
+        m.read = read_dense<lanes, leaf_types>(*this, number);
+        ahead = read_dense<lanes, leaf_types>(*this, second);
+      } else {
+        m.read = read_anyhow<lanes>(number, valid);
+        if (second_valid > 0) ahead = read_anyhow<lanes>(second, second_valid);
+      }
+    }
+    const int count = second_valid > 0 ? 2 : 1;
+    for (int k = 0; k < count; ++k) {
+      keep_loop(k);  // the formula is there once
+      f(chunk_of(m), k == 0 ? number : second, k == 0 ? valid : second_valid);
+      m = {ahead, second};
+    }
+  }
+
+  /// What the plan makes of the element that a machine stands at.
+  template <class Machine>
+  SINTER_WORD auto value(const Machine& m) const {
+    return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
+  }
+
+ private:
+  template <int lanes>
+  SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
+    using inputs = held<leaf_types, lanes>;
+    if constexpr (inputs::count * inputs::registers_each <= most_read_at_once) return read_elements_apart<lanes, leaf_types>(*this, number, valid);
+    else return read_elements<lanes, leaf_types>(*this, number, valid);
+  }
+  struct size_list {
+    int of[operand_table<K::leaves>::size];
+  };
+  template <class... T>
+  static size_list sizes(type_list<T...>) {
+    return {{static_cast<int>(sizeof(T))...}};
+  }
+};
+
+/// Where chunks of the rows of a dense result go.
+template <class T>
+struct store_elements {
+  static constexpr int leaves = 0;  ///< that are read
+  T* out;
+  bool whole = false;  ///< in accesses of 16 bytes
+
+  store_elements(T* to, int lanes, index_t rows, index_t n)
+      : out(to), whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (rows == 1 || n % lanes == 0)) {}
+
+  template <int lanes>
+  SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
+    write_chunk<T, lanes>(out + number, whole && valid == lanes, valid, sizeof(T), false, x);
+  }
+};
+
+/// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
+template <class T, class K>
+struct finish_elements : store_elements<T> {
+  static constexpr int leaves = K::leaves;
+  element_source<K> rest;
+
+  finish_elements(const store_elements<T>& to, const element_source<K>& source) : store_elements<T>(to), rest(source) {}
+
+  template <class Base>
+  struct machine : Base {
+    std::uint64_t given;
+    compute_type<T> x;
+
+    template <int S, class U>
+    SINTER_WORD compute_type<U> load() const {
+      if constexpr (std::is_same_v<U, T>) {
+        if ((given >> S & 1) != 0) return x;
+      }
+      return Base::template load<S, U>();
+    }
+  };
+  template <int lanes>
+  SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
+    using base = chunk_machine<typename K::leaf_types, lanes>;
+    machine<base> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
+    chunk<compute_type<T>, lanes> y;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      m.lane = i;
+      m.x = x.value[i];
+      y.value[i] = rest.value(m);
+    }
+    store_elements<T>::operator()(number, valid, y);
+  }
+};
+
+/// The source over axes that hold K's leaves.
+template <class K>
+element_source<K> make_source(const K& plan, pass_axes axes) {
+  axes.coalesce();
+  return {plan, axes};
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
+
+/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins fit,
+/// a block counts in shared memory first.
+template <class K>
+struct count_body {
+  static constexpr index_t most_shared = 4096;
+  element_source<K> source;
+  index_t n = 0, bins = 0;
+  unsigned long long* counts = nullptr;
+
+  SINTER_WORD bool shares() const { return bins <= most_shared; }
+  launch_shape launch() const {
+    const index_t blocks = blocks_for(n, 16 * block_threads);
+    return {blocks < 1024 ? blocks : 1024, shares() ? static_cast<std::size_t>(bins) * sizeof(unsigned) : 0};
+  }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    unsigned* const mine = shares() ? g.template shared<unsigned>() : nullptr;
+    if (mine != nullptr) {
+      for (index_t b = g.thread(); b < bins; b += g.threads()) mine[b] = 0;
+      g.sync();
+    }
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const std::int64_t v = source(i);
+      if (v < 0 || v >= bins) continue;
+      if (mine != nullptr) g.add(mine + v, 1u);
+      else g.add(counts + v, 1ull);
+    }
+    if (mine == nullptr) return;
+    g.sync();
+    for (index_t b = g.thread(); b < bins; b += g.threads())
+      if (mine[b] > 0) g.add(counts + b, static_cast<unsigned long long>(mine[b]));
+  }
+};
+
+}  // namespace sinter::cuda_impl
+// sinter/cuda/group.hpp: passes of one formula over many flat arrays, as one kernel: the step of an optimizer.
+
+// sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
+//
+// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes in
+// accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are functions that the
+// kernels of a file share, so that of its own each has little more than its formula.
+
+namespace sinter::cuda_impl {
+
+/// Neighbouring elements that a thread computes.
+template <class Pass>
+inline constexpr int lanes_of = [] {
+  if constexpr (requires { requires Pass::narrow; }) return 8;
+  else return 4;
+}();
+
+/// The types in List that the bits of Chosen name.
+template <std::uint64_t Chosen, class List, class... Before>
+struct chosen_types {
+  using type = type_list<Before...>;
+};
+template <std::uint64_t Chosen, class T, class... Rest, class... Before>
+struct chosen_types<Chosen, type_list<T, Rest...>, Before...>
+    : std::conditional_t<(Chosen & 1) != 0, chosen_types<(Chosen >> 1), type_list<Rest...>, Before..., T>,
+                         chosen_types<(Chosen >> 1), type_list<Rest...>, Before...>> {};
+/// The elements of the inputs that a pass reads, and where input S is among them.
+template <class Pass>
+using types_read = typename chosen_types<Pass::inputs_read, typename Pass::input_types>::type;
+template <class Pass>
+inline constexpr int reads_of = std::popcount(Pass::inputs_read);
+template <class Pass, int S>
+inline constexpr int place_among_read = std::popcount(Pass::inputs_read & sinter::detail::kernel::bits_below(S));
+
+template <class Types>
+struct compute_types;
+template <class... T>
+struct compute_types<type_list<T...>> {
+  using type = type_list<compute_type<T>...>;
+};
+template <class Pass>
+using held_inputs = held<types_read<Pass>, lanes_of<Pass>>;
+template <class Pass>
+using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
 
 /// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have side by side.
 template <class Sum, int Lanes>
@@ -17596,7 +17804,6 @@ template <int lanes, class Types>
 SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid, const operand_place* from) {
   return read_operands<lanes>(Types{}, at, whole, valid, from);
 }
-inline constexpr int most_read_at_once = 64;  ///< registers
 template <class T, int lanes, class Sums>
 SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid, const operand_place& to, const Sums sums) {
   write_operand<T, lanes>(c, at, plain, valid, to, sums);
@@ -18558,15 +18765,18 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
 }
 
 /// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
-/// of its pieces; pieces leave their states in `partial`.
+/// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`.
 template <class R, class K>
 struct reduce_rows_body {
   using state = typename R::state;
+  static constexpr int lanes = element_source<K>::usual_lanes;
   element_source<K> source;
   index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
   int group = 1;
   typename R::result* out = nullptr;
   state* partial = nullptr;
+
+  SINTER_WORD static int valid_at(index_t i, index_t end) { return end - i < lanes ? static_cast<int>(end - i) : lanes; }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -18580,7 +18790,16 @@ struct reduce_rows_body {
       if (task < results * pieces) {
         const index_t row = task / pieces, begin = task % pieces * per_piece;
         const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
-        for (index_t i = begin + place; i < end; i += group) R::push(s, source(row * reduced + i), i);
+        const index_t first_number = row * reduced, stride = group * lanes;
+        for (index_t i = begin + place * lanes; i < end; i += 2 * stride) {
+          keep_loop(i);
+          source.template two_chunks<lanes>(first_number + i, valid_at(i, end), first_number + i + stride, valid_at(i + stride, end),
+                                            [&](const auto& x, index_t number, int valid) {
+                                              SINTER_UNROLL
+                                              for (int l = 0; l < lanes; ++l)
+                                                if (l < valid) R::push(s, x.value[l], number - first_number + l);
+                                            });
+        }
       }
       states[g.thread()] = s;
       fold_group<R>(g, states, group, place);
@@ -18593,45 +18812,73 @@ struct reduce_rows_body {
   }
 };
 
-/// Strips of columns that the threads of a block work on together.
-inline constexpr int strip_width = 32;
-constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
-
-/// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
+/// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others take
+/// rows in turn.
 template <class R, class K>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int width = strip_width;
+  static constexpr int lanes = element_source<K>::usual_lanes;
   element_source<K> source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   typename R::result* out = nullptr;
   state* partial = nullptr;
+  int width = 1;
 
-  SINTER_WORD index_t strips() const { return strips_of(inner); }
+  /// Columns that a block works on together, in strips.
+  static int width_for(index_t inner) {
+    int width = 1;
+    while (width < 32 && width * lanes < inner) width *= 2;
+    return width;
+  }
+  static index_t strips_of(index_t inner) {
+    const index_t strip = width_for(inner) * lanes;
+    return (inner + strip - 1) / strip;
+  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
+    state* const states = g.template shared<state>();  // those of the threads' first lanes, of their second lanes, ...
     const int across = g.thread() % width, down = g.thread() / width, height = g.threads() / width;
-    const index_t tasks = outer * strips() * pieces;
+    const index_t strips = (inner + width * lanes - 1) / (width * lanes);
+    const index_t tasks = outer * strips * pieces;
     for (index_t task = g.block(); task < tasks; task += g.blocks()) {
-      const index_t piece = task % pieces, strip = task / pieces % strips(), o = task / pieces / strips();
-      const index_t column = strip * width + across;
-      state s = R::identity();
-      if (column < inner) {
+      const index_t piece = task % pieces, strip = task / pieces % strips, o = task / pieces / strips;
+      const index_t column = (strip * width + across) * lanes;
+      const int valid = inner - column < lanes ? static_cast<int>(inner - column) : lanes;
+      state s[lanes];
+      SINTER_UNROLL
+      for (int l = 0; l < lanes; ++l) s[l] = R::identity();
+      if (valid > 0) {
         const index_t begin = piece * per_piece;
         const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
-        for (index_t i = begin + down; i < end; i += height) R::push(s, source((o * reduced + i) * inner + column), i);
+        for (index_t i = begin + down; i < end; i += 2 * height) {
+          keep_loop(i);
+          const index_t number = (o * reduced + i) * inner + column;
+          source.template two_chunks<lanes>(number, valid, number + height * inner, i + height < end ? valid : 0, [&](const auto& x, index_t at, int) {
+            SINTER_UNROLL
+            for (int l = 0; l < lanes; ++l) R::push(s[l], x.value[l], at == number ? i : i + height);  // those that are not valid for nobody
+          });
+        }
       }
-      states[g.thread()] = s;
+      SINTER_UNROLL
+      for (int l = 0; l < lanes; ++l) states[l * g.threads() + g.thread()] = s[l];
       for (int step = height / 2; step > 0; step /= 2) {
         g.sync();
-        if (down < step) states[g.thread()] = R::merge(states[g.thread()], states[g.thread() + step * width]);
+        if (down >= step) continue;
+        SINTER_UNROLL
+        for (int l = 0; l < lanes; ++l) {
+          state& mine = states[l * g.threads() + g.thread()];
+          mine = R::merge(mine, states[l * g.threads() + g.thread() + step * width]);
+        }
       }
-      if (down == 0 && column < inner) {
-        const index_t result = o * inner + column;
-        if (pieces == 1) out[result] = R::finish(states[g.thread()]);
-        else partial[result * pieces + piece] = states[g.thread()];
+      if (down == 0) {
+        SINTER_UNROLL
+        for (int l = 0; l < lanes; ++l) {
+          if (l >= valid) continue;
+          const index_t result = o * inner + column + l;
+          if (pieces == 1) out[result] = R::finish(states[l * g.threads() + g.thread()]);
+          else partial[result * pieces + piece] = states[l * g.threads() + g.thread()];
+        }
       }
       g.sync();
     }
@@ -18669,7 +18916,7 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
   if (pieces > reduced / shortest) pieces = reduced / shortest;
   if (pieces < 1) pieces = 1;
-  const index_t length = (reduced + pieces - 1) / pieces;
+  const index_t length = (reduced + 8 * pieces - 1) / (8 * pieces) * 8;  // whole chunks
   return {length > 0 ? (reduced + length - 1) / length : 1, length};
 }
 
@@ -18677,15 +18924,18 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
 template <class R, class K, class Run>
 void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
                typename R::state* partial, const Run& run) {
-  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
-  while (body.group < block_threads && body.group < p.length) body.group *= 2;
+  using body_type = reduce_rows_body<R, K>;
+  body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, out, partial};
+  while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
   run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
 }
 template <class R, class K, class Run>
 void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
                   typename R::state* partial, const Run& run) {
-  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
-  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
+  using body_type = reduce_columns_body<R, K>;
+  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, out, partial,
+                       body_type::width_for(s.inner)};
+  run(body, launch_shape{blocks_for(s.outer * body_type::strips_of(s.inner) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
 }
 
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
@@ -18698,7 +18948,7 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename
   const auto source = make_source(plan, axes);
   const index_t results = s.outer * s.inner;
   const bool columns = s.inner > 1 && s.reduced > 0;
-  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  const fold_pieces p = columns ? cut(s.outer * reduce_columns_body<R, K>::strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
   if (columns) fold_columns<R>(source, s, p, out, partial, run);
   else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
@@ -18711,46 +18961,85 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename
 
 namespace sinter::cuda_impl {
 
-/// f(i), or what the thread has kept of it.
-template <class T, class F>
-struct kept_values {
-  const T* held;
+/// What is made of the values of a row, or of two, element by element. Values are asked for as v(chunk, valid): as many lanes.
+template <class F, class V>
+struct mapped_values {
   F f;
-  SINTER_WORD T operator()(index_t i) const { return held != nullptr ? held[i] : f(i); }
+  V v;
+  SINTER_WORD auto operator()(int c, int valid) const {
+    auto x = v(c, valid);
+    SINTER_UNROLL
+    for (auto& one : x.value) one = f(one);
+    return x;
+  }
+};
+template <class F, class V, class W>
+struct paired_values {
+  F f;
+  V v;
+  W w;
+  SINTER_WORD auto operator()(int c, int valid) const {
+    auto x = v(c, valid);
+    const auto y = w(c, valid);
+    constexpr int lanes = sizeof(x.value) / sizeof(x.value[0]);
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], y.value[i]);
+    return x;
+  }
+};
+template <class F, class V>
+SINTER_WORD mapped_values<F, V> over(const V& v, const F& f) {
+  return {f, v};
+}
+template <class F, class V, class W>
+SINTER_WORD paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
+  return {f, v, w};
+}
+
+/// Values, or what the thread has kept of them.
+template <class T, int lanes, class V>
+struct kept_values {
+  const chunk<T, lanes>* kept;
+  V v;
+  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return kept != nullptr ? *in_block(kept + c) : v(c, valid); }
 };
 
-/// One thread's view of its row: keep(), fold() and each() go over the row together with the other threads of the group. A
-/// row that is out of range takes part in the meetings and touches no memory.
-template <class T, class G>
+/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold() and
+/// each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
+template <class T, int lanes, class G>
 struct row_team {
   const G& g;
   T* states;
-  T* held;  ///< room for the values of a row, several times; null where they take too much
+  chunk<T, lanes>* room;  ///< for the values of a row, several times; null where they take too much
   index_t n;
+  int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
   int group, place;
 
-  /// f, evaluated now where there is room: it may be what was kept in the same room before.
-  template <class F>
-  SINTER_WORD kept_values<T, F> keep(const F& f, int room = 0) const {
-    if (held == nullptr) return {nullptr, f};
-    T* const to = held + room * n;
-    constexpr int together = 6;  // reads in flight
-    for (index_t first = place; first < n; first += together * group) {
-      T x[together];
-      SINTER_UNROLL
-      for (int k = 0; k < together; ++k) x[k] = f(first + k * group < n ? first + k * group : first);
-      SINTER_UNROLL
-      for (int k = 0; k < together; ++k)
-        if (first + k * group < n) to[first + k * group] = x[k];
+  SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
+
+  /// v, evaluated now where there is room: it may be made of what was kept in the same room before.
+  template <class V>
+  SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
+    if (room == nullptr) return {nullptr, v};
+    chunk<T, lanes>* const to = room + number * chunks;
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      *in_block(to + c) = v(c, valid(c));
     }
-    return {to, f};
+    return {to, v};
   }
 
-  /// combine over f(i) for all i of the row, the same value for every thread.
-  template <class Combine, class F>
-  SINTER_WORD T fold(T identity, const Combine& combine, const F& f) const {
+  /// combine over all values of the row, the same for every thread.
+  template <class Combine, class V>
+  SINTER_WORD T fold(T identity, const Combine& combine, const V& v) const {
     T s = identity;
-    for (index_t i = place; i < n; i += group) s = combine(s, f(i));
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      const int there = valid(c);
+      const chunk<T, lanes> x = v(c, there);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) s = i < there ? combine(s, x.value[i]) : s;
+    }
     g.sync();
     states[g.thread()] = s;
     for (int step = group / 2; step > 0; step /= 2) {
@@ -18760,19 +19049,20 @@ struct row_team {
     g.sync();
     return states[g.thread() - place];
   }
-  template <class F>
-  SINTER_WORD T sum(const F& f) const {
-    return fold(T(0), [](T a, T b) { return a + b; }, f);
+  template <class V>
+  SINTER_WORD T sum(const V& v) const {
+    return fold(T(0), [](T a, T b) { return a + b; }, v);
   }
-  template <class F>
-  SINTER_WORD T max(const F& f) const {
-    return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, f);
+  template <class V>
+  SINTER_WORD T max(const V& v) const {
+    return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, v);
   }
-  template <class F>
-  SINTER_WORD void each(const F& f) const {
-    for (index_t i = place; i < n; i += group) {
-      keep_loop(i);
-      f(i);
+  /// f(first, valid, chunk) for all chunks, of which `first` is the first column.
+  template <class V, class F>
+  SINTER_WORD void each(const V& v, const F& f) const {
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      f(index_t{c} * lanes, valid(c), v(c, valid(c)));
     }
   }
 };
@@ -18788,15 +19078,14 @@ struct softmax_rows {
   SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
     const auto v = team.keep(x);
     const C shift = row_shift(team.max(v));
-    const auto power = [&](index_t i) { return math::exp(v(i) - shift); };
-    const auto e = team.keep(power);
+    const auto e = team.keep(over(v, [=](C a) { return math::exp(a - shift); }));
     const C scale = C(1) / team.sum(e);
-    team.each([&](index_t i) { put(i, e(i) * scale); });
+    team.each(over(e, [=](C a) { return a * scale; }), put);
   }
   template <class Team, class Y, class Put, class C>
   SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
-    const C dot = team.sum([&](index_t i) { return g(i) * y(i); });
-    team.each([&](index_t i) { put(i, y(i) * (g(i) - dot)); });
+    const C dot = team.sum(over(y, g, [](C a, C b) { return a * b; }));
+    team.each(over(y, g, [=](C a, C b) { return a * (b - dot); }), put);
   }
 };
 
@@ -18805,13 +19094,13 @@ struct log_softmax_rows {
   SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
     const auto v = team.keep(x);
     const C shift = row_shift(team.max(v));
-    const C rest = math::log(team.sum([&](index_t i) { return math::exp(v(i) - shift); }));
-    team.each([&](index_t i) { put(i, (v(i) - shift) - rest); });
+    const C rest = math::log(team.sum(over(v, [=](C a) { return math::exp(a - shift); })));
+    team.each(over(v, [=](C a) { return (a - shift) - rest; }), put);
   }
   template <class Team, class Y, class Put, class C>
   SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
-    const C total = team.sum([&](index_t i) { return g(i); });
-    team.each([&](index_t i) { put(i, g(i) - math::exp(y(i)) * total); });
+    const C total = team.sum(g);
+    team.each(over(y, g, [=](C a, C b) { return b - math::exp(a) * total; }), put);
   }
 };
 
@@ -18825,54 +19114,77 @@ struct norm_rows {
     const C count = static_cast<C>(team.n);
     C mean = 0;
     if constexpr (Centred) mean = team.sum(v) / count;
-    const C power = team.sum([&](index_t i) { return (v(i) - mean) * (v(i) - mean); }) / count;
+    const C power = team.sum(over(v, [=](C a) { return (a - mean) * (a - mean); })) / count;
     const C factor = C(1) / math::sqrt(power + static_cast<C>(eps));
     if (team.place == 0 && saved != nullptr) *saved = factor;
-    team.each([&](index_t i) { put(i, (v(i) - mean) * factor); });
+    team.each(over(v, [=](C a) { return (a - mean) * factor; }), put);
   }
   template <class Team, class Y, class Put, class C>
   SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C* saved, const Put& put) const {
     const C count = static_cast<C>(team.n);
     C mean = 0;
-    if constexpr (Centred) mean = team.sum([&](index_t i) { return g(i); }) / count;
-    const C slope = team.sum([&](index_t i) { return g(i) * y(i); }) / count;
+    if constexpr (Centred) mean = team.sum(g) / count;
+    const C slope = team.sum(over(y, g, [](C a, C b) { return a * b; })) / count;
     const C factor = *saved;
-    team.each([&](index_t i) { put(i, factor * (g(i) - mean - y(i) * slope)); });
+    team.each(over(y, g, [=](C a, C b) { return factor * (b - mean - a * slope); }), put);
   }
 };
 
-/// Rows of n values of type T, `group` threads to each; derived bodies say what is done with a row.
-template <class T>
+/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say what is done
+/// with a row.
+template <class T, int Lanes, int Leaves = 1>
 struct row_groups {
-  static constexpr int blocks_at_once = 4;  ///< on a multiprocessor: some read while others compute
+  static constexpr int lanes = Lanes;
+  /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
+  static constexpr int blocks_at_once = Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
   index_t rows = 0, n = 0;
+  int chunks = 0, in_last = 0;  ///< of a row
   int group = 1;
   int rooms = 0;  ///< how many times a row is kept in shared memory
 
   row_groups(index_t count, index_t length, int wanted_rooms) : rows(count), n(length) {
-    while (group < block_threads && group < n) group *= 2;
+    const index_t in_row = (n + lanes - 1) / lanes;
+    if (in_row > std::numeric_limits<int>::max() - block_threads)
+      sinter::detail::refuse<shape_error>({"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
+    chunks = static_cast<int>(in_row);
+    in_last = static_cast<int>(n - (in_row - 1) * lanes);
+    while (group < block_threads && group * lanes < n) group *= 2;
     constexpr index_t most_kept = 44 * 1024;  // with the states within what every kernel has
-    if (wanted_rooms * n <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
+    if (wanted_rooms * room() <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
   }
   SINTER_WORD int together() const { return block_threads / group; }
+  /// What a row takes in shared memory, in elements.
+  SINTER_WORD index_t room() const { return index_t{chunks} * lanes; }
   launch_shape launch() const {
-    return {blocks_for(rows, together()), sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * n)};
+    return {blocks_for(rows, together()), sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
   }
 
-  /// f(row, team) for every row; team.n is 0 where there is none left.
+  /// f(row, team) for every row; one without chunks where there is none left.
   template <class G, class F>
   SINTER_WORD void each_row(const G& g, const F& f) const {
     T* const states = g.template shared<T>();
-    T* const held = rooms > 0 ? states + block_threads + g.thread() / group * rooms * n : nullptr;
+    auto* const kept = rooms > 0 ? reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room()) : nullptr;
     for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
       const index_t row = first + g.thread() / group;
-      f(row < rows ? row : rows - 1, row_team<T, G>{g, states, held, row < rows ? n : 0, group, g.thread() % group}, row < rows);
+      f(row < rows ? row : rows - 1, row_team<T, lanes, G>{g, states, kept, n, row < rows ? chunks : 0, in_last, group, g.thread() % group}, row < rows);
     }
   }
 };
 
+/// Values of a row of a source.
+template <int lanes, class K>
+struct source_row {
+  const element_source<K>& source;
+  index_t first;
+  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
+};
+
+template <class T>
+inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
+
+/// Put: store_elements or finish_elements.
 template <class Kernel, class K, class T, class Put>
-struct rows_body : row_groups<compute_type<T>> {
+struct rows_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves + Put::leaves> {
   using C = compute_type<T>;
   element_source<K> source;
   Kernel kernel;
@@ -18880,51 +19192,68 @@ struct rows_body : row_groups<compute_type<T>> {
   C* saved;
 
   rows_body(const element_source<K>& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
-      : row_groups<C>(count, length, 1), source(x), kernel(k), put(p), saved(s) {}
+      : row_groups<C, row_lanes<T>, K::leaves + Put::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), kernel(k), put(p), saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
       kernel.run(
-          team, [&](index_t i) { return source(first + i); }, [&](index_t i, C x) { put(first + i, x); },
+          team, source_row<row_lanes<T>, K>{source, first}, [&](index_t column, int valid, const auto& x) { put(first + column, valid, x); },
           there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
 };
 
+/// Values of a row in memory.
+template <class T>
+struct memory_row {
+  const T* data;
+  bool whole;
+  SINTER_WORD auto operator()(int c, int valid) const {
+    constexpr int lanes = row_lanes<T>;
+    const chunk<T, lanes> read = read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
+    chunk<compute_type<T>, lanes> x;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
+    return x;
+  }
+};
+
 template <class Kernel, class T>
-struct reverse_rows_body : row_groups<compute_type<T>> {
+struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
   Kernel kernel;
   const T* y;
   const T* g_of_y;
   const C* saved;
   T* dx;
   bool add;
+  bool whole;
 
   reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count, index_t length, bool adds)
-      : row_groups<C>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {}
+      : row_groups<C, lanes>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) | reinterpret_cast<std::uintptr_t>(dx);
+    whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
+  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool) {
-      struct values {
-        const T* of_row;
-        SINTER_WORD C operator()(index_t i) const { return of_row[i]; }
-      };
       const index_t first = row * this->n;
-      const values result{y + first}, gradient{g_of_y + first};
+      const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
       T* const to = dx + first;
-      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr,
-                     [&](index_t i, C d) { to[i] = add ? to[i] + d : d; });
+      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr, [&](index_t column, int valid, const auto& d) {
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
+      });
     });
   }
 };
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class K, class T>
-struct cross_entropy_body : row_groups<compute_type<T>> {
+struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves> {
   using C = compute_type<T>;
   element_source<K> source;
   const std::int64_t* labels;
@@ -18932,39 +19261,41 @@ struct cross_entropy_body : row_groups<compute_type<T>> {
   C* lse;
 
   cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
-      : row_groups<C>(count, length, 1), source(x), labels(label), loss(to), lse(parts) {}
+      : row_groups<C, row_lanes<T>, K::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), labels(label), loss(to), lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t length = this->n;
-      const auto x = [&](index_t i) { return source(row * length + i); };
-      const auto v = team.keep(x);
+      const auto v = team.keep(source_row<row_lanes<T>, K>{source, row * length});
       const C shift = row_shift(team.max(v));
-      const C rest = math::log(team.sum([&](index_t i) { return math::exp(v(i) - shift); }));
+      const C rest = math::log(team.sum(over(v, [=](C a) { return math::exp(a - shift); })));
       if (!there || team.place != 0) return;
       lse[2 * row] = shift;
       lse[2 * row + 1] = rest;
       const bool is_class = labels[row] >= 0 && labels[row] < length;
-      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
+      loss[row] = is_class ? rest - (source(row * length + labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
     });
   }
 };
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class K, class T>
-struct reverse_cross_entropy_body : row_groups<compute_type<T>> {
+struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves> {
   using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
   element_source<K> source;
   const std::int64_t* labels;
   const C* lse;
   const T* g_of_loss;
   T* dx;
   bool add;
+  bool whole;
 
   reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
                              bool adds)
-      : row_groups<C>(count, length, 0), source(x), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds) {}
+      : row_groups<C, lanes, K::leaves>(count, length, 0), source(x.in_rows(lanes, count, length)), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds),
+        whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -18973,10 +19304,13 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>> {
       const index_t length = this->n;
       const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
       T* const to = dx + row * length;
-      team.each([&](index_t i) {
-        const C exponent = (source(row * length + i) - shift) - rest;
-        const C d = (i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
-        to[i] = add ? to[i] + d : d;
+      team.each(source_row<lanes, K>{source, row * length}, [&](index_t column, int valid, auto x) {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          const C exponent = (x.value[i] - shift) - rest;
+          x.value[i] = (column + i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
+        }
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, x);
       });
     });
   }
@@ -19168,7 +19502,7 @@ void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
   const bool columns = s.inner > 1;
-  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(lines, s.reduced, 4096);
+  const fold_pieces p = columns ? cut(s.outer * reduce_columns_body<R, K>::strips_of(s.inner), s.reduced, 64) : cut(lines, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
   if (columns) {
     if (p.count > 1) fold_columns<R>(source, s, p, nullptr, partial, run);
@@ -19669,11 +20003,11 @@ struct backend<D> {
         : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
     /// As the end of another kernel.
-    cuda_impl::finish_element<T, K> finish() const {
-      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)), 0};
+    cuda_impl::finish_elements<T, K> finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
+      auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)).in_rows(lanes, rows, n);
       for (int s = 0; s < K::leaves; ++s)
-        if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
-      return f;
+        if (leaves_[s].data == sink_.data) rest.unread |= std::uint64_t{1} << s;
+      return {to, rest};
     }
     cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
 
@@ -19751,8 +20085,11 @@ struct backend<D> {
 
   template <class Op, class E, class T, auto S, class Epilogue>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
-    if constexpr (requires { after->finish(); }) run_rows(op, e, to, saved, after->finish());
-    else run_rows(op, e, to, saved, cuda_impl::store_element<T>{access::data(to)});
+    const index_t n = to.shape()[to.rank - 1], count = to.numel() / std::max<index_t>(n, 1);
+    constexpr int lanes = cuda_impl::row_lanes<T>;
+    const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
+    if constexpr (requires { after->finish(store, lanes, count, n); }) run_rows(op, e, to, saved, after->finish(store, lanes, count, n));
+    else run_rows(op, e, to, saved, store);
   }
   template <class Op, class T, auto S>
   static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,

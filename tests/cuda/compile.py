@@ -61,7 +61,8 @@ def resources(text):
 
 
 def accesses(ptx):
-    """Each elementwise kernel must have 128-bit global stores, and loads if it reads anything; nothing may use local memory."""
+    """Elementwise and row-wise kernels must have 128-bit global stores, and loads if they read anything, folds loads; nothing may
+    use local memory."""
     text = ptx.read_text()
     if ".local." in text:
         return "a kernel or a function that kernels share uses local memory"
@@ -70,13 +71,16 @@ def accesses(ptx):
         found = re.match(r"\.(?:visible \.entry|(?:weak )?\.?func)[^{]*?\b(_Z\w+)\(", part)
         if found and "{" in part:
             bodies[found[1]] = part.split("\n}\n")[0]
-    hot = [name for name, body in bodies.items() if ".entry" in body.split("{")[0] and re.search(r"map_(?:sums_)?body", name)]
-    if not hot:
-        return "there is no elementwise kernel in the PTX"
+    entries = [name for name, body in bodies.items() if ".entry" in body.split("{")[0]]
+    hot = [name for name in entries if re.search(r"map_(?:sums_)?body|rows_body|reduce_columns_body", name)]
+    for kind in ["map_body", "map_sums_body", "9rows_body", "reduce_rows_body", "reduce_columns_body"]:
+        if not any(kind in name for name in hot):
+            return f"there is no {kind} in the PTX"
     for name in hot:
         reads = re.search(r"4leafI|8add_passI", name)
+        writes = "reduce_" not in name
         reached = with_callees(name, bodies)
-        for access, what in [("ld", "load")] * bool(reads) + [("st", "store")]:
+        for access, what in [("ld", "load")] * bool(reads) + [("st", "store")] * writes:
             if not re.search(rf"\b{access}\.global(?:\.nc)?\.(?:v4\.[bfu]32|v2\.[bfu]64)", reached):
                 return f"{name} has no 128-bit global {what}"
     return None

@@ -43,6 +43,40 @@ TEST_CASE("reductions cut in pieces, over middle axes and of integers", "[cuda]"
   CHECK(compare::values([](const auto& v) { return v - mean(v, 1, keepdim); }, numbers({40, 50}, 6)) < 1e-5);
 }
 
+TEST_CASE("folds and rows of what lies askew: unaligned, broadcast, strided, cut anywhere", "[cuda]") {
+  for (const index_t n : {3, 4, 5, 8, 12, 35, 64, 1024, 1027}) {
+    const auto x = numbers({6, 5, n + 1}, 1);
+    const auto row = numbers({n}, 2);
+    const auto column = numbers({6, 1, 1}, 3);
+    const auto middle = numbers({5, 1}, 4);
+    const auto later = [n](const auto& v) { return v.slice(2, 1, n + 1); };  // begins between two chunks
+    CHECK(compare::values([&](const auto& v) { return sum(later(v), 2); }, x) < 1e-4);
+    CHECK(compare::values([&](const auto& v) { return eval(sum(later(v) * 2)); }, x) < 1e-4);
+    CHECK(compare::values([&](const auto& v) { return max(later(v), {0, 1}); }, x) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v) { return softmax(later(v), 2); }, x) < 1e-6);
+    CHECK(compare::values([&](const auto& v, const auto& r) { return layer_norm(later(v) + r, r, r) * later(v); }, x, row) < 1e-3);
+    CHECK(compare::values([&](const auto& v, const auto& m) { return argmax(later(v).permute({0, 2, 1}).contiguous() * m.reshape({1, 1, 5}), 1); }, x, middle) <= compare::rounding);
+    const auto y = numbers({6, 5, n}, 5);
+    // rows of several rows of the space, whose ends are not those of chunks
+    CHECK(compare::values([](const auto& v, const auto& m) { return sum(v * m, {1, 2}); }, y, middle) < 1e-3);
+    CHECK(compare::values([](const auto& v, const auto& m) { return eval(sum(v + m)); }, y, middle) < 1e-3);
+    CHECK(compare::values([](const auto& v, const auto& m) { return sum(v * m, 0); }, y, middle) < 1e-3);
+    CHECK(compare::values([](const auto& v, const auto& c, const auto& r) { return sum(v * c + r, {0, 2}); }, y, column, row) < 1e-3);
+    CHECK(compare::values([](const auto& v, const auto& c) { return sum(v * c, {0, 1}); }, y, column) < 1e-3);
+    CHECK(compare::values([](const auto& v, const auto& c, const auto& m) { return softmax(v * c - m, 2) + m; }, y, column, middle) < 1e-6);
+  }
+  for (const index_t n : {7, 8, 16, 40}) {
+    const auto x = numbers({4, n}, 6);
+    const auto in_half = [](const auto& v) { return cast<sinter::half>(v); };
+    CHECK(compare::values([&](const auto& v) { return cast<float>(sum(in_half(v), 1)); }, x) < 0.1);
+    CHECK(compare::values([&](const auto& v) { return cast<float>(max(eval(in_half(v)), 0)); }, x) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v) { return cast<float>(softmax(eval(in_half(v)), 1)); }, x) < 1e-2);
+    CHECK(compare::values([&](const auto& v) { return sum(eval(v > 0), 1); }, x) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v) { return min(eval(cast<std::int8_t>(v)), 0); }, x) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v) { return sum(eval(cast<double>(v)) * cast<double>(v), 0); }, x) < 1e-5);
+  }
+}
+
 TEST_CASE("the first of equal extremes, and NaN, as on the CPU", "[cuda]") {
   for (const index_t n : {2, 33, 300, 20000}) {
     auto x = zeros<float>({n});
@@ -86,6 +120,11 @@ TEST_CASE("rows of any width: softmax, log_softmax, layer_norm, rms_norm", "[cud
     CHECK(compare::gradients([](const auto& v) { return eval(rms_norm(v)); }, x) < 1e-4);
   }
   CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, full<float>({2, 40}, -INFINITY)) <= compare::rounding);
+}
+
+TEST_CASE("rows too long to count their chunks in 32 bits are refused", "[cuda]") {
+  CHECK_NOTHROW(cuda_impl::row_groups<float, 4>(1, index_t{1} << 32, 1));
+  CHECK_THROWS_WITH((cuda_impl::row_groups<float, 4>(1, index_t{1} << 34, 1)), Catch::Contains("17179869184") && Catch::Contains("chunks of 4"));
 }
 
 TEST_CASE("elementwise work after a row-wise op runs in its kernel", "[cuda]") {

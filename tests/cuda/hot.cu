@@ -38,3 +38,16 @@ void gated_backward(const bfloat16_leaf& a, const bfloat16_leaf& b, const tensor
 // Rows, with the work that follows.
 tensor<float, 2, cuda<0>> shares(const tensor<float, 2, cuda<0>>& x) { return softmax(x, 1); }
 tensor<float, 2, cuda<0>> normalised(const tensor<float, 2, cuda<0>>& x, const vector& gain, const vector& bias) { return layer_norm(x, gain, bias); }
+
+// Folds.
+tensor<float, 0, cuda<0>> sum_of_squares(const tensor<float, 2, cuda<0>>& x) { return sum(square(x)); }
+vector column_sums(const tensor<float, 2, cuda<0>>& x, const tensor<float, 2, cuda<0>>& y) { return sum(x * y, 0); }
+half_vector half_means(const tensor<sinter::half, 2, cuda<0>>& x) { return mean(x, 1); }
+void through_rows(const variable<float, 2, cuda<0>>& x, const variable<float, 2, cuda<0>>& w, const tensor<std::int64_t, 1, cuda<0>>& labels) {
+  const variable loss = cross_entropy(x * w, labels);
+  loss.backward();
+}
+void through_rows(const variable<double, 2, cuda<0>>& x, const tensor<double, 2, cuda<0>>& seed) {
+  const variable y = log_softmax(x, 1);
+  y.backward(seed);
+}

@@ -207,11 +207,11 @@ struct backend<D> {
         : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
     void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
     /// As the end of another kernel.
-    cuda_impl::finish_element<T, K> finish() const {
-      cuda_impl::finish_element<T, K> f{static_cast<T*>(sink_.data), cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)), 0};
+    cuda_impl::finish_elements<T, K> finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
+      auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)).in_rows(lanes, rows, n);
       for (int s = 0; s < K::leaves; ++s)
-        if (leaves_[s].data == sink_.data) f.given |= std::uint64_t{1} << s;
-      return f;
+        if (leaves_[s].data == sink_.data) rest.unread |= std::uint64_t{1} << s;
+      return {to, rest};
     }
     cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
 
@@ -289,8 +289,11 @@ struct backend<D> {
 
   template <class Op, class E, class T, auto S, class Epilogue>
   static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
-    if constexpr (requires { after->finish(); }) run_rows(op, e, to, saved, after->finish());
-    else run_rows(op, e, to, saved, cuda_impl::store_element<T>{access::data(to)});
+    const index_t n = to.shape()[to.rank - 1], count = to.numel() / std::max<index_t>(n, 1);
+    constexpr int lanes = cuda_impl::row_lanes<T>;
+    const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
+    if constexpr (requires { after->finish(store, lanes, count, n); }) run_rows(op, e, to, saved, after->finish(store, lanes, count, n));
+    else run_rows(op, e, to, saved, store);
   }
   template <class Op, class T, auto S>
   static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,

@@ -1,28 +1,153 @@
-// sinter/cuda/element.hpp: the value of an expression at one element, for kernels that fold rows or columns of it.
+// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns of it.
 #pragma once
 
-#include "sinter/cuda/space.hpp"
+#include "sinter/cuda/chunk.hpp"
 
 namespace sinter::cuda_impl {
 
-/// An expression K and where its leaves lie; any thread may ask for any element.
+/// Neighbours that are read together of leaves with elements T: 16 bytes of float, and of half.
+template <class Types>
+inline constexpr int chunk_lanes = 4;
+template <class... T>
+  requires(sizeof...(T) > 0)
+inline constexpr int chunk_lanes<type_list<T...>> = ((sizeof(T) == 2) && ...) ? 8 : 4;
+
+/// Where the leaves of an expression lie.
+template <int N>
+struct element_places {
+  index_space space;
+  operand_table<N> in;
+  bool straight = false;     ///< chunks of rows lie in one row of the space each
+  bool dense = false;        ///< leaves are flat arrays like the space, which whole chunks are read of at once
+  std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
+  std::uint64_t unread = 0;  ///< leaves that chunks do without
+
+  struct numbers {
+    index_t at[operand_table<N>::size];
+  };
+  /// The places of element `number`, in row-major order, in each leaf.
+  SINTER_WORD numbers find(index_t number) const {
+    numbers n{};
+    index_t column = number;
+    if (space.rows > 1) {
+      const index_t row = quotient(number, space.inner, space.by_inner, space.narrow_elements);
+      column = number - row * space.inner;
+      add_row(space, in, row, n.at);
+    }
+    for (int s = 0; s < N; ++s) n.at[s] += column * in.step[s];
+    return n;
+  }
+
+  /// To be read in chunks, of elements of those sizes, that begin at multiples of `lanes` in rows of n elements.
+  void set_rows(const int* size, int lanes, index_t rows, index_t n) {
+    straight = space.rows == 1 || (n > 0 && space.inner % n == 0) || space.inner % lanes == 0;
+    const bool in_step = straight && (rows == 1 || n % lanes == 0) && (space.rows == 1 || space.inner % lanes == 0);
+    whole = 0;
+    dense = in_step && space.rows == 1;
+    for (int s = 0; s < N; ++s) {
+      const auto alignment = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
+      bool together = in_step && in.step[s] == 1 && reinterpret_cast<std::uintptr_t>(in.data[s]) % alignment == 0;
+      for (int d = 0; d < space.outer_axes; ++d) together = together && in.stride[s][d] % lanes == 0;
+      whole |= std::uint64_t{together} << s;
+      dense = dense && together;
+    }
+  }
+};
+
+/// f(s, p) for each leaf of elements T that is read, p being the place in leaf s.
+template <class... T, class F>
+SINTER_WORD void each_leaf(type_list<T...>, const element_places<sizeof...(T)>& from, const typename element_places<sizeof...(T)>::numbers& n, const F& f) {
+  int s = 0;
+  const auto one = [&]<class U>() SINTER_INLINE_LAMBDA {
+    if ((from.unread >> s & 1) == 0) f(s, reinterpret_cast<const U*>(from.in.data[s]) + n.at[s]);
+    ++s;
+  };
+  (one.template operator()<T>(), ...);
+}
+/// Reads a chunk of each leaf, from element `number` on.
+template <int lanes, class Types>
+SINTER_WORD held<Types, lanes> read_elements(const element_places<Types::count>& from, index_t number, int valid) {
+  held<Types, lanes> to{};
+  auto n = from.find(number);
+  if (from.straight) {
+    each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
+      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid, from.in.step[s] * index_t{sizeof(U)});
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+    });
+    return to;
+  }
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) {
+    if (i >= valid) continue;
+    if (i > 0) n = from.find(number + i);
+    each_leaf(Types{}, from, n, [&](int s, const auto* p) SINTER_INLINE_LAMBDA { to.set(s, i, *in_memory(p)); });
+  }
+  return to;
+}
+/// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
+template <int lanes, class Types>
+SINTER_WORD_APART held<Types, lanes> read_elements_apart(const element_places<Types::count>& from, index_t number, int valid) {
+  return read_elements<lanes, Types>(from, number, valid);
+}
+/// The same where all lie densely, in whole chunks: nothing waits for what is read before it is used.
+template <int lanes, class Types>
+SINTER_WORD held<Types, lanes> read_dense(const element_places<Types::count>& from, index_t number) {
+  held<Types, lanes> to{};
+  typename element_places<Types::count>::numbers n;
+  for (index_t& at : n.at) at = number;
+  each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
+    const chunk<U, lanes> c = read_chunk<U, lanes>(p, true, lanes, 0);
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
+  });
+  return to;
+}
+
+/// The machine of expr/kernel.hpp at one lane of what a thread holds of all leaves.
+template <class Types, int lanes>
+struct chunk_machine {
+  held<Types, lanes> read;
+  index_t first;
+  int lane = 0;
+
+  template <int S, class T>
+  SINTER_WORD compute_type<T> load() const {
+    return read.template get<T>(S, lane);
+  }
+  template <class T>
+  SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
+    return x;
+  }
+  SINTER_WORD index_t index() const { return first + lane; }
+};
+
+/// An expression K and where its leaves lie; any thread may ask for any elements.
 template <class K>
-struct element_source {
-  static constexpr int inputs = K::leaves;
+struct element_source : element_places<K::leaves> {
+  using places = element_places<K::leaves>;
+  using leaf_types = typename K::leaf_types;
+  static constexpr int usual_lanes = chunk_lanes<leaf_types>;
 
   K plan;
-  index_space space;
-  operand_table<inputs> in;
+
+  element_source(const K& formula, const pass_axes& axes) : places{axes.space(), axes.template table<K::leaves>(0)}, plan(formula) {}
+
+  /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
+  element_source in_rows(int lanes, index_t rows, index_t n) const {
+    element_source s = *this;
+    s.set_rows(sizes(leaf_types{}).of, lanes, rows, n);
+    return s;
+  }
 
   struct machine {
     const element_source& source;
     index_t number;
-    index_t at[operand_table<inputs>::size] = {};
+    typename places::numbers places_in;
 
-    SINTER_WORD machine(const element_source& s, index_t n) : source(s), number(n) {}
     template <int S, class T>
     SINTER_WORD compute_type<T> load() const {
-      return reinterpret_cast<const T*>(source.in.data[S])[at[S]];
+      return reinterpret_cast<const T*>(source.in.data[S])[places_in.at[S]];
     }
     template <class T>
     SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
@@ -33,54 +158,128 @@ struct element_source {
 
   /// Element `number` in row-major order of the space.
   SINTER_WORD auto operator()(index_t number) const {
-    machine m(*this, number);
-    return value(m);
+    return value(machine{*this, number, this->find(number)});
   }
-  /// What the plan makes of the element that a machine has been made for.
-  template <class Machine>
-  SINTER_WORD auto value(Machine& m) const {
-    index_t row = 0, column = m.number;
-    if (space.rows > 1) {
-      row = quotient(m.number, space.inner, space.by_inner, space.narrow_elements);
-      column = m.number - row * space.inner;
-      add_row(space, in, row, m.at);
+
+  /// The machine for `valid` elements from `number` on.
+  template <int lanes>
+  SINTER_WORD chunk_machine<leaf_types, lanes> machine_of(index_t number, int valid) const {
+    chunk_machine<leaf_types, lanes> m{{}, number};
+    if constexpr (K::leaves > 0) {
+      if (this->dense && valid == lanes) m.read = read_dense<lanes, leaf_types>(*this, number);
+      else m.read = read_anyhow<lanes>(number, valid);
     }
-    for (int s = 0; s < inputs; ++s) m.at[s] += column * in.step[s];
+    return m;
+  }
+  /// `valid` elements from `number` on.
+  template <int lanes>
+  SINTER_WORD auto chunk_at(index_t number, int valid) const {
+    return chunk_of(machine_of<lanes>(number, valid));
+  }
+  template <int lanes>
+  SINTER_WORD auto chunk_of(chunk_machine<leaf_types, lanes> m) const {
+    chunk<decltype(value(m)), lanes> x;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      m.lane = i;
+      x.value[i] = value(m);
+    }
+    return x;
+  }
+
+  /// Calls f(chunk, number, valid) for a chunk at `number` and, if any of it is valid, one at `second`.
+  template <int lanes, class F>
+  SINTER_WORD void two_chunks(index_t number, int valid, index_t second, int second_valid, const F& f) const {
+    chunk_machine<leaf_types, lanes> m{{}, number};
+    held<leaf_types, lanes> ahead{};
+    if constexpr (K::leaves > 0) {
+      if (this->dense && valid == lanes && second_valid == lanes) {
+        m.read = read_dense<lanes, leaf_types>(*this, number);
+        ahead = read_dense<lanes, leaf_types>(*this, second);
+      } else {
+        m.read = read_anyhow<lanes>(number, valid);
+        if (second_valid > 0) ahead = read_anyhow<lanes>(second, second_valid);
+      }
+    }
+    const int count = second_valid > 0 ? 2 : 1;
+    for (int k = 0; k < count; ++k) {
+      keep_loop(k);  // the formula is there once
+      f(chunk_of(m), k == 0 ? number : second, k == 0 ? valid : second_valid);
+      m = {ahead, second};
+    }
+  }
+
+  /// What the plan makes of the element that a machine stands at.
+  template <class Machine>
+  SINTER_WORD auto value(const Machine& m) const {
     return plan.template eval<0>(m, sinter::detail::kernel::no_scope{});
   }
+
+ private:
+  template <int lanes>
+  SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
+    using inputs = held<leaf_types, lanes>;
+    if constexpr (inputs::count * inputs::registers_each <= most_read_at_once) return read_elements_apart<lanes, leaf_types>(*this, number, valid);
+    else return read_elements<lanes, leaf_types>(*this, number, valid);
+  }
+  struct size_list {
+    int of[operand_table<K::leaves>::size];
+  };
+  template <class... T>
+  static size_list sizes(type_list<T...>) {
+    return {{static_cast<int>(sizeof(T))...}};
+  }
 };
 
-/// Where the elements of a dense result go.
+/// Where chunks of the rows of a dense result go.
 template <class T>
-struct store_element {
+struct store_elements {
+  static constexpr int leaves = 0;  ///< that are read
   T* out;
-  SINTER_WORD void operator()(index_t number, compute_type<T> x) const { out[number] = x; }
+  bool whole = false;  ///< in accesses of 16 bytes
+
+  store_elements(T* to, int lanes, index_t rows, index_t n)
+      : out(to), whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (rows == 1 || n % lanes == 0)) {}
+
+  template <int lanes>
+  SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
+    write_chunk<T, lanes>(out + number, whole && valid == lanes, valid, sizeof(T), false, x);
+  }
 };
 
-/// The same with elementwise work on the way: out = K, where the leaves marked in `given` are the element itself.
+/// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
 template <class T, class K>
-struct finish_element {
-  T* out;
+struct finish_elements : store_elements<T> {
+  static constexpr int leaves = K::leaves;
   element_source<K> rest;
-  std::uint64_t given = 0;
 
-  struct machine : element_source<K>::machine {
-    using base = typename element_source<K>::machine;
-    compute_type<T> x;
+  finish_elements(const store_elements<T>& to, const element_source<K>& source) : store_elements<T>(to), rest(source) {}
+
+  template <class Base>
+  struct machine : Base {
     std::uint64_t given;
+    compute_type<T> x;
 
-    SINTER_WORD machine(const finish_element& f, index_t which, compute_type<T> element) : base(f.rest, which), x(element), given(f.given) {}
     template <int S, class U>
     SINTER_WORD compute_type<U> load() const {
       if constexpr (std::is_same_v<U, T>) {
         if ((given >> S & 1) != 0) return x;
       }
-      return base::template load<S, U>();
+      return Base::template load<S, U>();
     }
   };
-  SINTER_WORD void operator()(index_t number, compute_type<T> x) const {
-    machine m(*this, number, x);
-    out[number] = rest.value(m);
+  template <int lanes>
+  SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
+    using base = chunk_machine<typename K::leaf_types, lanes>;
+    machine<base> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
+    chunk<compute_type<T>, lanes> y;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) {
+      m.lane = i;
+      m.x = x.value[i];
+      y.value[i] = rest.value(m);
+    }
+    store_elements<T>::operator()(number, valid, y);
   }
 };
 
@@ -88,7 +287,7 @@ struct finish_element {
 template <class K>
 element_source<K> make_source(const K& plan, pass_axes axes) {
   axes.coalesce();
-  return {plan, axes.space(), axes.template table<K::leaves>(0)};
+  return {plan, axes};
 }
 
 }  // namespace sinter::cuda_impl

@@ -19,15 +19,18 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
 }
 
 /// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
-/// of its pieces; pieces leave their states in `partial`.
+/// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`.
 template <class R, class K>
 struct reduce_rows_body {
   using state = typename R::state;
+  static constexpr int lanes = element_source<K>::usual_lanes;
   element_source<K> source;
   index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
   int group = 1;
   typename R::result* out = nullptr;
   state* partial = nullptr;
+
+  SINTER_WORD static int valid_at(index_t i, index_t end) { return end - i < lanes ? static_cast<int>(end - i) : lanes; }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -41,7 +44,16 @@ struct reduce_rows_body {
       if (task < results * pieces) {
         const index_t row = task / pieces, begin = task % pieces * per_piece;
         const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
-        for (index_t i = begin + place; i < end; i += group) R::push(s, source(row * reduced + i), i);
+        const index_t first_number = row * reduced, stride = group * lanes;
+        for (index_t i = begin + place * lanes; i < end; i += 2 * stride) {
+          keep_loop(i);
+          source.template two_chunks<lanes>(first_number + i, valid_at(i, end), first_number + i + stride, valid_at(i + stride, end),
+                                            [&](const auto& x, index_t number, int valid) {
+                                              SINTER_UNROLL
+                                              for (int l = 0; l < lanes; ++l)
+                                                if (l < valid) R::push(s, x.value[l], number - first_number + l);
+                                            });
+        }
       }
       states[g.thread()] = s;
       fold_group<R>(g, states, group, place);
@@ -54,45 +66,73 @@ struct reduce_rows_body {
   }
 };
 
-/// Strips of columns that the threads of a block work on together.
-inline constexpr int strip_width = 32;
-constexpr index_t strips_of(index_t columns) { return (columns + strip_width - 1) / strip_width; }
-
-/// Columns: result (o, i) folds elements (o, 0..reduced, i). 32 threads lie along i, the others take rows in turn.
+/// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others take
+/// rows in turn.
 template <class R, class K>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int width = strip_width;
+  static constexpr int lanes = element_source<K>::usual_lanes;
   element_source<K> source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   typename R::result* out = nullptr;
   state* partial = nullptr;
+  int width = 1;
 
-  SINTER_WORD index_t strips() const { return strips_of(inner); }
+  /// Columns that a block works on together, in strips.
+  static int width_for(index_t inner) {
+    int width = 1;
+    while (width < 32 && width * lanes < inner) width *= 2;
+    return width;
+  }
+  static index_t strips_of(index_t inner) {
+    const index_t strip = width_for(inner) * lanes;
+    return (inner + strip - 1) / strip;
+  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    state* const states = g.template shared<state>();
+    state* const states = g.template shared<state>();  // those of the threads' first lanes, of their second lanes, ...
     const int across = g.thread() % width, down = g.thread() / width, height = g.threads() / width;
-    const index_t tasks = outer * strips() * pieces;
+    const index_t strips = (inner + width * lanes - 1) / (width * lanes);
+    const index_t tasks = outer * strips * pieces;
     for (index_t task = g.block(); task < tasks; task += g.blocks()) {
-      const index_t piece = task % pieces, strip = task / pieces % strips(), o = task / pieces / strips();
-      const index_t column = strip * width + across;
-      state s = R::identity();
-      if (column < inner) {
+      const index_t piece = task % pieces, strip = task / pieces % strips, o = task / pieces / strips;
+      const index_t column = (strip * width + across) * lanes;
+      const int valid = inner - column < lanes ? static_cast<int>(inner - column) : lanes;
+      state s[lanes];
+      SINTER_UNROLL
+      for (int l = 0; l < lanes; ++l) s[l] = R::identity();
+      if (valid > 0) {
         const index_t begin = piece * per_piece;
         const index_t end = begin + per_piece < reduced ? begin + per_piece : reduced;
-        for (index_t i = begin + down; i < end; i += height) R::push(s, source((o * reduced + i) * inner + column), i);
+        for (index_t i = begin + down; i < end; i += 2 * height) {
+          keep_loop(i);
+          const index_t number = (o * reduced + i) * inner + column;
+          source.template two_chunks<lanes>(number, valid, number + height * inner, i + height < end ? valid : 0, [&](const auto& x, index_t at, int) {
+            SINTER_UNROLL
+            for (int l = 0; l < lanes; ++l) R::push(s[l], x.value[l], at == number ? i : i + height);  // those that are not valid for nobody
+          });
+        }
       }
-      states[g.thread()] = s;
+      SINTER_UNROLL
+      for (int l = 0; l < lanes; ++l) states[l * g.threads() + g.thread()] = s[l];
       for (int step = height / 2; step > 0; step /= 2) {
         g.sync();
-        if (down < step) states[g.thread()] = R::merge(states[g.thread()], states[g.thread() + step * width]);
+        if (down >= step) continue;
+        SINTER_UNROLL
+        for (int l = 0; l < lanes; ++l) {
+          state& mine = states[l * g.threads() + g.thread()];
+          mine = R::merge(mine, states[l * g.threads() + g.thread() + step * width]);
+        }
       }
-      if (down == 0 && column < inner) {
-        const index_t result = o * inner + column;
-        if (pieces == 1) out[result] = R::finish(states[g.thread()]);
-        else partial[result * pieces + piece] = states[g.thread()];
+      if (down == 0) {
+        SINTER_UNROLL
+        for (int l = 0; l < lanes; ++l) {
+          if (l >= valid) continue;
+          const index_t result = o * inner + column + l;
+          if (pieces == 1) out[result] = R::finish(states[l * g.threads() + g.thread()]);
+          else partial[result * pieces + piece] = states[l * g.threads() + g.thread()];
+        }
       }
       g.sync();
     }
@@ -130,7 +170,7 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
   if (pieces > reduced / shortest) pieces = reduced / shortest;
   if (pieces < 1) pieces = 1;
-  const index_t length = (reduced + pieces - 1) / pieces;
+  const index_t length = (reduced + 8 * pieces - 1) / (8 * pieces) * 8;  // whole chunks
   return {length > 0 ? (reduced + length - 1) / length : 1, length};
 }
 
@@ -138,15 +178,18 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
 template <class R, class K, class Run>
 void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
                typename R::state* partial, const Run& run) {
-  reduce_rows_body<R, K> body{source, results, reduced, p.count, p.length, 1, out, partial};
-  while (body.group < block_threads && body.group < p.length) body.group *= 2;
+  using body_type = reduce_rows_body<R, K>;
+  body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, out, partial};
+  while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
   run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
 }
 template <class R, class K, class Run>
 void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
                   typename R::state* partial, const Run& run) {
-  const reduce_columns_body<R, K> body{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial};
-  run(body, launch_shape{blocks_for(s.outer * body.strips() * p.count), sizeof(typename R::state) * block_threads});
+  using body_type = reduce_columns_body<R, K>;
+  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, out, partial,
+                       body_type::width_for(s.inner)};
+  run(body, launch_shape{blocks_for(s.outer * body_type::strips_of(s.inner) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
 }
 
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
@@ -159,7 +202,7 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename
   const auto source = make_source(plan, axes);
   const index_t results = s.outer * s.inner;
   const bool columns = s.inner > 1 && s.reduced > 0;
-  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  const fold_pieces p = columns ? cut(s.outer * reduce_columns_body<R, K>::strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
   if (columns) fold_columns<R>(source, s, p, out, partial, run);
   else fold_rows<R>(source, results, s.reduced, p, out, partial, run);

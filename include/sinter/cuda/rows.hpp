@@ -9,46 +9,85 @@
 
 namespace sinter::cuda_impl {
 
-/// f(i), or what the thread has kept of it.
-template <class T, class F>
-struct kept_values {
-  const T* held;
+/// What is made of the values of a row, or of two, element by element. Values are asked for as v(chunk, valid): as many lanes.
+template <class F, class V>
+struct mapped_values {
   F f;
-  SINTER_WORD T operator()(index_t i) const { return held != nullptr ? held[i] : f(i); }
+  V v;
+  SINTER_WORD auto operator()(int c, int valid) const {
+    auto x = v(c, valid);
+    SINTER_UNROLL
+    for (auto& one : x.value) one = f(one);
+    return x;
+  }
+};
+template <class F, class V, class W>
+struct paired_values {
+  F f;
+  V v;
+  W w;
+  SINTER_WORD auto operator()(int c, int valid) const {
+    auto x = v(c, valid);
+    const auto y = w(c, valid);
+    constexpr int lanes = sizeof(x.value) / sizeof(x.value[0]);
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], y.value[i]);
+    return x;
+  }
+};
+template <class F, class V>
+SINTER_WORD mapped_values<F, V> over(const V& v, const F& f) {
+  return {f, v};
+}
+template <class F, class V, class W>
+SINTER_WORD paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
+  return {f, v, w};
+}
+
+/// Values, or what the thread has kept of them.
+template <class T, int lanes, class V>
+struct kept_values {
+  const chunk<T, lanes>* kept;
+  V v;
+  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return kept != nullptr ? *in_block(kept + c) : v(c, valid); }
 };
 
-/// One thread's view of its row: keep(), fold() and each() go over the row together with the other threads of the group. A
-/// row that is out of range takes part in the meetings and touches no memory.
-template <class T, class G>
+/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold() and
+/// each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
+template <class T, int lanes, class G>
 struct row_team {
   const G& g;
   T* states;
-  T* held;  ///< room for the values of a row, several times; null where they take too much
+  chunk<T, lanes>* room;  ///< for the values of a row, several times; null where they take too much
   index_t n;
+  int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
   int group, place;
 
-  /// f, evaluated now where there is room: it may be what was kept in the same room before.
-  template <class F>
-  SINTER_WORD kept_values<T, F> keep(const F& f, int room = 0) const {
-    if (held == nullptr) return {nullptr, f};
-    T* const to = held + room * n;
-    constexpr int together = 6;  // reads in flight
-    for (index_t first = place; first < n; first += together * group) {
-      T x[together];
-      SINTER_UNROLL
-      for (int k = 0; k < together; ++k) x[k] = f(first + k * group < n ? first + k * group : first);
-      SINTER_UNROLL
-      for (int k = 0; k < together; ++k)
-        if (first + k * group < n) to[first + k * group] = x[k];
+  SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
+
+  /// v, evaluated now where there is room: it may be made of what was kept in the same room before.
+  template <class V>
+  SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
+    if (room == nullptr) return {nullptr, v};
+    chunk<T, lanes>* const to = room + number * chunks;
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      *in_block(to + c) = v(c, valid(c));
     }
-    return {to, f};
+    return {to, v};
   }
 
-  /// combine over f(i) for all i of the row, the same value for every thread.
-  template <class Combine, class F>
-  SINTER_WORD T fold(T identity, const Combine& combine, const F& f) const {
+  /// combine over all values of the row, the same for every thread.
+  template <class Combine, class V>
+  SINTER_WORD T fold(T identity, const Combine& combine, const V& v) const {
     T s = identity;
-    for (index_t i = place; i < n; i += group) s = combine(s, f(i));
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      const int there = valid(c);
+      const chunk<T, lanes> x = v(c, there);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) s = i < there ? combine(s, x.value[i]) : s;
+    }
     g.sync();
     states[g.thread()] = s;
     for (int step = group / 2; step > 0; step /= 2) {
@@ -58,19 +97,20 @@ struct row_team {
     g.sync();
     return states[g.thread() - place];
   }
-  template <class F>
-  SINTER_WORD T sum(const F& f) const {
-    return fold(T(0), [](T a, T b) { return a + b; }, f);
+  template <class V>
+  SINTER_WORD T sum(const V& v) const {
+    return fold(T(0), [](T a, T b) { return a + b; }, v);
   }
-  template <class F>
-  SINTER_WORD T max(const F& f) const {
-    return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, f);
+  template <class V>
+  SINTER_WORD T max(const V& v) const {
+    return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, v);
   }
-  template <class F>
-  SINTER_WORD void each(const F& f) const {
-    for (index_t i = place; i < n; i += group) {
-      keep_loop(i);
-      f(i);
+  /// f(first, valid, chunk) for all chunks, of which `first` is the first column.
+  template <class V, class F>
+  SINTER_WORD void each(const V& v, const F& f) const {
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      f(index_t{c} * lanes, valid(c), v(c, valid(c)));
     }
   }
 };
@@ -86,15 +126,14 @@ struct softmax_rows {
   SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
     const auto v = team.keep(x);
     const C shift = row_shift(team.max(v));
-    const auto power = [&](index_t i) { return math::exp(v(i) - shift); };
-    const auto e = team.keep(power);
+    const auto e = team.keep(over(v, [=](C a) { return math::exp(a - shift); }));
     const C scale = C(1) / team.sum(e);
-    team.each([&](index_t i) { put(i, e(i) * scale); });
+    team.each(over(e, [=](C a) { return a * scale; }), put);
   }
   template <class Team, class Y, class Put, class C>
   SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
-    const C dot = team.sum([&](index_t i) { return g(i) * y(i); });
-    team.each([&](index_t i) { put(i, y(i) * (g(i) - dot)); });
+    const C dot = team.sum(over(y, g, [](C a, C b) { return a * b; }));
+    team.each(over(y, g, [=](C a, C b) { return a * (b - dot); }), put);
   }
 };
 
@@ -103,13 +142,13 @@ struct log_softmax_rows {
   SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
     const auto v = team.keep(x);
     const C shift = row_shift(team.max(v));
-    const C rest = math::log(team.sum([&](index_t i) { return math::exp(v(i) - shift); }));
-    team.each([&](index_t i) { put(i, (v(i) - shift) - rest); });
+    const C rest = math::log(team.sum(over(v, [=](C a) { return math::exp(a - shift); })));
+    team.each(over(v, [=](C a) { return (a - shift) - rest; }), put);
   }
   template <class Team, class Y, class Put, class C>
   SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
-    const C total = team.sum([&](index_t i) { return g(i); });
-    team.each([&](index_t i) { put(i, g(i) - math::exp(y(i)) * total); });
+    const C total = team.sum(g);
+    team.each(over(y, g, [=](C a, C b) { return b - math::exp(a) * total; }), put);
   }
 };
 
@@ -123,54 +162,77 @@ struct norm_rows {
     const C count = static_cast<C>(team.n);
     C mean = 0;
     if constexpr (Centred) mean = team.sum(v) / count;
-    const C power = team.sum([&](index_t i) { return (v(i) - mean) * (v(i) - mean); }) / count;
+    const C power = team.sum(over(v, [=](C a) { return (a - mean) * (a - mean); })) / count;
     const C factor = C(1) / math::sqrt(power + static_cast<C>(eps));
     if (team.place == 0 && saved != nullptr) *saved = factor;
-    team.each([&](index_t i) { put(i, (v(i) - mean) * factor); });
+    team.each(over(v, [=](C a) { return (a - mean) * factor; }), put);
   }
   template <class Team, class Y, class Put, class C>
   SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C* saved, const Put& put) const {
     const C count = static_cast<C>(team.n);
     C mean = 0;
-    if constexpr (Centred) mean = team.sum([&](index_t i) { return g(i); }) / count;
-    const C slope = team.sum([&](index_t i) { return g(i) * y(i); }) / count;
+    if constexpr (Centred) mean = team.sum(g) / count;
+    const C slope = team.sum(over(y, g, [](C a, C b) { return a * b; })) / count;
     const C factor = *saved;
-    team.each([&](index_t i) { put(i, factor * (g(i) - mean - y(i) * slope)); });
+    team.each(over(y, g, [=](C a, C b) { return factor * (b - mean - a * slope); }), put);
   }
 };
 
-/// Rows of n values of type T, `group` threads to each; derived bodies say what is done with a row.
-template <class T>
+/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say what is done
+/// with a row.
+template <class T, int Lanes, int Leaves = 1>
 struct row_groups {
-  static constexpr int blocks_at_once = 4;  ///< on a multiprocessor: some read while others compute
+  static constexpr int lanes = Lanes;
+  /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
+  static constexpr int blocks_at_once = Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
   index_t rows = 0, n = 0;
+  int chunks = 0, in_last = 0;  ///< of a row
   int group = 1;
   int rooms = 0;  ///< how many times a row is kept in shared memory
 
   row_groups(index_t count, index_t length, int wanted_rooms) : rows(count), n(length) {
-    while (group < block_threads && group < n) group *= 2;
+    const index_t in_row = (n + lanes - 1) / lanes;
+    if (in_row > std::numeric_limits<int>::max() - block_threads)
+      sinter::detail::refuse<shape_error>({"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
+    chunks = static_cast<int>(in_row);
+    in_last = static_cast<int>(n - (in_row - 1) * lanes);
+    while (group < block_threads && group * lanes < n) group *= 2;
     constexpr index_t most_kept = 44 * 1024;  // with the states within what every kernel has
-    if (wanted_rooms * n <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
+    if (wanted_rooms * room() <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
   }
   SINTER_WORD int together() const { return block_threads / group; }
+  /// What a row takes in shared memory, in elements.
+  SINTER_WORD index_t room() const { return index_t{chunks} * lanes; }
   launch_shape launch() const {
-    return {blocks_for(rows, together()), sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * n)};
+    return {blocks_for(rows, together()), sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
   }
 
-  /// f(row, team) for every row; team.n is 0 where there is none left.
+  /// f(row, team) for every row; one without chunks where there is none left.
   template <class G, class F>
   SINTER_WORD void each_row(const G& g, const F& f) const {
     T* const states = g.template shared<T>();
-    T* const held = rooms > 0 ? states + block_threads + g.thread() / group * rooms * n : nullptr;
+    auto* const kept = rooms > 0 ? reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room()) : nullptr;
     for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
       const index_t row = first + g.thread() / group;
-      f(row < rows ? row : rows - 1, row_team<T, G>{g, states, held, row < rows ? n : 0, group, g.thread() % group}, row < rows);
+      f(row < rows ? row : rows - 1, row_team<T, lanes, G>{g, states, kept, n, row < rows ? chunks : 0, in_last, group, g.thread() % group}, row < rows);
     }
   }
 };
 
+/// Values of a row of a source.
+template <int lanes, class K>
+struct source_row {
+  const element_source<K>& source;
+  index_t first;
+  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
+};
+
+template <class T>
+inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
+
+/// Put: store_elements or finish_elements.
 template <class Kernel, class K, class T, class Put>
-struct rows_body : row_groups<compute_type<T>> {
+struct rows_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves + Put::leaves> {
   using C = compute_type<T>;
   element_source<K> source;
   Kernel kernel;
@@ -178,51 +240,68 @@ struct rows_body : row_groups<compute_type<T>> {
   C* saved;
 
   rows_body(const element_source<K>& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
-      : row_groups<C>(count, length, 1), source(x), kernel(k), put(p), saved(s) {}
+      : row_groups<C, row_lanes<T>, K::leaves + Put::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), kernel(k), put(p), saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
       kernel.run(
-          team, [&](index_t i) { return source(first + i); }, [&](index_t i, C x) { put(first + i, x); },
+          team, source_row<row_lanes<T>, K>{source, first}, [&](index_t column, int valid, const auto& x) { put(first + column, valid, x); },
           there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
 };
 
+/// Values of a row in memory.
+template <class T>
+struct memory_row {
+  const T* data;
+  bool whole;
+  SINTER_WORD auto operator()(int c, int valid) const {
+    constexpr int lanes = row_lanes<T>;
+    const chunk<T, lanes> read = read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
+    chunk<compute_type<T>, lanes> x;
+    SINTER_UNROLL
+    for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
+    return x;
+  }
+};
+
 template <class Kernel, class T>
-struct reverse_rows_body : row_groups<compute_type<T>> {
+struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
   Kernel kernel;
   const T* y;
   const T* g_of_y;
   const C* saved;
   T* dx;
   bool add;
+  bool whole;
 
   reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count, index_t length, bool adds)
-      : row_groups<C>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {}
+      : row_groups<C, lanes>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) | reinterpret_cast<std::uintptr_t>(dx);
+    whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
+  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool) {
-      struct values {
-        const T* of_row;
-        SINTER_WORD C operator()(index_t i) const { return of_row[i]; }
-      };
       const index_t first = row * this->n;
-      const values result{y + first}, gradient{g_of_y + first};
+      const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
       T* const to = dx + first;
-      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr,
-                     [&](index_t i, C d) { to[i] = add ? to[i] + d : d; });
+      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr, [&](index_t column, int valid, const auto& d) {
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
+      });
     });
   }
 };
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class K, class T>
-struct cross_entropy_body : row_groups<compute_type<T>> {
+struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves> {
   using C = compute_type<T>;
   element_source<K> source;
   const std::int64_t* labels;
@@ -230,39 +309,41 @@ struct cross_entropy_body : row_groups<compute_type<T>> {
   C* lse;
 
   cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
-      : row_groups<C>(count, length, 1), source(x), labels(label), loss(to), lse(parts) {}
+      : row_groups<C, row_lanes<T>, K::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), labels(label), loss(to), lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t length = this->n;
-      const auto x = [&](index_t i) { return source(row * length + i); };
-      const auto v = team.keep(x);
+      const auto v = team.keep(source_row<row_lanes<T>, K>{source, row * length});
       const C shift = row_shift(team.max(v));
-      const C rest = math::log(team.sum([&](index_t i) { return math::exp(v(i) - shift); }));
+      const C rest = math::log(team.sum(over(v, [=](C a) { return math::exp(a - shift); })));
       if (!there || team.place != 0) return;
       lse[2 * row] = shift;
       lse[2 * row + 1] = rest;
       const bool is_class = labels[row] >= 0 && labels[row] < length;
-      loss[row] = is_class ? rest - (x(labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
+      loss[row] = is_class ? rest - (source(row * length + labels[row]) - shift) : std::numeric_limits<C>::quiet_NaN();
     });
   }
 };
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class K, class T>
-struct reverse_cross_entropy_body : row_groups<compute_type<T>> {
+struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves> {
   using C = compute_type<T>;
+  static constexpr int lanes = row_lanes<T>;
   element_source<K> source;
   const std::int64_t* labels;
   const C* lse;
   const T* g_of_loss;
   T* dx;
   bool add;
+  bool whole;
 
   reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
                              bool adds)
-      : row_groups<C>(count, length, 0), source(x), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds) {}
+      : row_groups<C, lanes, K::leaves>(count, length, 0), source(x.in_rows(lanes, count, length)), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds),
+        whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -271,10 +352,13 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>> {
       const index_t length = this->n;
       const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
       T* const to = dx + row * length;
-      team.each([&](index_t i) {
-        const C exponent = (source(row * length + i) - shift) - rest;
-        const C d = (i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
-        to[i] = add ? to[i] + d : d;
+      team.each(source_row<lanes, K>{source, row * length}, [&](index_t column, int valid, auto x) {
+        SINTER_UNROLL
+        for (int i = 0; i < lanes; ++i) {
+          const C exponent = (x.value[i] - shift) - rest;
+          x.value[i] = (column + i == labels[row] ? math::expm1(exponent) : math::exp(exponent)) * scale;
+        }
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, x);
       });
     });
   }

@@ -115,7 +115,7 @@ void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
   const bool columns = s.inner > 1;
-  const fold_pieces p = columns ? cut(s.outer * strips_of(s.inner), s.reduced, 64) : cut(lines, s.reduced, 4096);
+  const fold_pieces p = columns ? cut(s.outer * reduce_columns_body<R, K>::strips_of(s.inner), s.reduced, 64) : cut(lines, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
   if (columns) {
     if (p.count > 1) fold_columns<R>(source, s, p, nullptr, partial, run);
