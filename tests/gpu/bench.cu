@@ -102,15 +102,25 @@ int main() {
     report("sinter softmax 16384x4096", median_ms(15, [&] { z = softmax(x, 1); }), bytes);
     report("sinter layer_norm 16384x4096", median_ms(15, [&] { z = layer_norm(x, gain, bias); }), bytes);
     report("sinter relu(x+bias) 16384x4096", median_ms(15, [&] { z = relu(x + bias); }), bytes);
+    tensor<float, 1, gpu> sums;
+    report("sinter sum(x,0) 16384x4096", median_ms(15, [&] { sums = sum(x, 0); }), bytes / 2);
+    report("sinter sum(x,1) 16384x4096", median_ms(15, [&] { sums = sum(x, 1); }), bytes / 2);
     const variable tracked_x = x;
     const variable tracked_bias = bias;
     const variable r = relu(tracked_x + tracked_bias);
+    const variable shares = softmax(tracked_x, 1);
     const auto seed = ones_like(x);
     // Reads x and the gradient of the result, writes that of x; that of the bias is a sum.
     report("sinter backward of relu(x+bias)", median_ms(15, [&] {
              tracked_x.zero_grad();
              tracked_bias.zero_grad();
              r.backward(seed, {.retain_graph = true});
+           }),
+           1.5 * bytes);
+    // Reads the result and its gradient, writes that of x.
+    report("sinter backward of softmax", median_ms(15, [&] {
+             tracked_x.zero_grad();
+             shares.backward(seed, {.retain_graph = true});
            }),
            1.5 * bytes);
   }

@@ -70,6 +70,8 @@ with torch.no_grad():
     report("softmax 16384x4096", lambda: torch.softmax(x, 1))
     report("layer_norm 16384x4096", lambda: torch.nn.functional.layer_norm(x, (columns,), gain, bias))
     report("relu(x+bias) 16384x4096", lambda: torch.relu(x + bias))
+    for axis in (0, 1):
+        report(f"sum(x,{axis}) 16384x4096", lambda: torch.sum(x, axis))
 leaves = [leaf.requires_grad_() for leaf in (x, bias)]
 seed = torch.ones_like(x)
 
@@ -78,9 +80,16 @@ def rectified(x, bias):
     return torch.relu(x + bias)
 
 
+def softmax_of_rows(x):
+    return torch.softmax(x, 1)
+
+
 for name, f in (("torch", rectified), ("torch.compile", torch.compile(rectified))):
     y = f(*leaves)
     row(f"{name} backward of relu(x+bias)", lambda: torch.autograd.grad(y, leaves, seed, retain_graph=True))
+for name, f in (("torch", softmax_of_rows), ("torch.compile", torch.compile(softmax_of_rows))):
+    y = f(x)
+    row(f"{name} backward of softmax", lambda: torch.autograd.grad(y, x, seed, retain_graph=True))
 del x, leaves, seed, y
 
 

@@ -9,7 +9,10 @@ Usage: bash tests/gpu/run.sh [options]
   --eigen DIR   Eigen's headers (default: /usr/include/eigen3)
   --catch DIR   the folder that holds catch2/ (default: the compiler's)
   --arch ARCH   what to compile for (default: native)
+  --jobs N      compilers at a time (default: one per core)
+  --seconds N   start nothing when so many seconds have passed (default: 530)
   --out DIR     where logs and figures go (default: build/gpu)
+  --no-build    run what an earlier call built
   --build-only  compile everything and stop; needs no GPU
   -h, --help    this text
 
@@ -19,12 +22,13 @@ TEXT
 }
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-eigen=/usr/include/eigen3 catch= arch=native out=$here/build/gpu only_build=no
+eigen=/usr/include/eigen3 catch= arch=native out=$here/build/gpu build=yes only_build=no jobs=$(nproc) seconds=530
 while [ $# -gt 0 ]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
+    --no-build) build=no ;;
     --build-only) only_build=yes ;;
-    --eigen | --catch | --arch | --out)
+    --eigen | --catch | --arch | --jobs | --seconds | --out)
       [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
       declare "${1#--}=$2"
       shift ;;
@@ -39,44 +43,57 @@ mkdir -p "$out"
 flags=(-std=c++20 --expt-relaxed-constexpr -O2 "-arch=$arch" -Xcompiler=-march=native "-DSINTER_REPOSITORY=\"$here\"" -I "$here/include" -isystem "$eigen" -x cu)
 [ -z "$catch" ] || flags=(-isystem "$catch" "${flags[@]}")
 
-build() { # build <program> <source>...
+compile() { # compile <source>: to $out/<name>.o
+  local name begin=$SECONDS
+  name=$(basename "$1" | cut -d. -f1)
+  nvcc "${flags[@]}" -c "$1" -o "$out/$name.o" >"$out/$name.log" 2>&1 || {
+    echo "compiling $1 failed:"
+    tail -40 "$out/$name.log"
+    touch "$out/not_compiled"
+    return
+  }
+  echo "$name: $((SECONDS - begin)) s" >>"$out/compiling.txt"
+}
+link() { # link <program> <object>...
   local program=$1
   shift
-  nvcc "${flags[@]}" "$@" -o "$out/$program" -lcublasLt >"$out/$program.log" 2>&1 || { echo "building $program failed:"; tail -40 "$out/$program.log"; return 1; }
+  nvcc "-arch=$arch" "${@/#/$out\/}" -o "$out/$program" -lcublasLt
 }
-echo "building in $out"
-jobs=()
 tests=(map fold program half scan sort blas graph)
-for test in "${tests[@]}"; do
-  build "${test}_test" "$here/tests/cuda/${test}_test.cpp" "$here/tests/main.cpp" &
-  jobs+=($!)
-done
-parts=()
-for source in "$here"/tests/ops/table_[0-9]*_test.cpp "$here/tests/gpu/table_test.cu" "$here/tests/main.cpp"; do
-  part=table_$(basename "$source" | cut -d. -f1).o
-  build "$part" -c "$source" &
-  jobs+=($!)
-  parts+=("$out/$part")
-done
-for test in memory runtime; do
-  build "${test}_test" "$here/tests/gpu/${test}_test.cu" "$here/tests/main.cpp" &
-  jobs+=($!)
-done
-build bench "$here/tests/gpu/bench.cu" & jobs+=($!)
-build digits "$here/examples/01_digits.cpp" & jobs+=($!)
-for job in "${jobs[@]}"; do wait "$job"; done
-nvcc "-arch=$arch" "${parts[@]}" -o "$out/table_test" -lcublasLt
-if [ $only_build = yes ]; then
-  echo "built"
-  exit
+if [ $build = yes ]; then
+  echo "compiling in $out"
+  : >"$out/compiling.txt"
+  rm -f "$out/not_compiled"
+  sources=("$here"/tests/ops/table_[0-9]*_test.cpp "$here/tests/gpu/"{table,memory,runtime}_test.cu "$here/tests/gpu/bench.cu" "$here/tests/main.cpp"
+    "$here/examples/01_digits.cpp")
+  for test in "${tests[@]}"; do sources+=("$here/tests/cuda/${test}_test.cpp"); done
+  for source in "${sources[@]}"; do
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+    compile "$source" &
+  done
+  wait
+  [ ! -e "$out/not_compiled" ] || exit 1
+  parts=()
+  for part in "$here"/tests/ops/table_[0-9]*_test.cpp; do parts+=("$(basename "$part" .cpp).o"); done
+  link table_test "${parts[@]}" table_test.o main.o
+  for test in "${tests[@]}" memory runtime; do link "${test}_test" "${test}_test.o" main.o; done
+  link bench bench.o
+  link digits 01_digits.o
+  echo "built in $SECONDS s"
 fi
+if [ $only_build = yes ]; then exit; fi
 
 failed=()
 attempt() { # attempt <name> <command>...
   local name=$1
   shift
-  echo "== $name"
-  if ! timeout 240 "$@" 2>&1 | tee "$out/$name.txt" | tail -25; then failed+=("$name"); fi
+  echo "== $name, after $SECONDS s"
+  if [ "$SECONDS" -ge "$seconds" ]; then
+    echo "not run: no time left" | tee "$out/$name.txt"
+    failed+=("$name (no time left)")
+    return
+  fi
+  if ! timeout $((seconds - SECONDS < 240 ? seconds - SECONDS : 240)) "$@" 2>&1 | tee "$out/$name.txt" | tail -25; then failed+=("$name"); fi
 }
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/device.txt"
 nvcc --version | tail -2 | tee -a "$out/device.txt"
@@ -85,6 +102,16 @@ for test in "${tests[@]}" table memory runtime; do attempt "$test" "$out/${test}
 unset SINTER_CUDA_MAP
 attempt without_gpu env CUDA_VISIBLE_DEVICES= "$out/runtime_test" "[without_gpu]"
 attempt digits "$out/digits" --device cuda --epochs 20 --data "$here/examples/data" --out "$out"
+attempt bench "$out/bench"
+echo "milliseconds, and the share of the copy's bytes per second:"
+awk -F'\t' '$1 == "copy" { rate = $3 / $2 } { printf "  %-42s %10.4f ms", $1, $2; if ($3 > 0) printf "  %.2f", $3 / $2 / rate; print "" }' "$out/bench.txt"
+if python3 -c 'import torch' 2>/dev/null; then
+  attempt torch python3 "$here/tests/gpu/rival_torch.py"
+  echo "PyTorch's time / ours:"
+  awk -F'\t' 'NF == 3 { row = $1; sub(/^(sinter|torch fused|torch.compile|torch) /, "", row) }
+    NR == FNR { ours[row] = $2; next }
+    NF == 3 && row in ours { printf "  %-52s %8.2f\n", $1, $2 / ours[row] }' "$out/bench.txt" "$out/torch.txt"
+fi
 if command -v compute-sanitizer >/dev/null; then
   export SINTER_CUDA_MAP=0,0
   for test in map fold scan sort graph; do attempt "memcheck_$test" compute-sanitizer --tool memcheck --error-exitcode 1 "$out/${test}_test"; done
@@ -95,16 +122,6 @@ if command -v compute-sanitizer >/dev/null; then
   unset SINTER_CUDA_MAP
 else
   echo "compute-sanitizer is not installed: nothing was sanitized"
-fi
-attempt bench "$out/bench"
-echo "milliseconds, and the share of the copy's bytes per second:"
-awk -F'\t' '$1 == "copy" { rate = $3 / $2 } { printf "  %-42s %10.4f ms", $1, $2; if ($3 > 0) printf "  %.2f", $3 / $2 / rate; print "" }' "$out/bench.txt"
-if python3 -c 'import torch' 2>/dev/null; then
-  attempt torch python3 "$here/tests/gpu/rival_torch.py"
-  echo "PyTorch's time / ours:"
-  awk -F'\t' 'NF == 3 { row = $1; sub(/^(sinter|torch fused|torch.compile|torch) /, "", row) }
-    NR == FNR { ours[row] = $2; next }
-    NF == 3 && row in ours { printf "  %-52s %8.2f\n", $1, $2 / ours[row] }' "$out/bench.txt" "$out/torch.txt"
 fi
 if [ ${#failed[@]} -gt 0 ]; then
   echo "failed: ${failed[*]}"
