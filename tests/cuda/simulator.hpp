@@ -59,6 +59,17 @@ class simulated_block {
       return *p;
     }
     template <class T>
+    void copy_ahead(T* to, const T* from) const {
+      static_assert(sizeof(T) % 16 == 0);
+      if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
+        throw std::logic_error("simulator: copy_ahead of what does not lie at a multiple of 16 bytes");
+      at->copies_[number].push_back([to, from] { *to = *from; });
+    }
+    void finish_copies() const {
+      for (const auto& copy : at->copies_[number]) copy();
+      at->copies_[number].clear();
+    }
+    template <class T>
     T* shared() const {
       return reinterpret_cast<T*>(at->shared_.data());
     }
@@ -161,6 +172,7 @@ class simulated_block {
 #endif
 
   std::vector<std::max_align_t> shared_;
+  std::vector<std::function<void()>> copies_[block_threads];  // that each thread has begun
   std::vector<fiber> fibers_;
   const void* work_ = nullptr;
   int current_ = 0;

@@ -46,6 +46,24 @@ struct device_grid {
     return *p;
 #endif
   }
+  /// Past the registers and the first-level cache, where the GPU can (from sm_80 on).
+  template <class T>
+  __host__ __device__ void copy_ahead([[maybe_unused]] T* to, [[maybe_unused]] const T* from) const {
+    static_assert(sizeof(T) % 16 == 0);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    const auto global = __cvta_generic_to_global(from);
+#pragma unroll
+    for (unsigned at = 0; at < sizeof(T); at += 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared + at), "l"(global + at) : "memory");
+#elif defined(__CUDA_ARCH__)
+    *to = *from;
+#endif
+  }
+  __host__ __device__ void finish_copies() const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+  }
   template <class T>
   __host__ __device__ T* shared() const {
 #if defined(__CUDA_ARCH__)

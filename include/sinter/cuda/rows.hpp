@@ -65,12 +65,22 @@ struct row_team {
 
   SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
 
-  /// v, evaluated now where there is room: it may be made of what was kept in the same room before.
+  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in memory as
+  /// they are kept are asked for all at once, and may still be on their way.
   template <class V>
   SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
     if (room == nullptr) return {nullptr, v};
     chunk<T, lanes>* const to = room + number * chunks;
-    for (int c = place; c < chunks; c += group) {
+    int c = place;
+    if constexpr (requires { v.in_memory_at(0); }) {
+      for (; v.whole && c < chunks && valid(c) == lanes; c += group) {
+        keep_loop(c);
+        g.copy_ahead(to + c, v.in_memory_at(c));
+      }
+    } else {
+      g.finish_copies();
+    }
+    for (; c < chunks; c += group) {
       keep_loop(c);
       *in_block(to + c) = v(c, valid(c));
     }
@@ -81,6 +91,7 @@ struct row_team {
   template <class Combine, class V>
   SINTER_WORD T fold(T identity, const Combine& combine, const V& v) const {
     T s = identity;
+    g.finish_copies();
     for (int c = place; c < chunks; c += group) {
       keep_loop(c);
       const int there = valid(c);
@@ -108,6 +119,7 @@ struct row_team {
   /// f(first, valid, chunk) for all chunks, of which `first` is the first column.
   template <class V, class F>
   SINTER_WORD void each(const V& v, const F& f) const {
+    g.finish_copies();
     for (int c = place; c < chunks; c += group) {
       keep_loop(c);
       f(index_t{c} * lanes, valid(c), v(c, valid(c)));
@@ -185,6 +197,8 @@ struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
   static constexpr int blocks_at_once = Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
+  /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
+  static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;
   int chunks = 0, in_last = 0;  ///< of a row
   int group = 1;
@@ -196,7 +210,8 @@ struct row_groups {
       sinter::detail::refuse<shape_error>({"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
     chunks = static_cast<int>(in_row);
     in_last = static_cast<int>(n - (in_row - 1) * lanes);
-    while (group < block_threads && group * lanes < n) group *= 2;
+    const auto takes = [this](int each) { return group < block_threads && index_t{group} * each * lanes < n; };
+    while (takes(usual_chunks) || (takes(1) && rows * group < enough_blocks * block_threads)) group *= 2;
     constexpr index_t most_kept = 44 * 1024;  // with the states within what every kernel has
     if (wanted_rooms * room() <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
   }
@@ -225,6 +240,18 @@ struct source_row {
   const element_source<K>& source;
   index_t first;
   SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
+};
+/// The same of a tensor.
+template <int lanes, class T>
+  requires std::is_same_v<T, compute_type<T>>
+struct source_row<lanes, sinter::detail::kernel::leaf<T, false>> {
+  const element_source<sinter::detail::kernel::leaf<T, false>>& source;
+  index_t first;
+  bool whole = source.dense;
+  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
+  SINTER_WORD const chunk<T, lanes>* in_memory_at(int c) const {
+    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + first) + c;
+  }
 };
 
 template <class T>
@@ -265,6 +292,11 @@ struct memory_row {
     SINTER_UNROLL
     for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
     return x;
+  }
+  SINTER_WORD const chunk<T, row_lanes<T>>* in_memory_at(int c) const
+    requires std::is_same_v<T, compute_type<T>>
+  {
+    return reinterpret_cast<const chunk<T, row_lanes<T>>*>(data) + c;
   }
 };
 
