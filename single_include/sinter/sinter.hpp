@@ -8854,7 +8854,8 @@ struct reduce_node
       detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
   }
 
-  void compute_into(const tensor<Out, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+  template <class Epilogue>
+  void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
     auto&& ready = detail::materialise(e);
     using Ready = detail::bare<decltype(ready)>;
     detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), ready.shape().data(), Ready::rank,
@@ -17023,8 +17024,10 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
 // g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.arrives_last(counter, n), true in the last of n
-// blocks to ask, which then reads with g.fresh(p) what the others have written, and leaves the counter at 0 as it was. On a GPU
-// that is device_grid (launch.hpp); the tests call the same bodies on the host.
+// blocks to ask, which then reads with g.fresh(p) what the others have written, and leaves the counter at 0 as it was;
+// g.copy_ahead(to, from), which begins to copy a multiple of 16 bytes from memory to what a block shares, and g.finish_copies(),
+// after which the thread may read what it has begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same
+// bodies on the host.
 
 namespace sinter::cuda_impl {
 
@@ -17600,6 +17603,21 @@ struct store_elements {
   }
 };
 
+/// A machine that is given the value of some leaves, a bit for each.
+template <class Base, class T>
+struct given_machine : Base {
+  std::uint64_t given;
+  compute_type<T> x;
+
+  template <int S, class U>
+  SINTER_WORD compute_type<U> load() const {
+    if constexpr (std::is_same_v<U, T>) {
+      if ((given >> S & 1) != 0) return x;
+    }
+    return Base::template load<S, U>();
+  }
+};
+
 /// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
 template <class T, class K>
 struct finish_elements : store_elements<T> {
@@ -17608,23 +17626,10 @@ struct finish_elements : store_elements<T> {
 
   finish_elements(const store_elements<T>& to, const element_source<K>& source) : store_elements<T>(to), rest(source) {}
 
-  template <class Base>
-  struct machine : Base {
-    std::uint64_t given;
-    compute_type<T> x;
-
-    template <int S, class U>
-    SINTER_WORD compute_type<U> load() const {
-      if constexpr (std::is_same_v<U, T>) {
-        if ((given >> S & 1) != 0) return x;
-      }
-      return Base::template load<S, U>();
-    }
-  };
   template <int lanes>
   SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
     using base = chunk_machine<typename K::leaf_types, lanes>;
-    machine<base> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
+    given_machine<base, T> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
     chunk<compute_type<T>, lanes> y;
     SINTER_UNROLL
     for (int i = 0; i < lanes; ++i) {
@@ -17633,6 +17638,24 @@ struct finish_elements : store_elements<T> {
       y.value[i] = rest.value(m);
     }
     store_elements<T>::operator()(number, valid, y);
+  }
+};
+
+/// Where single results go, in a dense tensor.
+template <class T>
+struct store_results {
+  T* out;
+  SINTER_WORD void operator()(index_t number, T x) const { out[number] = x; }
+};
+/// The same with elementwise work on the way.
+template <class T, class K>
+struct finish_results {
+  T* out;
+  element_source<K> rest;
+
+  SINTER_WORD void operator()(index_t number, T x) const {
+    using base = typename element_source<K>::machine;
+    out[number] = static_cast<T>(rest.value(given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
   }
 };
 
@@ -18765,15 +18788,15 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
 }
 
 /// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
-/// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`.
-template <class R, class K>
+/// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to `put`.
+template <class R, class K, class Put>
 struct reduce_rows_body {
   using state = typename R::state;
   static constexpr int lanes = element_source<K>::usual_lanes;
   element_source<K> source;
   index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
   int group = 1;
-  typename R::result* out = nullptr;
+  Put put;
   state* partial = nullptr;
 
   SINTER_WORD static int valid_at(index_t i, index_t end) { return end - i < lanes ? static_cast<int>(end - i) : lanes; }
@@ -18804,7 +18827,7 @@ struct reduce_rows_body {
       states[g.thread()] = s;
       fold_group<R>(g, states, group, place);
       if (place == 0 && task < results * pieces) {
-        if (pieces == 1) out[task] = R::finish(states[g.thread()]);
+        if (pieces == 1) put(task, R::finish(states[g.thread()]));
         else partial[task] = states[g.thread()];
       }
       g.sync();
@@ -18812,28 +18835,28 @@ struct reduce_rows_body {
   }
 };
 
+/// A block works on strips of columns, so many threads wide; how many strips there are.
+inline int width_of_strips(index_t columns, int lanes) {
+  int width = 1;
+  while (width < 32 && width * lanes < columns) width *= 2;
+  return width;
+}
+inline index_t strips_of(index_t columns, int lanes) {
+  const index_t strip = width_of_strips(columns, lanes) * lanes;
+  return (columns + strip - 1) / strip;
+}
+
 /// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others take
 /// rows in turn.
-template <class R, class K>
+template <class R, class K, class Put>
 struct reduce_columns_body {
   using state = typename R::state;
   static constexpr int lanes = element_source<K>::usual_lanes;
   element_source<K> source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
-  typename R::result* out = nullptr;
+  Put put;
   state* partial = nullptr;
   int width = 1;
-
-  /// Columns that a block works on together, in strips.
-  static int width_for(index_t inner) {
-    int width = 1;
-    while (width < 32 && width * lanes < inner) width *= 2;
-    return width;
-  }
-  static index_t strips_of(index_t inner) {
-    const index_t strip = width_for(inner) * lanes;
-    return (inner + strip - 1) / strip;
-  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -18876,7 +18899,7 @@ struct reduce_columns_body {
         for (int l = 0; l < lanes; ++l) {
           if (l >= valid) continue;
           const index_t result = o * inner + column + l;
-          if (pieces == 1) out[result] = R::finish(states[l * g.threads() + g.thread()]);
+          if (pieces == 1) put(result, R::finish(states[l * g.threads() + g.thread()]));
           else partial[result * pieces + piece] = states[l * g.threads() + g.thread()];
         }
       }
@@ -18886,11 +18909,11 @@ struct reduce_columns_body {
 };
 
 /// The pieces of each result, folded in order by the threads of one block.
-template <class R>
+template <class R, class Put>
 struct merge_pieces_body {
   using state = typename R::state;
   const state* partial = nullptr;
-  typename R::result* out = nullptr;
+  Put put;
   index_t results = 0, pieces = 0;
 
   template <class G>
@@ -18901,7 +18924,7 @@ struct merge_pieces_body {
       for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
       states[g.thread()] = s;
       fold_group<R>(g, states, g.threads(), g.thread());
-      if (g.thread() == 0) out[r] = R::finish(states[0]);
+      if (g.thread() == 0) put(r, R::finish(states[0]));
       g.sync();
     }
   }
@@ -18920,27 +18943,32 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   return {length > 0 ? (reduced + length - 1) / length : 1, length};
 }
 
-/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
-template <class R, class K, class Run>
-void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
+/// Folds rows, or columns, each in its pieces: to `put` where there is one, to `partial` where there are several.
+template <class R, class K, class Put, class Run>
+void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
                typename R::state* partial, const Run& run) {
-  using body_type = reduce_rows_body<R, K>;
-  body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, out, partial};
+  using body_type = reduce_rows_body<R, K, Put>;
+  body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
   while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
   run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
 }
-template <class R, class K, class Run>
-void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
+template <class R, class K, class Put, class Run>
+void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
                   typename R::state* partial, const Run& run) {
-  using body_type = reduce_columns_body<R, K>;
-  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, out, partial,
-                       body_type::width_for(s.inner)};
-  run(body, launch_shape{blocks_for(s.outer * body_type::strips_of(s.inner) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
+  using body_type = reduce_columns_body<R, K, Put>;
+  const int width = width_of_strips(s.inner, body_type::lanes);
+  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, put, partial, width};
+  run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
+}
+/// The pieces for it.
+template <class K>
+fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
+  return cut(s.outer * strips_of(s.inner, element_source<K>::usual_lanes), s.reduced, 64);
 }
 
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
-template <class R, class K, class Run, class Memory>
-void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
+template <class R, class K, class Put, class Run, class Memory>
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
@@ -18948,12 +18976,12 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename
   const auto source = make_source(plan, axes);
   const index_t results = s.outer * s.inner;
   const bool columns = s.inner > 1 && s.reduced > 0;
-  const fold_pieces p = columns ? cut(s.outer * reduce_columns_body<R, K>::strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  const fold_pieces p = columns ? cut_columns<K>(s) : cut(results, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
-  if (columns) fold_columns<R>(source, s, p, out, partial, run);
-  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
+  if (columns) fold_columns<R>(source, s, p, put, partial, run);
+  else fold_rows<R>(source, results, s.reduced, p, put, partial, run);
   if (p.count > 1)
-    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
+    run(merge_pieces_body<R, Put>{partial, put, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl
@@ -19017,12 +19045,22 @@ struct row_team {
 
   SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
 
-  /// v, evaluated now where there is room: it may be made of what was kept in the same room before.
+  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in memory as
+  /// they are kept are asked for all at once, and may still be on their way.
   template <class V>
   SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
     if (room == nullptr) return {nullptr, v};
     chunk<T, lanes>* const to = room + number * chunks;
-    for (int c = place; c < chunks; c += group) {
+    int c = place;
+    if constexpr (requires { v.in_memory_at(0); }) {
+      for (; v.whole && c < chunks && valid(c) == lanes; c += group) {
+        keep_loop(c);
+        g.copy_ahead(to + c, v.in_memory_at(c));
+      }
+    } else {
+      g.finish_copies();
+    }
+    for (; c < chunks; c += group) {
       keep_loop(c);
       *in_block(to + c) = v(c, valid(c));
     }
@@ -19033,6 +19071,7 @@ struct row_team {
   template <class Combine, class V>
   SINTER_WORD T fold(T identity, const Combine& combine, const V& v) const {
     T s = identity;
+    g.finish_copies();
     for (int c = place; c < chunks; c += group) {
       keep_loop(c);
       const int there = valid(c);
@@ -19060,6 +19099,7 @@ struct row_team {
   /// f(first, valid, chunk) for all chunks, of which `first` is the first column.
   template <class V, class F>
   SINTER_WORD void each(const V& v, const F& f) const {
+    g.finish_copies();
     for (int c = place; c < chunks; c += group) {
       keep_loop(c);
       f(index_t{c} * lanes, valid(c), v(c, valid(c)));
@@ -19137,6 +19177,8 @@ struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
   static constexpr int blocks_at_once = Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
+  /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
+  static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;
   int chunks = 0, in_last = 0;  ///< of a row
   int group = 1;
@@ -19148,7 +19190,8 @@ struct row_groups {
       sinter::detail::refuse<shape_error>({"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
     chunks = static_cast<int>(in_row);
     in_last = static_cast<int>(n - (in_row - 1) * lanes);
-    while (group < block_threads && group * lanes < n) group *= 2;
+    const auto takes = [this](int each) { return group < block_threads && index_t{group} * each * lanes < n; };
+    while (takes(usual_chunks) || (takes(1) && rows * group < enough_blocks * block_threads)) group *= 2;
     constexpr index_t most_kept = 44 * 1024;  // with the states within what every kernel has
     if (wanted_rooms * room() <= most_kept / static_cast<index_t>(sizeof(T)) / together()) rooms = wanted_rooms;
   }
@@ -19177,6 +19220,18 @@ struct source_row {
   const element_source<K>& source;
   index_t first;
   SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
+};
+/// The same of a tensor.
+template <int lanes, class T>
+  requires std::is_same_v<T, compute_type<T>>
+struct source_row<lanes, sinter::detail::kernel::leaf<T, false>> {
+  const element_source<sinter::detail::kernel::leaf<T, false>>& source;
+  index_t first;
+  bool whole = source.dense;
+  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
+  SINTER_WORD const chunk<T, lanes>* in_memory_at(int c) const {
+    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + first) + c;
+  }
 };
 
 template <class T>
@@ -19217,6 +19272,11 @@ struct memory_row {
     SINTER_UNROLL
     for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
     return x;
+  }
+  SINTER_WORD const chunk<T, row_lanes<T>>* in_memory_at(int c) const
+    requires std::is_same_v<T, compute_type<T>>
+  {
+    return reinterpret_cast<const chunk<T, row_lanes<T>>*>(data) + c;
   }
 };
 
@@ -19502,14 +19562,15 @@ void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
   const bool columns = s.inner > 1;
-  const fold_pieces p = columns ? cut(s.outer * reduce_columns_body<R, K>::strips_of(s.inner), s.reduced, 64) : cut(lines, s.reduced, 4096);
+  const fold_pieces p = columns ? cut_columns<K>(s) : cut(lines, s.reduced, 4096);
+  const store_results<typename R::result> nowhere{nullptr};
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
   if (columns) {
-    if (p.count > 1) fold_columns<R>(source, s, p, nullptr, partial, run);
+    if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
     run(scan_columns_body<R, K, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
         launch_shape{blocks_for(lines * p.count, block_threads), 0});
   } else {
-    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nullptr, partial, run);
+    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
     scan_rows_body<R, T, K, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
     while (body.group < block_threads && body.group * body.each < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
@@ -19851,12 +19912,12 @@ struct add_pass {
   }
 };
 
-/// out = R folded over the values of K along the axes marked in `reduced`.
-template <device D, class R, class K>
-void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, typename R::result* out) {
+/// Passes R folded over the values of K, along the axes marked in `reduced`, to `put`.
+template <device D, class R, class K, class Put>
+void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
   std::vector<temporary<D>> pieces;
   plan_reduction<R>(
-      plan, axes, reduced, out, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
+      plan, axes, reduced, put, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
@@ -19877,7 +19938,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   const bool at_once = !sink.add && std::is_same_v<T, To>;
   const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
   T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
-  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, sums);
+  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, store_results<T>{sums});
   if (at_once) return;
   leaf_ref from;
   from.data = sums;
@@ -20005,13 +20066,24 @@ struct backend<D> {
     /// As the end of another kernel.
     cuda_impl::finish_elements<T, K> finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
       auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)).in_rows(lanes, rows, n);
-      for (int s = 0; s < K::leaves; ++s)
-        if (leaves_[s].data == sink_.data) rest.unread |= std::uint64_t{1} << s;
+      rest.unread = given();
       return {to, rest};
+    }
+    cuda_impl::finish_results<T, K> finish(T* out) const {
+      auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_));
+      rest.unread = given();
+      return {out, rest};
     }
     cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
 
    private:
+    /// The leaves that stand for what the other kernel has made.
+    std::uint64_t given() const {
+      std::uint64_t leaves = 0;
+      for (int s = 0; s < K::leaves; ++s) leaves |= std::uint64_t{leaves_[s].data == sink_.data} << s;
+      return leaves;
+    }
+
     K plan_;
     const index_t* shape_;
     int rank_;
@@ -20053,11 +20125,14 @@ struct backend<D> {
     cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
   }
 
-  template <class R, class T, class K>
+  template <class R, class T, class K, class Epilogue>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
-                     const epilogue* e) {
-    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, out);
-    if (e != nullptr) e->run();
+                     const Epilogue* after) {
+    const auto put = [&] {
+      if constexpr (requires { after->finish(out); }) return after->finish(out);
+      else return cuda_impl::store_results<typename R::result>{out};
+    }();
+    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, put);
   }
 
   template <class R, class E, class Out>
@@ -20865,6 +20940,24 @@ struct device_grid {
     return __ldcg(p);
 #else
     return *p;
+#endif
+  }
+  /// Past the registers and the first-level cache, where the GPU can (from sm_80 on).
+  template <class T>
+  __host__ __device__ void copy_ahead([[maybe_unused]] T* to, [[maybe_unused]] const T* from) const {
+    static_assert(sizeof(T) % 16 == 0);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    const auto global = __cvta_generic_to_global(from);
+#pragma unroll
+    for (unsigned at = 0; at < sizeof(T); at += 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared + at), "l"(global + at) : "memory");
+#elif defined(__CUDA_ARCH__)
+    *to = *from;
+#endif
+  }
+  __host__ __device__ void finish_copies() const {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
   }
   template <class T>

@@ -11,6 +11,13 @@ namespace {
 /// The lengths around warps, blocks and pieces.
 const std::vector<index_t> awkward = {0, 1, 2, 31, 32, 33, 255, 257, 1023, 1025, 4099};
 
+template <class F>
+std::size_t launches_of(const F& f) {
+  const auto before = launches<g0>();
+  f();
+  return launches<g0>() - before;
+}
+
 }  // namespace
 
 TEST_CASE("sums and extremes of rows, columns and everything", "[cuda]") {
@@ -41,6 +48,27 @@ TEST_CASE("reductions cut in pieces, over middle axes and of integers", "[cuda]"
   CHECK(compare::values([](const auto& v) { return max(v.permute({3, 1, 0, 2}), 1); }, x) <= compare::rounding);
   CHECK(compare::values([](const auto& v) { return prod(v, 2); }, numbers<std::int32_t>({4, 5, 6, 7}, 5)) <= compare::rounding);
   CHECK(compare::values([](const auto& v) { return v - mean(v, 1, keepdim); }, numbers({40, 50}, 6)) < 1e-5);
+}
+
+TEST_CASE("elementwise work after a sum runs in its last kernel", "[cuda]") {
+  const auto x = numbers({33, 70}, 1);
+  const auto w = numbers({70}, 2);
+  const auto through = [](const auto& f, const auto&... at) { CHECK(compare::values(f, at...) < 1e-5); };
+  through([](const auto& v, const auto& u) { return eval(tanh(sum(v * 2, 0)) * u + u); }, x, w);
+  through([](const auto& v, const auto& u) { return eval(where(u > 0, sum(v, 0), u) / 2); }, x, w);
+  through([](const auto& v, const auto& u) { return eval(sum(v * u, 1) * 3 + v.select(1, 4)); }, x, w);
+  through([](const auto& v) { return eval(let(sum(v, {0, 2}), [](auto t) { return t * t + t; })); }, numbers({5, 70, 11}, 3));
+  through([](const auto& v) { return eval(norm(v)); }, numbers({123457}, 4));
+  through([](const auto& v, const auto& u) { return eval(sum(v, 0) - u); }, numbers({20011, 7}, 5), numbers({7}, 6));
+  CHECK(compare::gradients([](const auto& v, const auto& u) { return eval(exp(mean(v * u, 0)) * u); }, x, w) < 1e-5);
+
+  const auto a = x.to<g0>();
+  const auto b = w.to<g0>(), flat = numbers({123457}, 4).to<g0>();
+  CHECK(launches_of([&] { const tensor y = tanh(sum(a * 2, 0)) * b + b; }) == 1);
+  CHECK(launches_of([&] { const tensor y = mean(a, 1); }) == 1);
+  CHECK(launches_of([&] { const tensor y = norm(flat); }) == 2);  // in pieces
+  const variable tracked = a;
+  CHECK(launches_of([&] { const variable y = mean(tracked * tracked, 1); }) == 1);
 }
 
 TEST_CASE("folds and rows of what lies askew: unaligned, broadcast, strided, cut anywhere", "[cuda]") {
@@ -110,9 +138,8 @@ TEST_CASE("rows of any width: softmax, log_softmax, layer_norm, rms_norm", "[cud
     CHECK(compare::gradients([](const auto& v, const auto& g, const auto& b) { return eval(layer_norm(v, g, b) * v); }, x, gain, bias) < 1e-3);
   }
   CHECK(compare::values([](const auto& v) { return softmax(v, 0); }, numbers({33, 5}, 4)) < 1e-6);
-  const auto before = launches<g0>();
-  const tensor y = softmax(numbers({300, 40}).to<g0>() * 2, 1);
-  CHECK(launches<g0>() - before == 1);
+  const auto wide = numbers({300, 40}).to<g0>();
+  CHECK(launches_of([&] { const tensor y = softmax(wide * 2, 1); }) == 1);
   for (const index_t n : {5600, 5700, 11300, 20000}) {  // too long to be kept: two rows of a backward pass, then one
     const auto x = numbers({2, n}, 1);
     CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, x) < 1e-6);
@@ -127,18 +154,21 @@ TEST_CASE("rows too long to count their chunks in 32 bits are refused", "[cuda]"
   CHECK_THROWS_WITH((cuda_impl::row_groups<float, 4>(1, index_t{1} << 34, 1)), Catch::Contains("17179869184") && Catch::Contains("chunks of 4"));
 }
 
+TEST_CASE("where there are many rows, a thread takes several chunks of one", "[cuda]") {
+  CHECK(cuda_impl::row_groups<float, 4>(100, 20, 1).group == 8);
+  CHECK(cuda_impl::row_groups<float, 4>(131072, 20, 1).group == 2);
+  CHECK(cuda_impl::row_groups<float, 4>(16384, 1024, 1).group == 64);
+  CHECK(cuda_impl::row_groups<double, 4>(16384, 1024, 2).rooms == 2);
+  CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, numbers({131072, 20}, 1)) < 1e-6);
+}
+
 TEST_CASE("elementwise work after a row-wise op runs in its kernel", "[cuda]") {
   const auto x = numbers({9, 33}, 1).to<g0>(), w = numbers({9, 33}, 2).to<g0>();
   const auto gain = numbers({33}, 3).to<g0>(), bias = numbers({33}, 4).to<g0>();
   const auto scale = numbers({9, 1}, 5).to<g0>();
-  const auto in_one_launch = [](const auto& f) {
-    const auto before = launches<g0>();
-    f();
-    CHECK(launches<g0>() - before == 1);
-  };
-  in_one_launch([&] { const tensor y = layer_norm(x, gain, bias); });
-  in_one_launch([&] { const tensor y = layer_norm(x * 2, gain, bias) * sigmoid(w) + x; });
-  in_one_launch([&] { const tensor y = softmax(x, 1) * scale; });
+  CHECK(launches_of([&] { const tensor y = layer_norm(x, gain, bias); }) == 1);
+  CHECK(launches_of([&] { const tensor y = layer_norm(x * 2, gain, bias) * sigmoid(w) + x; }) == 1);
+  CHECK(launches_of([&] { const tensor y = softmax(x, 1) * scale; }) == 1);
   const auto many = [](const auto& v, const auto& u, const auto& g, const auto& s) {
     return let(log_softmax(v * u, 1), [&](auto t) { return t * t * s + t * g - u; });
   };

@@ -42,6 +42,7 @@ tensor<float, 2, cuda<0>> normalised(const tensor<float, 2, cuda<0>>& x, const v
 // Folds.
 tensor<float, 0, cuda<0>> sum_of_squares(const tensor<float, 2, cuda<0>>& x) { return sum(square(x)); }
 vector column_sums(const tensor<float, 2, cuda<0>>& x, const tensor<float, 2, cuda<0>>& y) { return sum(x * y, 0); }
+vector column_means(const tensor<float, 2, cuda<0>>& x) { return mean(x, 0); }
 half_vector half_means(const tensor<sinter::half, 2, cuda<0>>& x) { return mean(x, 1); }
 void through_rows(const variable<float, 2, cuda<0>>& x, const variable<float, 2, cuda<0>>& w, const tensor<std::int64_t, 1, cuda<0>>& labels) {
   const variable loss = cross_entropy(x * w, labels);

@@ -55,12 +55,12 @@ struct add_pass {
   }
 };
 
-/// out = R folded over the values of K along the axes marked in `reduced`.
-template <device D, class R, class K>
-void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, typename R::result* out) {
+/// Passes R folded over the values of K, along the axes marked in `reduced`, to `put`.
+template <device D, class R, class K, class Put>
+void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
   std::vector<temporary<D>> pieces;
   plan_reduction<R>(
-      plan, axes, reduced, out, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
+      plan, axes, reduced, put, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
@@ -81,7 +81,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   const bool at_once = !sink.add && std::is_same_v<T, To>;
   const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
   T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
-  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, sums);
+  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, store_results<T>{sums});
   if (at_once) return;
   leaf_ref from;
   from.data = sums;
@@ -209,13 +209,24 @@ struct backend<D> {
     /// As the end of another kernel.
     cuda_impl::finish_elements<T, K> finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
       auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)).in_rows(lanes, rows, n);
-      for (int s = 0; s < K::leaves; ++s)
-        if (leaves_[s].data == sink_.data) rest.unread |= std::uint64_t{1} << s;
+      rest.unread = given();
       return {to, rest};
+    }
+    cuda_impl::finish_results<T, K> finish(T* out) const {
+      auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_));
+      rest.unread = given();
+      return {out, rest};
     }
     cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
 
    private:
+    /// The leaves that stand for what the other kernel has made.
+    std::uint64_t given() const {
+      std::uint64_t leaves = 0;
+      for (int s = 0; s < K::leaves; ++s) leaves |= std::uint64_t{leaves_[s].data == sink_.data} << s;
+      return leaves;
+    }
+
     K plan_;
     const index_t* shape_;
     int rank_;
@@ -257,11 +268,14 @@ struct backend<D> {
     cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
   }
 
-  template <class R, class T, class K>
+  template <class R, class T, class K, class Epilogue>
   static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
-                     const epilogue* e) {
-    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, out);
-    if (e != nullptr) e->run();
+                     const Epilogue* after) {
+    const auto put = [&] {
+      if constexpr (requires { after->finish(out); }) return after->finish(out);
+      else return cuda_impl::store_results<typename R::result>{out};
+    }();
+    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, put);
   }
 
   template <class R, class E, class Out>

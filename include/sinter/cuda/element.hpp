@@ -247,6 +247,21 @@ struct store_elements {
   }
 };
 
+/// A machine that is given the value of some leaves, a bit for each.
+template <class Base, class T>
+struct given_machine : Base {
+  std::uint64_t given;
+  compute_type<T> x;
+
+  template <int S, class U>
+  SINTER_WORD compute_type<U> load() const {
+    if constexpr (std::is_same_v<U, T>) {
+      if ((given >> S & 1) != 0) return x;
+    }
+    return Base::template load<S, U>();
+  }
+};
+
 /// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
 template <class T, class K>
 struct finish_elements : store_elements<T> {
@@ -255,23 +270,10 @@ struct finish_elements : store_elements<T> {
 
   finish_elements(const store_elements<T>& to, const element_source<K>& source) : store_elements<T>(to), rest(source) {}
 
-  template <class Base>
-  struct machine : Base {
-    std::uint64_t given;
-    compute_type<T> x;
-
-    template <int S, class U>
-    SINTER_WORD compute_type<U> load() const {
-      if constexpr (std::is_same_v<U, T>) {
-        if ((given >> S & 1) != 0) return x;
-      }
-      return Base::template load<S, U>();
-    }
-  };
   template <int lanes>
   SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
     using base = chunk_machine<typename K::leaf_types, lanes>;
-    machine<base> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
+    given_machine<base, T> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
     chunk<compute_type<T>, lanes> y;
     SINTER_UNROLL
     for (int i = 0; i < lanes; ++i) {
@@ -280,6 +282,24 @@ struct finish_elements : store_elements<T> {
       y.value[i] = rest.value(m);
     }
     store_elements<T>::operator()(number, valid, y);
+  }
+};
+
+/// Where single results go, in a dense tensor.
+template <class T>
+struct store_results {
+  T* out;
+  SINTER_WORD void operator()(index_t number, T x) const { out[number] = x; }
+};
+/// The same with elementwise work on the way.
+template <class T, class K>
+struct finish_results {
+  T* out;
+  element_source<K> rest;
+
+  SINTER_WORD void operator()(index_t number, T x) const {
+    using base = typename element_source<K>::machine;
+    out[number] = static_cast<T>(rest.value(given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
   }
 };
 

@@ -19,15 +19,15 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
 }
 
 /// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
-/// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`.
-template <class R, class K>
+/// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to `put`.
+template <class R, class K, class Put>
 struct reduce_rows_body {
   using state = typename R::state;
   static constexpr int lanes = element_source<K>::usual_lanes;
   element_source<K> source;
   index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
   int group = 1;
-  typename R::result* out = nullptr;
+  Put put;
   state* partial = nullptr;
 
   SINTER_WORD static int valid_at(index_t i, index_t end) { return end - i < lanes ? static_cast<int>(end - i) : lanes; }
@@ -58,7 +58,7 @@ struct reduce_rows_body {
       states[g.thread()] = s;
       fold_group<R>(g, states, group, place);
       if (place == 0 && task < results * pieces) {
-        if (pieces == 1) out[task] = R::finish(states[g.thread()]);
+        if (pieces == 1) put(task, R::finish(states[g.thread()]));
         else partial[task] = states[g.thread()];
       }
       g.sync();
@@ -66,28 +66,28 @@ struct reduce_rows_body {
   }
 };
 
+/// A block works on strips of columns, so many threads wide; how many strips there are.
+inline int width_of_strips(index_t columns, int lanes) {
+  int width = 1;
+  while (width < 32 && width * lanes < columns) width *= 2;
+  return width;
+}
+inline index_t strips_of(index_t columns, int lanes) {
+  const index_t strip = width_of_strips(columns, lanes) * lanes;
+  return (columns + strip - 1) / strip;
+}
+
 /// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others take
 /// rows in turn.
-template <class R, class K>
+template <class R, class K, class Put>
 struct reduce_columns_body {
   using state = typename R::state;
   static constexpr int lanes = element_source<K>::usual_lanes;
   element_source<K> source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
-  typename R::result* out = nullptr;
+  Put put;
   state* partial = nullptr;
   int width = 1;
-
-  /// Columns that a block works on together, in strips.
-  static int width_for(index_t inner) {
-    int width = 1;
-    while (width < 32 && width * lanes < inner) width *= 2;
-    return width;
-  }
-  static index_t strips_of(index_t inner) {
-    const index_t strip = width_for(inner) * lanes;
-    return (inner + strip - 1) / strip;
-  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -130,7 +130,7 @@ struct reduce_columns_body {
         for (int l = 0; l < lanes; ++l) {
           if (l >= valid) continue;
           const index_t result = o * inner + column + l;
-          if (pieces == 1) out[result] = R::finish(states[l * g.threads() + g.thread()]);
+          if (pieces == 1) put(result, R::finish(states[l * g.threads() + g.thread()]));
           else partial[result * pieces + piece] = states[l * g.threads() + g.thread()];
         }
       }
@@ -140,11 +140,11 @@ struct reduce_columns_body {
 };
 
 /// The pieces of each result, folded in order by the threads of one block.
-template <class R>
+template <class R, class Put>
 struct merge_pieces_body {
   using state = typename R::state;
   const state* partial = nullptr;
-  typename R::result* out = nullptr;
+  Put put;
   index_t results = 0, pieces = 0;
 
   template <class G>
@@ -155,7 +155,7 @@ struct merge_pieces_body {
       for (index_t i = g.thread(); i < pieces; i += g.threads()) s = R::merge(s, partial[r * pieces + i]);
       states[g.thread()] = s;
       fold_group<R>(g, states, g.threads(), g.thread());
-      if (g.thread() == 0) out[r] = R::finish(states[0]);
+      if (g.thread() == 0) put(r, R::finish(states[0]));
       g.sync();
     }
   }
@@ -174,27 +174,32 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   return {length > 0 ? (reduced + length - 1) / length : 1, length};
 }
 
-/// Folds rows, or columns, each in its pieces: to `out` where there is one, to `partial` where there are several.
-template <class R, class K, class Run>
-void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, typename R::result* out,
+/// Folds rows, or columns, each in its pieces: to `put` where there is one, to `partial` where there are several.
+template <class R, class K, class Put, class Run>
+void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
                typename R::state* partial, const Run& run) {
-  using body_type = reduce_rows_body<R, K>;
-  body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, out, partial};
+  using body_type = reduce_rows_body<R, K, Put>;
+  body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
   while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
   run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
 }
-template <class R, class K, class Run>
-void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, typename R::result* out,
+template <class R, class K, class Put, class Run>
+void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
                   typename R::state* partial, const Run& run) {
-  using body_type = reduce_columns_body<R, K>;
-  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, out, partial,
-                       body_type::width_for(s.inner)};
-  run(body, launch_shape{blocks_for(s.outer * body_type::strips_of(s.inner) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
+  using body_type = reduce_columns_body<R, K, Put>;
+  const int width = width_of_strips(s.inner, body_type::lanes);
+  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, put, partial, width};
+  run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
+}
+/// The pieces for it.
+template <class K>
+fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
+  return cut(s.outer * strips_of(s.inner, element_source<K>::usual_lanes), s.reduced, 64);
 }
 
 /// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
-template <class R, class K, class Run, class Memory>
-void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename R::result* out, const Run& run, const Memory& memory) {
+template <class R, class K, class Put, class Run, class Memory>
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
@@ -202,12 +207,12 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, typename
   const auto source = make_source(plan, axes);
   const index_t results = s.outer * s.inner;
   const bool columns = s.inner > 1 && s.reduced > 0;
-  const fold_pieces p = columns ? cut(s.outer * reduce_columns_body<R, K>::strips_of(s.inner), s.reduced, 64) : cut(results, s.reduced, 4096);
+  const fold_pieces p = columns ? cut_columns<K>(s) : cut(results, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
-  if (columns) fold_columns<R>(source, s, p, out, partial, run);
-  else fold_rows<R>(source, results, s.reduced, p, out, partial, run);
+  if (columns) fold_columns<R>(source, s, p, put, partial, run);
+  else fold_rows<R>(source, results, s.reduced, p, put, partial, run);
   if (p.count > 1)
-    run(merge_pieces_body<R>{partial, out, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
+    run(merge_pieces_body<R, Put>{partial, put, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl

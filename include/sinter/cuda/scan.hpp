@@ -115,14 +115,15 @@ void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
   const bool columns = s.inner > 1;
-  const fold_pieces p = columns ? cut(s.outer * reduce_columns_body<R, K>::strips_of(s.inner), s.reduced, 64) : cut(lines, s.reduced, 4096);
+  const fold_pieces p = columns ? cut_columns<K>(s) : cut(lines, s.reduced, 4096);
+  const store_results<typename R::result> nowhere{nullptr};
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
   if (columns) {
-    if (p.count > 1) fold_columns<R>(source, s, p, nullptr, partial, run);
+    if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
     run(scan_columns_body<R, K, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
         launch_shape{blocks_for(lines * p.count, block_threads), 0});
   } else {
-    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nullptr, partial, run);
+    if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
     scan_rows_body<R, T, K, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
     while (body.group < block_threads && body.group * body.each < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});

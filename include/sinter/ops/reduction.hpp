@@ -87,7 +87,8 @@ struct reduce_node
       detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
   }
 
-  void compute_into(const tensor<Out, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+  template <class Epilogue>
+  void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
     auto&& ready = detail::materialise(e);
     using Ready = detail::bare<decltype(ready)>;
     detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), ready.shape().data(), Ready::rank,
