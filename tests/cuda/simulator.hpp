@@ -223,17 +223,17 @@ struct gpu {
   }
 
   template <class Body>
-  static void launch(const char* what, const Body& body, const launch_shape& shape) {
+  static void launch(const work& w, const Body& body, const launch_shape& shape) {
     static_assert(std::is_trivially_copyable_v<Body>, "what a kernel takes is copied as bytes");
     static_assert(sizeof(Body) <= 32764);
     if (shape.blocks == 0) return;
     if (shape.blocks < 0 || shape.blocks > most_blocks || shape.shared_bytes > most_shared_bytes)
-      throw std::logic_error(std::string("simulator: no such grid for ") + what);
+      throw std::logic_error("simulator: no such grid for " + w.text());
     struct bytes_of_body {
       alignas(Body) char bytes[sizeof(Body)];
     } copy;
     std::memcpy(copy.bytes, &body, sizeof(Body));
-    start(what, [copy, shape] {
+    start(w.what, [copy, shape] {
       simulated_block block;
       for (index_t b = 0; b < shape.blocks; ++b) block.run(*reinterpret_cast<const Body*>(copy.bytes), b, shape.blocks, shape.shared_bytes);
     });

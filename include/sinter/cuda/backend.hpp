@@ -60,7 +60,7 @@ template <device D, class R, class K, class Put>
 void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
   std::vector<temporary<D>> pieces;
   plan_reduction<R>(
-      plan, axes, reduced, put, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
+      plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { gpu<D>::launch({what, axes.shape, axes.rank}, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
@@ -97,7 +97,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 
 /// A backward pass with sums, as the function that starts it.
 struct sums_pass {
-  const char* what;
+  work done;
   int lanes;
   int room;  ///< how many sums a block has memory for
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
@@ -107,7 +107,7 @@ struct sums_pass {
 template <class Pass, device D>
 void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
   const map_sums_body<Pass> body(*static_cast<const Pass*>(pass.formula), p, plan);
-  gpu<D>::launch(pass.what, body, body.launch());
+  gpu<D>::launch(pass.done, body, body.launch());
 }
 
 /// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
@@ -172,14 +172,14 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
     bool folds[outputs];
     if (p.find_repeated(folds) || Sums) {
-      const sums_pass sums{what, lanes_of<Pass>, map_sums_body<Pass>::room, format.of, &pass, &start_sums<Pass, D>};
+      const sums_pass sums{{what, shape, rank}, lanes_of<Pass>, map_sums_body<Pass>::room, format.of, &pass, &start_sums<Pass, D>};
       return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, rank, sinks);
     }
   }
   if constexpr (!Sums) {
     p.axes.coalesce();
     const map_body<Pass> body(pass, p);
-    gpu<D>::launch(what, body, body.launch());
+    gpu<D>::launch({what, shape, rank}, body, body.launch());
   }
 }
 
@@ -283,7 +283,7 @@ struct backend<D> {
     std::vector<temporary<D>> folds;
     cuda_impl::plan_scan<R, element_of<E>>(
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
-        [](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch("a scan", body, s); },
+        [&e](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch({"a scan", e.shape()}, body, s); },
         [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
     if (after != nullptr) after->run();
   }
@@ -298,7 +298,7 @@ struct backend<D> {
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
     const cuda_impl::count_body<lowered<false, E>> body{source_of(e), e.shape().numel(), counts.numel(),
                                                         reinterpret_cast<unsigned long long*>(access::data(counts))};
-    gpu::launch("a count", body, body.launch());
+    gpu::launch({"a count", e.shape()}, body, body.launch());
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
@@ -317,7 +317,7 @@ struct backend<D> {
     auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
-    gpu::launch(Op::name, body, body.launch());
+    gpu::launch({Op::name, y.shape()}, body, body.launch());
   }
 
   /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
@@ -325,7 +325,7 @@ struct backend<D> {
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
-    gpu::launch(op, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
+    gpu::launch({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
                 {1, sizeof(index_t) * cuda_impl::block_threads});
   }
 
@@ -333,13 +333,13 @@ struct backend<D> {
   static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_body<T> body{lines_of(x, axis, index, y)};
-    gpu::launch("gather", body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    gpu::launch({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
   static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_lines lines = lines_of(x, axis, index, y);
-    const char* const what = "adding at indices";
+    const cuda_impl::work what{"adding at indices", index.shape()};
     if (order == index_order::runs)
       gpu::launch(what, cuda_impl::scatter_runs_body<T>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
@@ -352,7 +352,7 @@ struct backend<D> {
     if (loss.numel() == 0) return;
     const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
-    gpu::launch("cross_entropy", body, body.launch());
+    gpu::launch({"cross_entropy", e.shape()}, body, body.launch());
   }
   template <class E, class T>
   static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
@@ -360,7 +360,7 @@ struct backend<D> {
     if (dx.numel() == 0) return;
     const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
-    gpu::launch("backward of cross_entropy", body, body.launch());
+    gpu::launch({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
 
   template <class T>
@@ -414,7 +414,7 @@ struct backend<D> {
     const index_t n = to.shape()[to.rank - 1];
     auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
-    gpu::launch(Op::name, body, body.launch());
+    gpu::launch({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
   static auto source_of(const E& e) {

@@ -19,8 +19,8 @@ struct gpu {
   static unsigned* arrivals() { return here().arrivals(); }
 
   template <class Body>
-  static void launch(const char* what, const Body& body, const launch_shape& shape) {
-    cuda_impl::launch(here(), what, body, shape);
+  static void launch(const work& w, const Body& body, const launch_shape& shape) {
+    cuda_impl::launch(here(), w, body, shape);
   }
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {

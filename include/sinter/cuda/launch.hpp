@@ -92,28 +92,28 @@ __global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(
 inline constexpr std::size_t most_parameters = 32764;
 
 /// Starts a kernel whose arguments lie at `arguments`.
-inline void start(context& c, const char* what, const void* kernel, const launch_shape& shape, void** arguments) {
+inline void start(context& c, const work& w, const void* kernel, const launch_shape& shape, void** arguments) {
   if (shape.blocks == 0) return;
-  c.capture().enter(what);
+  c.capture().enter(w.what);
   const use_gpu current(c.gpu());
   if (shape.shared_bytes > usual_shared_bytes)  // always to the same value: other threads may be starting it too
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
-          c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for '" + what + "'");
+          c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess)
-    check(status, c.name() + ": launching '" + what + "' with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
-                      " threads");
+    check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
+                      " threads and " + std::to_string(shape.shared_bytes) + " bytes of shared memory");
   c.count_launches();
 }
 
 template <class Body>
-void launch(context& c, const char* what, const Body& body, const launch_shape& shape) {
+void launch(context& c, const work& w, const Body& body, const launch_shape& shape) {
   static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
   static_assert(std::is_trivially_copyable_v<Body>);
   void* arguments[] = {const_cast<Body*>(&body)};
-  start(c, what, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);
+  start(c, w, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);
 }
 
 }  // namespace sinter::cuda_impl

@@ -93,7 +93,7 @@ void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& 
     int line_bits = 0;
     while ((index_t{1} << line_bits) < lines.count) ++line_bits;
     const bool together = key_bits + line_bits <= 64;
-    const auto run = [](const auto& body, index_t threads) { gpu<D>::launch("a sort", body, {blocks_for(threads, block_threads), 0}); };
+    const auto run = [&total](const auto& body, index_t threads) { gpu<D>::launch({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
     run(sort_keys_body<T, K>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
     pairs.sort(total, together ? key_bits + line_bits : key_bits);
     if (!together) {

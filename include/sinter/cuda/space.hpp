@@ -34,7 +34,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
-///   launch(what, body, shape)      runs a body on a grid, after all that was started before
+///   launch(work, body, shape)      runs a body on a grid, after all that was started before
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
@@ -218,6 +218,22 @@ struct pass_axes {
 /// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp does), which
 /// GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
 inline constexpr std::size_t usual_shared_bytes = 47 * 1024, most_shared_bytes = 63 * 1024;
+
+/// What a kernel does, as errors name it, and over which shape.
+struct work {
+  const char* what;
+  const index_t* shape = nullptr;
+  int rank = 0;
+
+  work(const char* name) : what(name) {}
+  work(const char* name, const index_t* over, int axes) : what(name), shape(over), rank(axes) {}
+  template <int R>
+  work(const char* name, const extents<R>& over) : work(name, over.data(), R) {}
+
+  SINTER_COLD std::string text() const {
+    return sinter::detail::joined({"'", what, "'", shape != nullptr ? " over shape " + sinter::detail::shape_text(shape, rank) : ""});
+  }
+};
 
 /// What a launch needs beside its body.
 struct launch_shape {
