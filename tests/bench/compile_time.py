@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-GPU_FLAGS = ["--expt-relaxed-constexpr", "-arch=sm_90", "-x", "cu"]
+GPU_FLAGS = ["--expt-relaxed-constexpr", "-arch=sm_90", "-DEIGEN_NO_CUDA", "-x", "cu"]
 FUNCTIONS = ["sigmoid", "tanh", "exp", "relu"]
 
 

@@ -23,12 +23,12 @@ using sinter::detail::sink_ref;
 /// gets lost where the body has branches. A counter that it cannot follow it leaves alone.
 SINTER_WORD void keep_loop([[maybe_unused]] int& counter) {
 #if defined(__CUDA_ARCH__)
-  asm("" : "+r"(counter));
+  if (!std::is_constant_evaluated()) asm("" : "+r"(counter));
 #endif
 }
 SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 #if defined(__CUDA_ARCH__)
-  asm("" : "+l"(counter));
+  if (!std::is_constant_evaluated()) asm("" : "+l"(counter));
 #endif
 }
 
