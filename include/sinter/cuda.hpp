@@ -21,6 +21,7 @@
 #include "sinter/cuda/rows.hpp"
 #include "sinter/cuda/runtime.hpp"
 #include "sinter/cuda/scan.hpp"
+#include "sinter/cuda/select.hpp"
 #include "sinter/cuda/sort.hpp"
 #include "sinter/cuda/space.hpp"
 #include "sinter/cuda/staging.hpp"

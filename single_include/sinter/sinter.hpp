@@ -17023,7 +17023,8 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.arrives_last(counter, n), true in the last of n
+// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same way and says
+// what was there; g.arrives_last(counter, n), true in the last of n
 // blocks to ask, which then reads with g.fresh(p) what the others have written, and leaves the counter at 0 as it was;
 // g.copy_ahead(to, from), which begins to copy a multiple of 16 bytes from memory to what a block shares, and g.finish_copies(),
 // after which the thread may read what it has begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same
@@ -17038,18 +17039,18 @@ using sinter::detail::sink_ref;
 /// gets lost where the body has branches. A counter that it cannot follow it leaves alone.
 SINTER_WORD void keep_loop([[maybe_unused]] int& counter) {
 #if defined(__CUDA_ARCH__)
-  asm("" : "+r"(counter));
+  if (!std::is_constant_evaluated()) asm("" : "+r"(counter));
 #endif
 }
 SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 #if defined(__CUDA_ARCH__)
-  asm("" : "+l"(counter));
+  if (!std::is_constant_evaluated()) asm("" : "+l"(counter));
 #endif
 }
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
-///   launch(what, body, shape)      runs a body on a grid, after all that was started before
+///   launch(work, body, shape)      runs a body on a grid, after all that was started before
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
@@ -17233,6 +17234,22 @@ struct pass_axes {
 /// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp does), which
 /// GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
 inline constexpr std::size_t usual_shared_bytes = 47 * 1024, most_shared_bytes = 63 * 1024;
+
+/// What a kernel does, as errors name it, and over which shape.
+struct work {
+  const char* what;
+  const index_t* shape = nullptr;
+  int rank = 0;
+
+  work(const char* name) : what(name) {}
+  work(const char* name, const index_t* over, int axes) : what(name), shape(over), rank(axes) {}
+  template <int R>
+  work(const char* name, const extents<R>& over) : work(name, over.data(), R) {}
+
+  SINTER_COLD std::string text() const {
+    return sinter::detail::joined({"'", what, "'", shape != nullptr ? " over shape " + sinter::detail::shape_text(shape, rank) : ""});
+  }
+};
 
 /// What a launch needs beside its body.
 struct launch_shape {
@@ -18767,7 +18784,8 @@ bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref
 template <class T, device D>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
   if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
-  gpu<D>::launch("matmul", plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
+  const index_t shape[] = {c.batches, c.rows, c.columns};
+  gpu<D>::launch({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
 }  // namespace sinter::cuda_impl
@@ -19743,7 +19761,7 @@ class radix_sorter {
     pass_axes axes(&shared, 1, 1);
     axes.bind_dense(0, counts);
     const auto source = make_source(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
-    const auto run = [](const auto& body, const launch_shape& s) { gpu<D>::launch("a sort", body, s); };
+    const auto run = [&n](const auto& body, const launch_shape& s) { gpu<D>::launch({"a sort", &n, 1}, body, s); };
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
@@ -19768,6 +19786,11 @@ class radix_sorter {
 };
 
 }  // namespace sinter::cuda_impl
+// sinter/cuda/select.hpp: the body that finds the first elements of lines in order, without sorting the others: topk.
+//
+// A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last one that is
+// asked for; equal keys by their positions. What is left is sorted in shared memory. Alabi, Blanchard, Gordon, Steinbach, "Fast
+// k-selection algorithms for graphics processing units", 2012.
 
 namespace sinter::cuda_impl {
 
@@ -19781,6 +19804,170 @@ struct sort_lines {
     return (outer * along + i) * inner + (first + line) - outer * inner;
   }
 };
+
+/// The elements that come first in a line: whose key and position, as far as their digits are known, are not above these.
+struct selection {
+  std::uint64_t key = 0, known_key = 0;
+  std::uint32_t position = 0, known_position = 0;
+
+  /// The digits of a key of so many bytes, then those of the position.
+  static SINTER_WORD int digit(std::uint64_t k, std::uint32_t p, int bytes, int number) {
+    return static_cast<int>((number < bytes ? k >> 8 * (bytes - 1 - number) : std::uint64_t{p} >> 8 * (bytes + 3 - number)) & 255);
+  }
+  SINTER_WORD void learn(int digit, int bytes, int number) {
+    if (number < bytes) {
+      key |= static_cast<std::uint64_t>(digit) << 8 * (bytes - 1 - number);
+      known_key |= std::uint64_t{255} << 8 * (bytes - 1 - number);
+    } else {
+      position |= static_cast<std::uint32_t>(digit) << 8 * (bytes + 3 - number);
+      known_position |= std::uint32_t{255} << 8 * (bytes + 3 - number);
+    }
+  }
+  SINTER_WORD bool on_edge(std::uint64_t k, std::uint32_t p) const { return (k & known_key) == key && (p & known_position) == position; }
+  SINTER_WORD bool has(std::uint64_t k, std::uint32_t p) const {
+    return (k & known_key) < key || ((k & known_key) == key && (p & known_position) <= position);
+  }
+};
+
+/// The first k of n elements of each line: (outer, k, inner). A block per line.
+template <class T, class K>
+struct select_body {
+  static constexpr int most = 1024;          ///< elements that are found
+  static constexpr index_t most_kept = 4096;  ///< keys that are computed once
+  static constexpr int bytes = sizeof(T), digits = bytes + 4;
+  struct room {
+    std::uint64_t keys[most];
+    std::uint32_t positions[most];
+    unsigned counts[radix], sums[radix];
+    unsigned found, left;
+    int digit;
+    bool ends;
+  };
+
+  element_source<K> source;
+  sort_lines lines;
+  bool descending;
+  int k;
+  T* values;
+  std::int64_t* indices;
+
+  /// Whether it is for so many lines, of so many elements: a block has to go over each of them a few times.
+  static bool fits(index_t lines, index_t n, index_t k) { return k <= most && k <= n / 4 && n <= (lines < 128 ? index_t{1} << 16 : index_t{1} << 30); }
+
+  SINTER_WORD bool keeps() const { return lines.n <= most_kept; }
+  launch_shape launch() const { return {blocks_for(lines.count), sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)}; }
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    room& r = *g.template shared<room>();
+    std::uint64_t* const kept = keeps() ? reinterpret_cast<std::uint64_t*>(&r + 1) : nullptr;
+    for (index_t line = g.block(); line < lines.count; line += g.blocks()) {
+      const auto key_of = [&](index_t i) -> std::uint64_t { return sinter::detail::sort_key(T(source(lines.element(line, i, lines.n))), descending); };
+      if (kept != nullptr)
+        for (index_t i = g.thread(); i < lines.n; i += g.threads()) kept[i] = key_of(i);
+      // Each thread comes to the same elements each time.
+      const auto each = [&](const auto& f) {
+        for (index_t i = g.thread(); i < lines.n; i += g.threads()) {
+          keep_loop(i);
+          f(kept != nullptr ? kept[i] : key_of(i), static_cast<std::uint32_t>(i));
+        }
+      };
+      selection first;
+      unsigned left = static_cast<unsigned>(k);
+      bool ends = false;
+      for (int number = 0; number < digits && !ends; ++number) {
+        keep_loop(number);
+        ends = narrow(g, r, first, left, number, each);
+      }
+      gather(g, r, first, each);
+      int size = 2;
+      while (size < k) size *= 2;
+      for (int p = k + g.thread(); p < size; p += g.threads()) {
+        r.keys[p] = ~std::uint64_t{0};
+        r.positions[p] = ~std::uint32_t{0};
+      }
+      put_in_order(g, r, size);
+      for (int p = g.thread(); p < k; p += g.threads()) {
+        const index_t from = r.positions[p], to = lines.element(line, p, k);
+        values[to] = source(lines.element(line, from, lines.n));
+        indices[to] = from;
+      }
+      g.sync();
+    }
+  }
+
+ private:
+  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge. True if all with that digit are.
+  template <class G, class Each>
+  SINTER_WORD bool narrow(const G& g, room& r, selection& first, unsigned& left, int number, const Each& each) const {
+    const int t = g.thread();
+    r.counts[t] = 0;
+    g.sync();
+    each([&](std::uint64_t key, std::uint32_t position) {
+      if (first.on_edge(key, position)) g.add(r.counts + selection::digit(key, position, bytes, number), 1u);
+    });
+    g.sync();
+    unsigned sum = r.counts[t];
+    r.sums[t] = sum;
+    for (int step = 1; step < radix; step *= 2) {
+      g.sync();
+      if (t >= step) sum += r.sums[t - step];
+      g.sync();
+      r.sums[t] = sum;
+    }
+    const unsigned before = sum - r.counts[t];
+    if (before < left && left <= sum) {
+      r.digit = t;
+      r.left = left - before;
+      r.ends = left == sum;
+    }
+    g.sync();
+    first.learn(r.digit, bytes, number);
+    left = r.left;
+    const bool ends = r.ends;
+    g.sync();
+    return ends;
+  }
+
+  template <class G, class Each>
+  SINTER_WORD void gather(const G& g, room& r, const selection& first, const Each& each) const {
+    if (g.thread() == 0) r.found = 0;
+    g.sync();
+    each([&](std::uint64_t key, std::uint32_t position) {
+      if (!first.has(key, position)) return;
+      const unsigned to = g.take(&r.found);
+      r.keys[to] = key;
+      r.positions[to] = position;
+    });
+  }
+
+  /// Batcher's bitonic network, over a power of two.
+  template <class G>
+  SINTER_WORD void put_in_order(const G& g, room& r, int size) const {
+    for (int run = 2; run <= size; run *= 2)
+      for (int step = run / 2; step > 0; step /= 2) {
+        g.sync();
+        for (int i = g.thread(); i < size / 2; i += g.threads()) {
+          const int a = i / step * 2 * step + i % step, b = a + step;
+          const bool wrong = r.keys[b] < r.keys[a] || (r.keys[b] == r.keys[a] && r.positions[b] < r.positions[a]);
+          if (wrong != ((a & run) != 0)) exchange(r, a, b);
+        }
+      }
+    g.sync();
+  }
+  static SINTER_WORD void exchange(room& r, int a, int b) {
+    const std::uint64_t key = r.keys[a];
+    r.keys[a] = r.keys[b];
+    r.keys[b] = key;
+    const std::uint32_t position = r.positions[a];
+    r.positions[a] = r.positions[b];
+    r.positions[b] = position;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::cuda_impl {
 
 /// Keys line by line, above them, where `line_shift` > 0, the number of the line.
 template <class T, class K>
@@ -19843,12 +20030,17 @@ struct pick_sorted_body {
 /// Elements that are sorted at once.
 inline constexpr index_t most_sorted = index_t{1} << 27;
 
-/// The first k of n elements along the middle axis, in order. All lines are sorted together: by line and key at once where
+/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others. All lines are sorted together: by line and key at once where
 /// both fit in 64 bits, otherwise first by key and then, stably, by line. At most `most` elements, but a whole line, at once.
 template <device D, class T, class K>
 void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
              index_t most = most_sorted) {
   const index_t n = s.reduced, all = s.outer * s.inner;
+  if (all > 0 && select_body<T, K>::fits(all, n, k)) {
+    const select_body<T, K> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
+    const index_t shape[] = {s.outer, n, s.inner};
+    return gpu<D>::launch({"topk", shape, 3}, body, body.launch());
+  }
   const index_t at_once = n < most ? most / n : 1;
   radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
   constexpr int key_bits = 8 * sizeof(T);
@@ -19858,7 +20050,7 @@ void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& 
     int line_bits = 0;
     while ((index_t{1} << line_bits) < lines.count) ++line_bits;
     const bool together = key_bits + line_bits <= 64;
-    const auto run = [](const auto& body, index_t threads) { gpu<D>::launch("a sort", body, {blocks_for(threads, block_threads), 0}); };
+    const auto run = [&total](const auto& body, index_t threads) { gpu<D>::launch({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
     run(sort_keys_body<T, K>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
     pairs.sort(total, together ? key_bits + line_bits : key_bits);
     if (!together) {
@@ -19917,7 +20109,7 @@ template <device D, class R, class K, class Put>
 void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
   std::vector<temporary<D>> pieces;
   plan_reduction<R>(
-      plan, axes, reduced, put, [what](const auto& body, const launch_shape& s) { gpu<D>::launch(what, body, s); },
+      plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { gpu<D>::launch({what, axes.shape, axes.rank}, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
@@ -19954,7 +20146,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
 
 /// A backward pass with sums, as the function that starts it.
 struct sums_pass {
-  const char* what;
+  work done;
   int lanes;
   int room;  ///< how many sums a block has memory for
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
@@ -19964,7 +20156,7 @@ struct sums_pass {
 template <class Pass, device D>
 void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
   const map_sums_body<Pass> body(*static_cast<const Pass*>(pass.formula), p, plan);
-  gpu<D>::launch(pass.what, body, body.launch());
+  gpu<D>::launch(pass.done, body, body.launch());
 }
 
 /// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
@@ -20029,14 +20221,14 @@ void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
     bool folds[outputs];
     if (p.find_repeated(folds) || Sums) {
-      const sums_pass sums{what, lanes_of<Pass>, map_sums_body<Pass>::room, format.of, &pass, &start_sums<Pass, D>};
+      const sums_pass sums{{what, shape, rank}, lanes_of<Pass>, map_sums_body<Pass>::room, format.of, &pass, &start_sums<Pass, D>};
       return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, rank, sinks);
     }
   }
   if constexpr (!Sums) {
     p.axes.coalesce();
     const map_body<Pass> body(pass, p);
-    gpu<D>::launch(what, body, body.launch());
+    gpu<D>::launch({what, shape, rank}, body, body.launch());
   }
 }
 
@@ -20140,7 +20332,7 @@ struct backend<D> {
     std::vector<temporary<D>> folds;
     cuda_impl::plan_scan<R, element_of<E>>(
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
-        [](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch("a scan", body, s); },
+        [&e](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch({"a scan", e.shape()}, body, s); },
         [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
     if (after != nullptr) after->run();
   }
@@ -20155,7 +20347,7 @@ struct backend<D> {
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
     const cuda_impl::count_body<lowered<false, E>> body{source_of(e), e.shape().numel(), counts.numel(),
                                                         reinterpret_cast<unsigned long long*>(access::data(counts))};
-    gpu::launch("a count", body, body.launch());
+    gpu::launch({"a count", e.shape()}, body, body.launch());
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
@@ -20174,7 +20366,7 @@ struct backend<D> {
     auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
-    gpu::launch(Op::name, body, body.launch());
+    gpu::launch({Op::name, y.shape()}, body, body.launch());
   }
 
   /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
@@ -20182,7 +20374,7 @@ struct backend<D> {
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
-    gpu::launch(op, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
+    gpu::launch({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
                 {1, sizeof(index_t) * cuda_impl::block_threads});
   }
 
@@ -20190,13 +20382,13 @@ struct backend<D> {
   static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_body<T> body{lines_of(x, axis, index, y)};
-    gpu::launch("gather", body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    gpu::launch({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
   static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_lines lines = lines_of(x, axis, index, y);
-    const char* const what = "adding at indices";
+    const cuda_impl::work what{"adding at indices", index.shape()};
     if (order == index_order::runs)
       gpu::launch(what, cuda_impl::scatter_runs_body<T>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
@@ -20209,7 +20401,7 @@ struct backend<D> {
     if (loss.numel() == 0) return;
     const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
-    gpu::launch("cross_entropy", body, body.launch());
+    gpu::launch({"cross_entropy", e.shape()}, body, body.launch());
   }
   template <class E, class T>
   static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
@@ -20217,7 +20409,7 @@ struct backend<D> {
     if (dx.numel() == 0) return;
     const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
-    gpu::launch("backward of cross_entropy", body, body.launch());
+    gpu::launch({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
 
   template <class T>
@@ -20271,7 +20463,7 @@ struct backend<D> {
     const index_t n = to.shape()[to.rank - 1];
     auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
-    gpu::launch(Op::name, body, body.launch());
+    gpu::launch({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
   static auto source_of(const E& e) {
@@ -20916,6 +21108,7 @@ struct device_grid {
   __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
   template <class T>
   __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
+  __host__ __device__ unsigned take([[maybe_unused]] unsigned* counter) const { return SINTER_ON_GPU(atomicAdd(counter, 1u)); }
 #undef SINTER_ON_GPU
   /// As in "CUDA C++ Programming Guide", Memory Fence Functions.
   __host__ __device__ bool arrives_last([[maybe_unused]] unsigned* counter, [[maybe_unused]] unsigned blocks) const {
@@ -20988,28 +21181,28 @@ __global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(
 inline constexpr std::size_t most_parameters = 32764;
 
 /// Starts a kernel whose arguments lie at `arguments`.
-inline void start(context& c, const char* what, const void* kernel, const launch_shape& shape, void** arguments) {
+inline void start(context& c, const work& w, const void* kernel, const launch_shape& shape, void** arguments) {
   if (shape.blocks == 0) return;
-  c.capture().enter(what);
+  c.capture().enter(w.what);
   const use_gpu current(c.gpu());
   if (shape.shared_bytes > usual_shared_bytes)  // always to the same value: other threads may be starting it too
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
-          c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for '" + what + "'");
+          c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
   const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess)
-    check(status, c.name() + ": launching '" + what + "' with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
-                      " threads");
+    check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
+                      " threads and " + std::to_string(shape.shared_bytes) + " bytes of shared memory");
   c.count_launches();
 }
 
 template <class Body>
-void launch(context& c, const char* what, const Body& body, const launch_shape& shape) {
+void launch(context& c, const work& w, const Body& body, const launch_shape& shape) {
   static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
   static_assert(std::is_trivially_copyable_v<Body>);
   void* arguments[] = {const_cast<Body*>(&body)};
-  start(c, what, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);
+  start(c, w, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);
 }
 
 }  // namespace sinter::cuda_impl
@@ -21027,8 +21220,8 @@ struct gpu {
   static unsigned* arrivals() { return here().arrivals(); }
 
   template <class Body>
-  static void launch(const char* what, const Body& body, const launch_shape& shape) {
-    cuda_impl::launch(here(), what, body, shape);
+  static void launch(const work& w, const Body& body, const launch_shape& shape) {
+    cuda_impl::launch(here(), w, body, shape);
   }
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {

@@ -45,6 +45,7 @@ class simulated_block {
     void add(T* to, T n) const {
       *to += n;
     }
+    unsigned take(unsigned* counter) const { return (*counter)++; }
     bool arrives_last(unsigned* counter, unsigned blocks) const {
       sync();
       if (number == 0) {

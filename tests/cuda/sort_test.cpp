@@ -27,6 +27,32 @@ TEST_CASE("sort and topk of rows and columns of any length", "[cuda]") {
   CHECK(compare::gradients([](const auto& v) { return topk(v * v, 7, 1).values; }, numbers({9, 33}, 4)) < 1e-5);
 }
 
+TEST_CASE("topk of long lines finds the few without sorting the others", "[cuda]") {
+  const auto same = [](const auto& f, const auto& x) {
+    CHECK(compare::values([&](const auto& v) { return f(v).indices; }, x) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v) { return f(v).values; }, x) <= compare::rounding);
+  };
+  for (const index_t n : {4, 9, 257, 4096, 5003})
+    for (const index_t k : {index_t{1}, n / 9, n / 4}) {
+      if (k < 1) continue;
+      same([k](const auto& v) { return topk(v, k, 1); }, quarters({3, n}, 1));  // with many equals
+      same([k](const auto& v) { return topk(v * 2, k, 1, false); }, numbers({3, n}, 2));
+      same([k](const auto& v) { return topk(v.transpose(), k, 0); }, numbers<double>({2, n}, 3));
+    }
+  same([](const auto& v) { return topk(v, 5, 1); }, numbers<std::int8_t>({7, 1025}, 4));
+  same([](const auto& v) { return topk(v, 1, 1, false); }, zeros<std::int64_t>({2, 5003}));
+  same([](const auto& v) { return topk(v, 2, 0); }, eval(numbers({40, 3, 5}, 5) > 2));
+  auto x = numbers({1, 600}, 6);
+  x(0, 7) = x(0, 599) = std::nanf("");
+  x(0, 8) = -INFINITY;
+  same([](const auto& v) { return topk(v, 3, 1); }, x);
+  same([](const auto& v) { return topk(v, 150, 1, false); }, x);
+  const auto there = x.to<g0>();
+  const auto before = launches<g0>();
+  const auto [values, indices] = topk(there * 2, 8, 1);
+  CHECK(launches<g0>() - before == 1);
+}
+
 TEST_CASE("lines that do not fit in one sort follow one another", "[cuda]") {
   const auto x = quarters({6, 7, 5}, 5);
   const auto there = x.to<g0>();

@@ -105,6 +105,11 @@ int main() {
     tensor<float, 1, gpu> sums;
     report("sinter sum(x,0) 16384x4096", median_ms(15, [&] { sums = sum(x, 0); }), bytes / 2);
     report("sinter sum(x,1) 16384x4096", median_ms(15, [&] { sums = sum(x, 1); }), bytes / 2);
+    report("sinter argmax 16384x4096", median_ms(15, [&] { const tensor best = argmax(x, 1); }), bytes / 2);
+    report("sinter topk 8 of 16384x4096", median_ms(15, [&] { const auto best = topk(x, 8, 1); }), bytes / 2);
+    const auto flat = x.slice(0, 0, 4096).reshape({index_t{16} << 20});
+    report("sinter sort 16 M", median_ms(7, [&] { const auto in_order = sort(flat, 0); }), 0);
+    report("sinter cumsum 16 M", median_ms(15, [&] { const tensor sums_so_far = cumsum(flat, 0); }), bytes / 4);
     const variable tracked_x = x;
     const variable tracked_bias = bias;
     const variable r = relu(tracked_x + tracked_bias);

@@ -72,6 +72,11 @@ with torch.no_grad():
     report("relu(x+bias) 16384x4096", lambda: torch.relu(x + bias))
     for axis in (0, 1):
         report(f"sum(x,{axis}) 16384x4096", lambda: torch.sum(x, axis))
+    report("argmax 16384x4096", lambda: torch.argmax(x, 1))
+    row("torch topk 8 of 16384x4096", lambda: torch.topk(x, min(8, columns), 1))
+    flat = x[:4096].reshape(-1)
+    row("torch sort 16 M", lambda: torch.sort(flat, stable=True))  # PyTorch's sort, topk and cumsum are CUB's and kernels of its own
+    row("torch cumsum 16 M", lambda: torch.cumsum(flat, 0))
 leaves = [leaf.requires_grad_() for leaf in (x, bias)]
 seed = torch.ones_like(x)
 

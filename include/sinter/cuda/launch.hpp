@@ -20,6 +20,7 @@ struct device_grid {
   __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
   template <class T>
   __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
+  __host__ __device__ unsigned take([[maybe_unused]] unsigned* counter) const { return SINTER_ON_GPU(atomicAdd(counter, 1u)); }
 #undef SINTER_ON_GPU
   /// As in "CUDA C++ Programming Guide", Memory Fence Functions.
   __host__ __device__ bool arrives_last([[maybe_unused]] unsigned* counter, [[maybe_unused]] unsigned blocks) const {

@@ -2,20 +2,9 @@
 #pragma once
 
 #include "sinter/cuda/radix_sort.hpp"
-#include "sinter/expr/sort_key.hpp"
+#include "sinter/cuda/select.hpp"
 
 namespace sinter::cuda_impl {
-
-/// Lines [first, first + count) of n elements along the middle axis of (outer, n, inner).
-struct sort_lines {
-  index_t inner = 1, n = 0, first = 0, count = 0;
-
-  /// The element at position i of line `first + line`, in a tensor with `along` elements on the axis.
-  SINTER_WORD index_t element(index_t line, index_t i, index_t along) const {
-    const index_t outer = (first + line) / inner;
-    return (outer * along + i) * inner + (first + line) - outer * inner;
-  }
-};
 
 /// Keys line by line, above them, where `line_shift` > 0, the number of the line.
 template <class T, class K>
@@ -78,12 +67,17 @@ struct pick_sorted_body {
 /// Elements that are sorted at once.
 inline constexpr index_t most_sorted = index_t{1} << 27;
 
-/// The first k of n elements along the middle axis, in order. All lines are sorted together: by line and key at once where
+/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others. All lines are sorted together: by line and key at once where
 /// both fit in 64 bits, otherwise first by key and then, stably, by line. At most `most` elements, but a whole line, at once.
 template <device D, class T, class K>
 void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
              index_t most = most_sorted) {
   const index_t n = s.reduced, all = s.outer * s.inner;
+  if (all > 0 && select_body<T, K>::fits(all, n, k)) {
+    const select_body<T, K> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
+    const index_t shape[] = {s.outer, n, s.inner};
+    return gpu<D>::launch({"topk", shape, 3}, body, body.launch());
+  }
   const index_t at_once = n < most ? most / n : 1;
   radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
   constexpr int key_bits = 8 * sizeof(T);
