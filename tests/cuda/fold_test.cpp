@@ -149,6 +149,25 @@ TEST_CASE("rows of any width: softmax, log_softmax, layer_norm, rms_norm", "[cud
   CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, full<float>({2, 40}, -INFINITY)) <= compare::rounding);
 }
 
+TEST_CASE("softmax and cross_entropy of rows too long to be kept, with infinities and NaN", "[cuda]") {
+  const index_t n = 12000;
+  const auto x = eval(numbers({6, n}, 1) * 30);
+  auto rows = x.clone();
+  for (index_t i = 0; i < n; ++i) rows(0, i) = -INFINITY;
+  for (index_t i = 0; i < 9000; ++i) rows(1, i) = -INFINITY;  // the first chunks of all threads
+  rows(2, 11000) = INFINITY;
+  rows(3, 5) = std::nanf("");
+  rows(4, 11999) = 1e4f;
+  CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, rows) < 1e-6);
+  CHECK(compare::values([](const auto& v) { return log_softmax(v * 2, 1); }, rows) < 1e-5);
+  CHECK(compare::values([](const auto& v) { return softmax(cast<double>(v), 1); }, rows) < 1e-12);
+  CHECK(compare::values([](const auto& v) { return cast<float>(softmax(eval(cast<sinter::half>(v)), 1)); }, rows) < 1e-3);
+  const auto labels = tensor<std::int64_t, 1>{0, 11000, 3, 4, 11999, 7};
+  const auto loss = [&](const auto& v) { return cross_entropy(v, labels.template to<device_of<decltype(v)>>(), reduction::none); };
+  CHECK(compare::values(loss, rows) < 1e-5);
+  CHECK(compare::gradients([&](const auto& v) { return eval(cross_entropy(v, labels.template to<device_of<decltype(v)>>())); }, x) < 1e-5);
+}
+
 TEST_CASE("rows too long to count their chunks in 32 bits are refused", "[cuda]") {
   CHECK_NOTHROW(cuda_impl::row_groups<float, 4>(1, index_t{1} << 32, 1));
   CHECK_THROWS_WITH((cuda_impl::row_groups<float, 4>(1, index_t{1} << 34, 1)), Catch::Contains("17179869184") && Catch::Contains("chunks of 4"));

@@ -102,6 +102,10 @@ int main() {
     report("sinter softmax 16384x4096", median_ms(15, [&] { z = softmax(x, 1); }), bytes);
     report("sinter layer_norm 16384x4096", median_ms(15, [&] { z = layer_norm(x, gain, bias); }), bytes);
     report("sinter relu(x+bias) 16384x4096", median_ms(15, [&] { z = relu(x + bias); }), bytes);
+    const auto long_rows = x.reshape({1024, 65536});
+    const auto classes = eval(cast<std::int64_t>(rand<float>(gen, {1024}) * 65536.f)).to<gpu>();
+    report("sinter softmax 1024x65536", median_ms(15, [&] { z = softmax(long_rows, 1); }), bytes);
+    report("sinter cross_entropy 1024x65536", median_ms(15, [&] { const tensor loss = cross_entropy(long_rows, classes); }), bytes / 2);
     tensor<float, 1, gpu> sums;
     report("sinter sum(x,0) 16384x4096", median_ms(15, [&] { sums = sum(x, 0); }), bytes / 2);
     report("sinter sum(x,1) 16384x4096", median_ms(15, [&] { sums = sum(x, 1); }), bytes / 2);

@@ -70,6 +70,10 @@ with torch.no_grad():
     report("softmax 16384x4096", lambda: torch.softmax(x, 1))
     report("layer_norm 16384x4096", lambda: torch.nn.functional.layer_norm(x, (columns,), gain, bias))
     report("relu(x+bias) 16384x4096", lambda: torch.relu(x + bias))
+    long_rows = x.reshape(rows // 16 or 1, -1)
+    classes = torch.randint(0, long_rows.shape[1], (long_rows.shape[0],), device=device)
+    report("softmax 1024x65536", lambda: torch.softmax(long_rows, 1))
+    report("cross_entropy 1024x65536", lambda: torch.nn.functional.cross_entropy(long_rows, classes))
     for axis in (0, 1):
         report(f"sum(x,{axis}) 16384x4096", lambda: torch.sum(x, axis))
     report("argmax 16384x4096", lambda: torch.argmax(x, 1))

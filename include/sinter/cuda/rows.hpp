@@ -52,6 +52,16 @@ struct kept_values {
   SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return kept != nullptr ? *in_block(kept + c) : v(c, valid); }
 };
 
+/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
+template <class T>
+SINTER_WORD T row_shift(T max) {
+  return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
+}
+template <class T>
+struct shifted_sum {
+  T shift, sum;
+};
+
 /// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold() and
 /// each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
 template <class T, int lanes, class G>
@@ -99,6 +109,11 @@ struct row_team {
       SINTER_UNROLL
       for (int i = 0; i < lanes; ++i) s = i < there ? combine(s, x.value[i]) : s;
     }
+    return together(s, combine);
+  }
+  /// combine over what the threads have, the same for every one.
+  template <class Combine>
+  SINTER_WORD T together(T s, const Combine& combine) const {
     g.sync();
     states[g.thread()] = s;
     for (int step = group / 2; step > 0; step /= 2) {
@@ -116,6 +131,27 @@ struct row_team {
   SINTER_WORD T max(const V& v) const {
     return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, v);
   }
+  /// The largest of the values, as row_shift() has it, and the sum of exp(v - that), in one pass: a larger value rescales the sum
+  /// so far. Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
+  template <class V>
+  SINTER_WORD shifted_sum<T> sum_of_exp(const V& v) const {
+    T most = -std::numeric_limits<T>::infinity(), s = 0;
+    for (int c = place; c < chunks; c += group) {
+      keep_loop(c);
+      const int there = valid(c);
+      const chunk<T, lanes> x = v(c, there);
+      T larger = most;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) larger = i < there ? math::max(larger, x.value[i]) : larger;
+      const T shift = row_shift(larger);
+      s *= math::exp(most - shift);
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) s += i < there ? math::exp(x.value[i] - shift) : T(0);
+      most = larger;
+    }
+    const T shift = row_shift(together(most, [](T a, T b) { return math::max(a, b); }));
+    return {shift, together(s * math::exp(most - shift), [](T a, T b) { return a + b; })};
+  }
   /// f(first, valid, chunk) for all chunks, of which `first` is the first column.
   template <class V, class F>
   SINTER_WORD void each(const V& v, const F& f) const {
@@ -127,15 +163,21 @@ struct row_team {
   }
 };
 
-/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
-template <class T>
-SINTER_WORD T row_shift(T max) {
-  return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
+/// Of a row of which nothing can be kept, one pass over memory less.
+template <class C, class Team, class V>
+SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
+  if (team.room == nullptr) return team.sum_of_exp(v);
+  const C shift = row_shift(team.max(v));
+  return {shift, team.sum(over(v, [=](C a) { return math::exp(a - shift); }))};
 }
 
 struct softmax_rows {
   template <class Team, class X, class Put, class C>
   SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
+    if (team.room == nullptr) {
+      const auto [shift, sum] = team.sum_of_exp(x);
+      return team.each(over(x, [shift = shift, scale = C(1) / sum](C a) { return math::exp(a - shift) * scale; }), put);
+    }
     const auto v = team.keep(x);
     const C shift = row_shift(team.max(v));
     const auto e = team.keep(over(v, [=](C a) { return math::exp(a - shift); }));
@@ -153,9 +195,8 @@ struct log_softmax_rows {
   template <class Team, class X, class Put, class C>
   SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
     const auto v = team.keep(x);
-    const C shift = row_shift(team.max(v));
-    const C rest = math::log(team.sum(over(v, [=](C a) { return math::exp(a - shift); })));
-    team.each(over(v, [=](C a) { return (a - shift) - rest; }), put);
+    const auto [shift, sum] = sum_of_exp<C>(team, v);
+    team.each(over(v, [shift = shift, rest = math::log(sum)](C a) { return (a - shift) - rest; }), put);
   }
   template <class Team, class Y, class Put, class C>
   SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
@@ -348,8 +389,8 @@ struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves>
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t length = this->n;
       const auto v = team.keep(source_row<row_lanes<T>, K>{source, row * length});
-      const C shift = row_shift(team.max(v));
-      const C rest = math::log(team.sum(over(v, [=](C a) { return math::exp(a - shift); })));
+      const auto [shift, sum] = sum_of_exp<C>(team, v);
+      const C rest = math::log(sum);
       if (!there || team.place != 0) return;
       lse[2 * row] = shift;
       lse[2 * row + 1] = rest;
