@@ -15,7 +15,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -181,12 +183,59 @@ class simulated_block {
   bool last_ = false;
 };
 
+/// Memory that counts as a GPU's, or as managed: known by address.
+class simulated_memory {
+ public:
+  static constexpr int managed = -1;
+
+  explicit simulated_memory(int gpu) : gpu_(gpu) {}
+  void* take(std::size_t bytes) {
+    void* const p = host_.take(bytes);
+    const std::lock_guard lock(busy());
+    if (p != nullptr) known()[static_cast<char*>(p)] = {bytes, gpu_};
+    return p;
+  }
+  void give(void* p) noexcept {
+    const std::lock_guard lock(busy());
+    known().erase(static_cast<char*>(p));
+    host_.give(p);
+  }
+
+  static memory_place place_of(int gpu, const void* p) {
+    const std::lock_guard lock(busy());
+    auto at = known().upper_bound(static_cast<const char*>(p));
+    if (at == known().begin() || static_cast<const char*>(p) >= (--at)->first + at->second.bytes) return {"host memory", "cpu"};
+    if (at->second.gpu == gpu) return {};
+    if (at->second.gpu == managed) return {"managed memory, which moves between the host and GPUs", "cpu"};
+    const std::string other = std::to_string(at->second.gpu);
+    return {"memory of GPU " + other, "cuda<" + other + ">"};
+  }
+
+ private:
+  struct entry {
+    std::size_t bytes;
+    int gpu;
+  };
+  static std::mutex& busy() {
+    static auto& one = *new std::mutex;
+    return one;
+  }
+  static std::map<const char*, entry>& known() {
+    static auto& all = *new std::map<const char*, entry>;
+    return all;
+  }
+
+  sinter::detail::host_memory host_;
+  int gpu_;
+};
+
 template <device D>
 struct gpu {
   static auto& memory() {
-    static auto& arena = *new sinter::detail::caching_arena<sinter::detail::host_memory>(device_name<D>());
+    static auto& arena = *new sinter::detail::caching_arena<simulated_memory>(device_name<D>(), simulated_memory(device_ordinal_v<D>));
     return arena;
   }
+  static memory_place place_of(const void* p) { return simulated_memory::place_of(device_ordinal_v<D>, p); }
   static std::size_t launches() { return counted(); }
   static index_fault* fault() {
     static index_fault one;

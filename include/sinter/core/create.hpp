@@ -232,17 +232,25 @@ tensor<detail::value_of<V>, R, D> from_data(const V& values, const extents<R>& s
   return from_data<detail::value_of<V>, D>(values, shape);
 }
 
-/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied.
+/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied. On a GPU the memory must be that
+/// GPU's own, from cudaMalloc or the like, and work on it that was not put on native_stream<D>() has to be over. Errors:
+/// device_error for a null pointer to one element or more, and for memory that is not where D says: of the host, managed, or of
+/// another GPU. Host devices take the pointer as it is.
+///
+///     tensor rows = wrap(values.data(), {10, 3});
+///     tensor there = wrap<cuda<0>>(from_cuda_malloc, {10, 3});
 template <device D = cpu, element T, int R>
-  requires is_cpu_v<D>
 tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
+  static_cast<void>(sizeof(detail::runs_in_this_file<D>));
   const index_t n = detail::checked_numel("wrap", shape.data(), R, sizeof(T));
-  if (data == nullptr && n > 0) detail::refuse<device_error>({"wrap: null pointer for shape ", shape});
+  if (data == nullptr && n > 0) detail::refuse<device_error>({"wrap: null pointer for shape ", shape, " on ", device_name<D>()});
+  if constexpr (is_cuda_v<D>) {
+    if (n > 0) detail::device_runtime<D>::check_place("wrap", data, static_cast<std::size_t>(n) * sizeof(T));
+  }
   return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
                                        detail::row_major_strides(shape));
 }
 template <device D = cpu, element T, int R>
-  requires is_cpu_v<D>
 tensor<T, R, D> wrap(T* data, const index_t (&shape)[R]) {
   return wrap<D>(data, detail::to_extents(shape));
 }

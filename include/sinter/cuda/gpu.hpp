@@ -53,6 +53,22 @@ struct gpu {
     there.wait_for(to_here);
   }
 
+  static memory_place place_of(const void* p) {
+    context& c = here();
+    const use_gpu current(c.gpu());
+    cudaPointerAttributes found{};
+    check(cudaPointerGetAttributes(&found, p), c.name() + ": asking where memory lies");
+    switch (found.type) {
+      case cudaMemoryTypeUnregistered: return {"host memory", "cpu"};
+      case cudaMemoryTypeHost: return {"pinned host memory", "cpu"};
+      case cudaMemoryTypeManaged: return {"managed memory, which moves between the host and GPUs", "cpu"};
+      default: break;
+    }
+    if (found.device == c.gpu()) return {};
+    const std::string gpu = "GPU " + std::to_string(found.device);
+    return {"memory of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()), "the cuda<I> that is " + gpu};
+  }
+
   template <class T>
   static bool gemm(const blas_product& p) {
     return blas_of<D>().template run<T>(p);

@@ -50,6 +50,17 @@ struct device_runtime<D> {
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::template copy_from_device<From>(to, from, bytes);
   }
+
+  /// Errors: device_error unless the first and the last byte are D's.
+  static void check_place(const char* op, const void* data, std::size_t bytes) {
+    for (const std::size_t at : {std::size_t{0}, bytes - 1}) {
+      const cuda_impl::memory_place place = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + at);
+      if (!place.name.empty())
+        refuse<device_error>({op, ": the type says ", device_name<D>(), ", but ", bytes, at == 0 ? " bytes are " : " bytes end in ", place.name,
+                              "; wrap them as ", place.to_wrap_as, " and copy them with .to<cuda<", device_ordinal_v<D>,
+                              ">>(), or take memory from cudaMalloc on that GPU"});
+    }
+  }
 };
 
 }  // namespace sinter::detail

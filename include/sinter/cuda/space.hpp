@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 
 #include "sinter/core/shape.hpp"
 #include "sinter/core/view.hpp"
@@ -40,10 +41,17 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   gemm<T>(product)               see product.hpp
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
+///   place_of(p)                    a memory_place: where the memory at an address lies
 ///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
 ///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
 struct gpu;
+
+/// Where the memory at an address lies, seen from a device.
+struct memory_place {
+  std::string name;  ///< such as "host memory"; empty: it is the device's own
+  std::string to_wrap_as;  ///< the device whose wrap() takes it
+};
 
 /// Threads of a block, for every kernel.
 inline constexpr int block_threads = 256;
