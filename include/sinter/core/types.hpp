@@ -65,11 +65,17 @@ concept integer_element = element<T> && std::is_integral_v<T> && !std::is_same_v
 
 namespace detail {
 
+template <class T>
+constexpr bool is_negative([[maybe_unused]] T a) {
+  if constexpr (std::is_signed_v<T>) return a < T(0);
+  else return false;  // nvcc warns of an unsigned number compared with 0
+}
+
 /// Is the integer a a value of the integer type T?
 template <class T, class A>
 constexpr bool is_value_of(A a) {
   const T value = static_cast<T>(a);
-  return static_cast<A>(value) == a && (value < T(0)) == (a < A(0));
+  return static_cast<A>(value) == a && is_negative(value) == is_negative(a);
 }
 
 }  // namespace detail
