@@ -27,6 +27,21 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
+// 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options of these
+// names set it for sinter::cuda).
+#ifndef SINTER_WITH_CUDNN
+#define SINTER_WITH_CUDNN 0
+#endif
+#ifndef SINTER_WITH_NCCL
+#define SINTER_WITH_NCCL 0
+#endif
+#if SINTER_WITH_CUDNN && !SINTER_WITH_CUDA
+#error "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#endif
+#if SINTER_WITH_NCCL && !SINTER_WITH_CUDA
+#error "sinter: SINTER_WITH_NCCL=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#endif
+
 // 1: the MPI communicator is compiled in (target sinter::mpi sets it).
 #ifndef SINTER_WITH_MPI
 #define SINTER_WITH_MPI 0

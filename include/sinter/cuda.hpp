@@ -15,6 +15,7 @@
 #include "sinter/cuda/launch.hpp"
 #include "sinter/cuda/layer.hpp"
 #include "sinter/cuda/map.hpp"
+#include "sinter/cuda/native.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/radix_sort.hpp"
 #include "sinter/cuda/reduce.hpp"
@@ -25,3 +26,9 @@
 #include "sinter/cuda/sort.hpp"
 #include "sinter/cuda/space.hpp"
 #include "sinter/cuda/staging.hpp"
+#if SINTER_WITH_CUDNN
+#include "sinter/cuda/cudnn.hpp"
+#endif
+#if SINTER_WITH_NCCL
+#include "sinter/cuda/nccl.hpp"
+#endif

@@ -3,15 +3,19 @@
 
 Every header of the backend and hot.cu must compile for sm_80 and sm_90 without a warning, the tests of this folder and of
 tests/gpu for sm_90. The kernels of hot.cu must read and write 16 bytes at a time and keep everything in registers: no stack,
-no spills.
+no spills. What is in rejected/ must not compile, as in tests/compile_fail. Where cuDNN and NCCL are found, their headers are compiled
+too, and tests/gpu/native_test.cu is linked with them; what of it needs no GPU is run.
 """
 import argparse
+import os
 import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tools
+sys.path.insert(0, str(tools.ROOT / "tests/compile_fail"))
+import compile_fail
 
 HERE = Path(__file__).resolve().parent
 ARCHITECTURES = ["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"]
@@ -22,11 +26,84 @@ READ_ONLY = "-Xcompiler=-fsyntax-only"
 QUICKLY = ["-Xcicc=-O1", "-Xptxas=-O0", READ_ONLY]
 
 
+# name -> its header, something to call in it, and where a test needs it
+OPTIONAL = {"cudnn": ("cudnn.h", "cudnnGetVersion()", r"\bcudnn"),
+            "nccl": ("nccl.h", "ncclGetVersion(nullptr)", r"\b(?:all_reduce|nccl)")}
+
+
+def command_of(options):
+    return [options.nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-ccbin={options.compiler}", f"-I{tools.INCLUDE}",
+            *tools.eigen_flags(options.eigen), f'-DSINTER_REPOSITORY="{tools.ROOT}"']
+
+
+def found_libraries(options):
+    """Those of OPTIONAL for which a program compiles and links."""
+    found = []
+    for name, (header, call, _) in OPTIONAL.items():
+        probe = options.scratch / f"{name}_probe.cu"
+        probe.write_text(f"#include <{header}>\nint main() {{ return {call} == 0; }}\n")
+        code, _ = tools.run([options.nvcc, f"-ccbin={options.compiler}", probe, "-o", options.scratch / f"{name}_probe", f"-l{name}"])
+        print(f"{name}: " + ("found" if code == 0 else "no header or library; what needs it is not compiled"))
+        if code == 0:
+            found.append(name)
+    return found
+
+
+def with_macros(libraries):
+    return [f"-DSINTER_WITH_{name.upper()}=1" for name in libraries]
+
+
+class Nvcc:
+    """nvcc, as compile_fail.check() wants a compiler."""
+    kind = "nvcc"
+
+    def __init__(self, options, libraries):
+        self.command = [*command_of(options), *with_macros(libraries), "-arch=sm_90", *QUICKLY, "-c", "-o", os.devnull]
+
+    def compile(self, file, must_fail):
+        warnings = [] if must_fail else ["-Xcompiler=-Wall,-Wextra", "-Werror=all-warnings"]
+        return tools.run([*self.command, *warnings, *["-DSINTER_MUST_FAIL"] * must_fail, file])
+
+
+def rejection(options, passed, libraries, file):
+    """None if `file` is rejected as it says and its twin compiles, else what is wrong."""
+    compiler = Nvcc(options, libraries)
+    key = passed.key(*map(str, compiler.command), file, *sorted(tools.closure(file)), HERE / "compile.py", Path(compile_fail.__file__))
+    if key in passed:
+        return None
+    problem = compile_fail.check(compiler, compile_fail.Case(file, "nvcc"))
+    if not problem:
+        passed.add(key)
+    return problem
+
+
+def linked(options, passed, libraries):
+    """None if native_test.cu compiles and links with the libraries, is loaded with them, and passes what needs no GPU."""
+    test, main = tools.ROOT / "tests/gpu/native_test.cu", tools.ROOT / "tests/main.cpp"
+    out = options.scratch / "native"
+    out.mkdir(exist_ok=True)
+    key = passed.key("linked", *libraries, test, main, *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")), HERE / "compile.py")
+    if key in passed:
+        return None
+    for command in ([*command_of(options), *with_macros(libraries), "-arch=sm_90", "-Xcicc=-O1", "-Xptxas=-O0", "-c", test, "-o", out / "test.o"],
+                    [options.compiler, "-std=c++20", "-c", main, "-o", out / "main.o"],
+                    [options.nvcc, f"-ccbin={options.compiler}", "-arch=sm_90", out / "test.o", out / "main.o", "-o", out / "test", "-lcublasLt",
+                     *[f"-l{name}" for name in libraries]],
+                    [out / "test", "[without_gpu]"]):
+        code, text = tools.run(command)
+        if code != 0:
+            return "\n".join(text.splitlines()[:40])
+    needed = tools.run(["readelf", "-d", out / "test"])[1]
+    for name in OPTIONAL:
+        if (f"[lib{name}." in needed) != (name in libraries):
+            return f"lib{name} is {'not ' * (name in libraries)}among what the program loads:\n{needed}"
+    passed.add(key)
+    return None
+
+
 def complaints(options, passed, file, flags, look):
     """None if `file` compiles without a word, else the text; look(output) may find more to complain of."""
-    command = [options.nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-ccbin={options.compiler}", f"-I{tools.INCLUDE}",
-               *tools.eigen_flags(options.eigen), f'-DSINTER_REPOSITORY="{tools.ROOT}"', "-Xcompiler=-Wall,-Wextra", "-Werror=all-warnings", "-x", "cu",
-               *flags, file]
+    command = [*command_of(options), "-Xcompiler=-Wall,-Wextra", "-Werror=all-warnings", "-x", "cu", *flags, file]
     key = passed.key(*map(str, command), Path(file), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")),
                      *sorted(HERE.glob("*.hpp")), HERE / "compile.py")
     if key in passed:
@@ -111,14 +188,27 @@ def main():
     kept.mkdir(exist_ok=True)
     work = []
     alone = options.scratch / "headers.cu"
-    alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp"))))
+    headers = [header for header in sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp")) if header.stem not in OPTIONAL]
+    alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in headers))
     work.append(("the headers of cuda/", alone, [*ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
+    libraries = found_libraries(options)
+    for name in libraries:
+        alone = options.scratch / f"{name}.cu"
+        alone.write_text(f"#include <sinter/cuda/{name}.hpp>\n")
+        work.append((f"{name}.hpp", alone, [*with_macros([name]), *ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
     work.append(("the kernels of hot.cu", HERE / "hot.cu",
                  [*ARCHITECTURES, "-Xptxas=-v", READ_ONLY, "--keep", "--keep-dir", kept, "-c", "-o", "/dev/null"],
                  lambda text: looked_at(text, kept / "hot.compute_90.ptx")))
     for test in [*sorted(HERE.glob("*_test.cpp")), *sorted((HERE.parent / "gpu").glob("*.cu"))]:
         work.append((test.name, test, ["-arch=sm_90", *QUICKLY, "-c", "-o", "/dev/null"], nothing))
-    results = tools.parallel(lambda item: (item[0], complaints(options, passed, *item[1:])), work)
+    work = [(name, lambda rest=rest: complaints(options, passed, *rest)) for name, *rest in work]
+    if libraries:
+        work.append((f"native_test.cu with {' and '.join(libraries)}", lambda: linked(options, passed, libraries)))
+    for file in sorted((HERE / "rejected").glob("*.cu")):
+        missing = [name for name in OPTIONAL if name not in libraries and re.search(OPTIONAL[name][2], file.read_text(encoding="utf-8"))]
+        if not missing:
+            work.append((f"rejected/{file.name}", lambda file=file: rejection(options, passed, libraries, file)))
+    results = tools.parallel(lambda item: (item[0], item[1]()), work)
     failures = [(name, text) for name, text in results if text]
     tools.report("CUDA compilations", failures, len(work), 0)
 
