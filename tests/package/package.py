@@ -38,15 +38,50 @@ def build(kind, options, folder, *extra):
     return out / "main"
 
 
-def find_package(options, folder):
+def installed(options, folder, *extra):
+    """The folder where the library is installed."""
     prefix = folder / "prefix"
     must(["cmake", "-S", tools.ROOT, "-B", folder / "library", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF",
-          *settings(options)])
+          *settings(options), *extra])
     must(["cmake", "--install", folder / "library", "--prefix", prefix])
     leaks = [file for file in prefix.rglob("*.cmake") if str(tools.ROOT) in file.read_text(encoding="utf-8")]
     if leaks:
         sys.exit(f"the installed {leaks[0].name} refers to the source folder")
+    return prefix
+
+
+def find_package(options, folder):
+    prefix = installed(options, folder)
     return build("find_package", options, folder, f"-DCMAKE_PREFIX_PATH={prefix}")
+
+
+def native(options, folder):
+    """A program with kernels, cuDNN and NCCL, which is looked at here; one that uses neither library must not load them."""
+    if not options.nvcc:
+        sys.exit("needs --nvcc")
+    on = ["-DSINTER_WITH_CUDNN=ON", "-DSINTER_WITH_NCCL=ON"]
+    code, text = tools.run(["cmake", "-S", tools.ROOT, "-B", folder / "without_cuda", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF",
+                            *settings(options), *on])
+    if code == 0 or "SINTER_WITH_CUDA is OFF" not in text:
+        sys.exit(f"SINTER_WITH_CUDNN without SINTER_WITH_CUDA must be an error:\n{text}")
+    toolkit = f"-DCUDAToolkit_ROOT={Path(shutil.which(options.nvcc)).resolve().parent.parent}"
+    prefix = folder / "prefix"
+    try:
+        installed(options, folder, "-DSINTER_WITH_CUDA=ON", toolkit, *on)
+    except SystemExit as stop:
+        missing = re.search(r"(\w+)\.h or lib\1 was not found", str(stop))
+        if not missing:
+            raise
+        return print(f"{missing[1]} is not installed: nothing was built with it")
+    main = build("native", options, folder, f"-DCMAKE_PREFIX_PATH={prefix}", toolkit, f"-DCMAKE_CUDA_COMPILER={options.nvcc}",
+                 f"-DCMAKE_CUDA_HOST_COMPILER={options.compiler}", "-DCMAKE_CUDA_ARCHITECTURES=90")
+    for program, loads in ((main, True), (main.with_name("mixed"), False)):
+        needed = must(["readelf", "-d", program])
+        for library in ("libcudnn.", "libnccl."):
+            if (f"[{library}" in needed) != loads:
+                sys.exit(f"{program.name} {'does not load' if loads else 'loads'} {library}so:\n{needed}")
+    must([main.with_name("mixed")])
+    print(must([main]))
 
 
 def single_header(options, folder):
@@ -79,6 +114,7 @@ def main():
         "find_package": find_package,
         "single_header": single_header,
         "nvcc": nvcc,
+        "native": native,
     }
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kind", choices=kinds)
@@ -92,7 +128,10 @@ def main():
     folder = options.scratch.resolve() / options.kind
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    output = must([kinds[options.kind](options, folder)])
+    program = kinds[options.kind](options, folder)
+    if not program:
+        return
+    output = must([program])
     if not re.match(r"Sinter \d+\.\d+\.\d+\n", output) or len(re.findall(r"\b2\b", output)) < 6:
         sys.exit(f"the program printed something unexpected:\n{output}")
     print(output)
