@@ -16,7 +16,7 @@ Usage: bash tests/gpu/run.sh [options]
   --build-only  compile everything and stop; needs no GPU
   -h, --help    this text
 
-Needs nvcc and g++. PyTorch is timed beside Sinter where python3 has it, compute-sanitizer runs where it is installed.
+Needs nvcc and g++. cuDNN and NCCL are tested where they are installed. PyTorch is timed beside Sinter where python3 has it, compute-sanitizer runs where it is installed.
 Exit code: 0 if everything passed.
 TEXT
 }
@@ -43,10 +43,21 @@ mkdir -p "$out"
 flags=(-std=c++20 --expt-relaxed-constexpr -O2 "-arch=$arch" -Xcompiler=-march=native "-DSINTER_REPOSITORY=\"$here\"" -I "$here/include" -isystem "$eigen" -x cu)
 [ -z "$catch" ] || flags=(-isystem "$catch" "${flags[@]}")
 
-compile() { # compile <source>: to $out/<name>.o
+# For native_test.cu: the libraries with which a program compiles, links and starts.
+macros=() libraries=()
+find_library() { # find_library <name> <header> <something to call>
+  printf '#include <%s>\nint main() { return %s == 0 && false; }\n' "$2" "$3" >"$out/$1_probe.cu"
+  if nvcc "$out/$1_probe.cu" -o "$out/$1_probe" "-l$1" >"$out/$1_probe.log" 2>&1 && "$out/$1_probe" >>"$out/$1_probe.log" 2>&1; then
+    macros+=("-DSINTER_WITH_${1^^}=1") libraries+=("-l$1")
+    echo "$1: found"
+  else
+    echo "$1: not found ($out/$1_probe.log says more); what needs it is not tested"
+  fi
+}
+compile() { # compile <source> [<flag>...]: to $out/<name>.o
   local name begin=$SECONDS
   name=$(basename "$1" | cut -d. -f1)
-  nvcc "${flags[@]}" -c "$1" -o "$out/$name.o" >"$out/$name.log" 2>&1 || {
+  nvcc "${flags[@]}" "${@:2}" -c "$1" -o "$out/$name.o" >"$out/$name.log" 2>&1 || {
     echo "compiling $1 failed:"
     tail -40 "$out/$name.log"
     touch "$out/not_compiled"
@@ -54,13 +65,19 @@ compile() { # compile <source>: to $out/<name>.o
   }
   echo "$name: $((SECONDS - begin)) s" >>"$out/compiling.txt"
 }
-link() { # link <program> <object>...
-  local program=$1
+link() { # link <program> <object>... [-l<library>...]
+  local program=$1 objects=()
   shift
-  nvcc "-arch=$arch" "${@/#/$out\/}" -o "$out/$program" -lcublasLt
+  while [ $# -gt 0 ] && [[ $1 != -l* ]]; do
+    objects+=("$out/$1")
+    shift
+  done
+  nvcc "-arch=$arch" "${objects[@]}" -o "$out/$program" -lcublasLt "$@"
 }
 tests=(map fold program half scan sort blas graph)
 if [ $build = yes ]; then
+  find_library cudnn cudnn.h 'cudnnGetVersion()'
+  find_library nccl nccl.h 'ncclGetVersion(nullptr)'
   echo "compiling in $out"
   : >"$out/compiling.txt"
   rm -f "$out/not_compiled"
@@ -71,12 +88,14 @@ if [ $build = yes ]; then
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
     compile "$source" &
   done
+  compile "$here/tests/gpu/native_test.cu" "${macros[@]}" &
   wait
   [ ! -e "$out/not_compiled" ] || exit 1
   parts=()
   for part in "$here"/tests/ops/table_[0-9]*_test.cpp; do parts+=("$(basename "$part" .cpp).o"); done
   link table_test "${parts[@]}" table_test.o main.o
   for test in "${tests[@]}" memory runtime; do link "${test}_test" "${test}_test.o" main.o; done
+  link native_test native_test.o main.o "${libraries[@]}"
   link bench bench.o
   link digits 01_digits.o
   echo "built in $SECONDS s"
@@ -98,8 +117,13 @@ attempt() { # attempt <name> <command>...
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/device.txt"
 nvcc --version | tail -2 | tee -a "$out/device.txt"
 export SINTER_CUDA_MAP=0,0 # cuda<0> and cuda<1> on one GPU
-for test in "${tests[@]}" table memory runtime; do attempt "$test" "$out/${test}_test"; done
+for test in "${tests[@]}" table memory runtime native; do attempt "$test" "$out/${test}_test"; done
 unset SINTER_CUDA_MAP
+if [ "$(nvidia-smi -L | wc -l)" -ge 2 ] && grep -q 'two GPUs' < <("$out/native_test" --list-tests '[two_gpus]'); then
+  attempt native_two_gpus "$out/native_test" "[two_gpus]"
+else
+  echo "sums over GPUs were not run: they take two GPUs, and NCCL"
+fi
 attempt without_gpu env CUDA_VISIBLE_DEVICES= "$out/runtime_test" "[without_gpu]"
 attempt digits "$out/digits" --device cuda --epochs 20 --data "$here/examples/data" --out "$out"
 attempt bench "$out/bench"
