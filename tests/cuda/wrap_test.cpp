@@ -1,4 +1,4 @@
-// tests/cuda/wrap_test.cpp: memory of the caller's own on a GPU, wrapped where it lies and nowhere else.
+// tests/cuda/wrap_test.cpp: memory of the caller's own on a simulated GPU, wrapped where it lies and nowhere else.
 #include "../catch.hpp"
 
 #include "simulator.hpp"

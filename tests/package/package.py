@@ -56,20 +56,21 @@ def find_package(options, folder):
 
 
 def native(options, folder):
-    """A program with kernels, cuDNN and NCCL, which is looked at here; one that uses neither library must not load them."""
+    """A program with kernels, cuDNN and NCCL, which is looked at here, from an installed library and from the single header; one that uses
+    neither library must not load them."""
     if not options.nvcc:
         sys.exit("needs --nvcc")
     on = ["-DSINTER_WITH_CUDNN=ON", "-DSINTER_WITH_NCCL=ON"]
     code, text = tools.run(["cmake", "-S", tools.ROOT, "-B", folder / "without_cuda", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF",
                             *settings(options), *on])
-    if code == 0 or "SINTER_WITH_CUDA is OFF" not in text:
+    if code == 0 or not re.search(r"SINTER_WITH_CUDA\s+is\s+OFF", text):
         sys.exit(f"SINTER_WITH_CUDNN without SINTER_WITH_CUDA must be an error:\n{text}")
     toolkit = f"-DCUDAToolkit_ROOT={Path(shutil.which(options.nvcc)).resolve().parent.parent}"
     prefix = folder / "prefix"
     try:
         installed(options, folder, "-DSINTER_WITH_CUDA=ON", toolkit, *on)
     except SystemExit as stop:
-        missing = re.search(r"(\w+)\.h or lib\1 was not found", str(stop))
+        missing = re.search(r"(\w+)\.h or\s+lib\1\s+was\s+not\s+found", str(stop))
         if not missing:
             raise
         return print(f"{missing[1]} is not installed: nothing was built with it")
@@ -81,6 +82,10 @@ def native(options, folder):
             if (f"[{library}" in needed) != loads:
                 sys.exit(f"{program.name} {'does not load' if loads else 'loads'} {library}so:\n{needed}")
     must([main.with_name("mixed")])
+    single = folder / "single"
+    must([options.nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-ccbin={options.compiler}", "-arch=sm_90", f"-I{SINGLE}",
+          *tools.eigen_flags(options.eigen), "-DSINTER_WITH_CUDNN=1", "-DSINTER_WITH_NCCL=1", HERE / "native/main.cu", "-o", single, "-lcudnn", "-lnccl"])
+    must([single])
     print(must([main]))
 
 

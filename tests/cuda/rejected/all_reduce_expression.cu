@@ -1,7 +1,8 @@
 // tests/cuda/rejected/all_reduce_expression.cu: an expression that has not been evaluated in a sum over GPUs.
 // FIRST-LINE: expression_not_yet_evaluated_on<
 // FIRST-LINE: assign_it_to_a_tensor_first
-#include <sinter/sinter.hpp>
+#include <sinter/cuda/nccl.hpp>
+#include <sinter/ops/multiply.hpp>
 
 using namespace sinter;
 

@@ -1,7 +1,8 @@
 // tests/cuda/rejected/all_reduce_variable.cu: a variable in a sum over GPUs, which has no derivative.
 // FIRST-LINE: updating_a_tracked_variable_in_place
 // FIRST-LINE: write_through_dot_value_instead
-#include <sinter/sinter.hpp>
+#include <sinter/cuda/nccl.hpp>
+#include <sinter/grad/variable.hpp>
 
 using namespace sinter;
 

@@ -1,7 +1,8 @@
 // tests/cuda/rejected/device_pointer_of_variable.cu: the pointer to GPU memory of a variable, past the tape.
 // FIRST-LINE: no_device_pointer_of_a_variable
 // FIRST-LINE: take_the_pointer_of_dot_value
-#include <sinter/sinter.hpp>
+#include <sinter/cuda/native.hpp>
+#include <sinter/grad/variable.hpp>
 
 using namespace sinter;
 
