@@ -208,7 +208,7 @@ class simulated_memory {
     if (at->second.gpu == gpu) return {};
     if (at->second.gpu == managed) return {"managed memory, which moves between the host and GPUs", "cpu"};
     const std::string other = std::to_string(at->second.gpu);
-    return {"memory of GPU " + other, "cuda<" + other + ">"};
+    return {"that of GPU " + other, "cuda<" + other + ">"};
   }
 
  private:

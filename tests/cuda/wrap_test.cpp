@@ -60,10 +60,10 @@ TEST_CASE("nothing is asked of memory for no element") {
 TEST_CASE("memory that is not where the type says is refused, with both places and a way out") {
   std::vector<float> here(6);
   CHECK_THROWS_AS(wrap<gpu>(here.data(), {6}), device_error);
-  CHECK_THROWS_WITH(wrap<gpu>(here.data(), {2, 3}), "wrap: the type says cuda:0, but 24 bytes are host memory; wrap them as cpu and copy them with "
+  CHECK_THROWS_WITH(wrap<gpu>(here.data(), {2, 3}), "wrap: the type says cuda:0, but the memory is host memory; wrap it as cpu and copy with "
                                                     ".to<cuda<0>>(), or take memory from cudaMalloc on that GPU");
   const borrowed there(1, 6), managed(simulated_memory::managed, 6);
-  CHECK_THROWS_WITH(wrap<gpu>(there.data(), {6}), Catch::Contains("the type says cuda:0") && Catch::Contains("memory of GPU 1") &&
+  CHECK_THROWS_WITH(wrap<gpu>(there.data(), {6}), Catch::Contains("the type says cuda:0") && Catch::Contains("the memory is that of GPU 1") &&
                                                       Catch::Contains("as cuda<1>"));
   CHECK_NOTHROW(wrap<other>(there.data(), {6}));
   CHECK_THROWS_WITH(wrap<gpu>(managed.data(), {6}), Catch::Contains("managed memory"));
@@ -72,7 +72,7 @@ TEST_CASE("memory that is not where the type says is refused, with both places a
 
 TEST_CASE("memory that ends before the tensor does is refused") {
   const borrowed memory(0, 6);
-  CHECK_THROWS_WITH(wrap<gpu>(memory.data(), {1000, 1000}), Catch::Contains("4000000 bytes end in host memory"));
+  CHECK_THROWS_WITH(wrap<gpu>(memory.data(), {1000, 1000}), Catch::Contains("4000000 bytes begin on cuda:0, but end in"));
 }
 
 TEST_CASE("wrapped memory takes part in gradients and in captured steps") {

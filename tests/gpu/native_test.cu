@@ -121,7 +121,7 @@ TEST_CASE("memory that is not the GPU's is refused", "[gpu]") {
   must(cudaMallocHost(&pinned.data, 6 * sizeof(float)));
   must(cudaMallocManaged(&managed.data, 6 * sizeof(float)));
   CHECK_THROWS_AS(wrap<gpu>(pageable.data(), {6}), device_error);
-  CHECK_THROWS_WITH(wrap<gpu>(pageable.data(), {6}), Catch::Contains("the type says cuda:0, but 24 bytes are host memory"));
+  CHECK_THROWS_WITH(wrap<gpu>(pageable.data(), {6}), Catch::Contains("the type says cuda:0, but the memory is host memory"));
   CHECK_THROWS_WITH(wrap<gpu>(pinned.data, {6}), Catch::Contains("pinned host memory"));
   CHECK_THROWS_WITH(wrap<gpu>(managed.data, {6}), Catch::Contains("managed memory"));
   CHECK_THROWS_WITH(wrap<gpu>(static_cast<float*>(nullptr), {6}), Catch::Contains("null pointer"));

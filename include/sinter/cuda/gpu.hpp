@@ -66,7 +66,7 @@ struct gpu {
     }
     if (found.device == c.gpu()) return {};
     const std::string gpu = "GPU " + std::to_string(found.device);
-    return {"memory of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()), "the cuda<I> that is " + gpu};
+    return {"that of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()), "the cuda<I> that is " + gpu};
   }
 
   template <class T>

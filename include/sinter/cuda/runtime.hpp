@@ -53,13 +53,12 @@ struct device_runtime<D> {
 
   /// Errors: device_error unless the first and the last byte are D's.
   static void check_place(const char* op, const void* data, std::size_t bytes) {
-    for (const std::size_t at : {std::size_t{0}, bytes - 1}) {
-      const cuda_impl::memory_place place = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + at);
-      if (!place.name.empty())
-        refuse<device_error>({op, ": the type says ", device_name<D>(), ", but ", bytes, at == 0 ? " bytes are " : " bytes end in ", place.name,
-                              "; wrap them as ", place.to_wrap_as, " and copy them with .to<cuda<", device_ordinal_v<D>,
-                              ">>(), or take memory from cudaMalloc on that GPU"});
-    }
+    if (const cuda_impl::memory_place place = cuda_impl::gpu<D>::place_of(data); !place.name.empty())
+      refuse<device_error>({op, ": the type says ", device_name<D>(), ", but the memory is ", place.name, "; wrap it as ", place.to_wrap_as,
+                            " and copy with .to<cuda<", device_ordinal_v<D>, ">>(), or take memory from cudaMalloc on that GPU"});
+    if (const cuda_impl::memory_place end = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + bytes - 1); !end.name.empty())
+      refuse<device_error>({op, ": ", bytes, " bytes begin on ", device_name<D>(), ", but end in ", end.name,
+                            "; the shape is larger than the memory that was taken for it"});
   }
 };
 

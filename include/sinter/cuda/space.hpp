@@ -49,7 +49,7 @@ struct gpu;
 
 /// Where the memory at an address lies, seen from a device.
 struct memory_place {
-  std::string name;  ///< such as "host memory"; empty: it is the device's own
+  std::string name;  ///< such as "host memory", "that of GPU 1"; empty: it is the device's own
   std::string to_wrap_as;  ///< the device whose wrap() takes it
 };
 
