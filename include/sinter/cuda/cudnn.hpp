@@ -26,7 +26,8 @@ inline void check(cudnnStatus_t status, const std::string& what) {
   char more[512] = "";
   cudnnGetLastErrorString(more, sizeof more);
   if (*more != '\0') text += std::string(" (") + more + ")";
-  const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED || status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+  const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
 #else
   const bool memory = status == CUDNN_STATUS_ALLOC_FAILED;
 #endif

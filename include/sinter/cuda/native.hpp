@@ -74,7 +74,8 @@ T* device_pointer(const tensor<T, Shape, D>& x) {
   if (!x.defined()) detail::refuse_undefined("device_pointer");
   return detail::access::data(x);
 }
-template <class X, class Problem = typename detail::device_pointer_mistake<X>::problem, class Fix = typename detail::device_pointer_mistake<X>::fix>
+template <class X, class Problem = typename detail::device_pointer_mistake<X>::problem,
+          class Fix = typename detail::device_pointer_mistake<X>::fix>
 void device_pointer(const X&) = delete;
 
 }  // namespace sinter

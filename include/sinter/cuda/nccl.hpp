@@ -83,17 +83,20 @@ inline void check_group(const std::vector<context*>& group) {
     for (std::size_t j = 0; j < i; ++j)
       if (group[i]->gpu() == group[j]->gpu())
         sinter::detail::refuse<device_error>({"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
-                                              ", which NCCL takes once; give them GPUs of their own in SINTER_CUDA_MAP, or copy with .to() and add"});
+                                              ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
   }
 }
 
 /// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are kept.
-inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t type, const std::string& what) {
+inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t type, std::string what) {
   static std::mutex& busy = *new std::mutex;
   static auto& made = *new std::map<std::vector<int>, std::vector<ncclComm_t>>;
   std::sort(parts.begin(), parts.end(), [](const reduced& a, const reduced& b) { return a.on->gpu() < b.on->gpu(); });
   std::vector<int> gpus;
-  for (const reduced& p : parts) gpus.push_back(p.on->gpu());
+  for (const reduced& p : parts) {
+    what += (gpus.empty() ? " on " : ", ") + p.on->name();
+    gpus.push_back(p.on->gpu());
+  }
   const std::lock_guard lock(busy);
   std::vector<ncclComm_t>& among = made[gpus];
   if (among.empty()) {
@@ -167,7 +170,8 @@ void sum_of_several(const First& first, const Rest&... rest) {
   if (first.numel() == 0) return;
   const auto add_up = [&](const First& dense, const Rest&... others) {
     cuda_impl::add_up({{group[0], access::data(dense)}, {&cuda_impl::context_of<device_of<Rest>>(), access::data(others)}...},
-                      static_cast<std::size_t>(first.numel()), cuda_impl::nccl_element<element_of<First>>, joined({"all_reduce of shape ", first.shape()}));
+                      static_cast<std::size_t>(first.numel()), cuda_impl::nccl_element<element_of<First>>,
+                      joined({"all_reduce of shape ", first.shape()}));
     take_sum(first, dense);
     (take_sum(rest, others), ...);
   };
@@ -197,7 +201,8 @@ void all_reduce(const X&... x) {
   (detail::check_assignable("all_reduce", x, x), ...);
   if constexpr (sizeof...(X) > 1) detail::sum_of_several(x...);
 }
-template <class... X, class Problem = typename detail::all_reduce_mistake<X...>::problem, class Fix = typename detail::all_reduce_mistake<X...>::fix>
+template <class... X, class Problem = typename detail::all_reduce_mistake<X...>::problem,
+          class Fix = typename detail::all_reduce_mistake<X...>::fix>
 void all_reduce(const X&...) = delete;
 
 }  // namespace sinter
