@@ -55,19 +55,27 @@ inline std::vector<int> device_map() {
 /// Makes a GPU the current one for a scope.
 class use_gpu {
  public:
-  explicit use_gpu(int gpu) {
-    check(cudaGetDevice(&before_), "cudaGetDevice");
-    if (before_ != gpu) check(cudaSetDevice(gpu), "selecting GPU " + std::to_string(gpu));
-    else before_ = -1;
+  explicit use_gpu(int gpu) : use_gpu(gpu, std::nothrow) {
+    if (status_ != cudaSuccess) check(status_, "selecting GPU " + std::to_string(gpu));
+  }
+  /// Where it cannot, `status` says so and nothing has changed.
+  use_gpu(int gpu, std::nothrow_t) noexcept {
+    int now = gpu;
+    status_ = cudaGetDevice(&now);
+    if (status_ != cudaSuccess || now == gpu) return;
+    status_ = cudaSetDevice(gpu);
+    if (status_ == cudaSuccess) before_ = now;
   }
   use_gpu(const use_gpu&) = delete;
   use_gpu& operator=(const use_gpu&) = delete;
   ~use_gpu() {
-    if (before_ >= 0) static_cast<void>(cudaSetDevice(before_));
+    if (before_ >= 0) ignore(cudaSetDevice(before_));
   }
+  cudaError_t status() const { return status_; }
 
  private:
   int before_ = -1;
+  cudaError_t status_;
 };
 
 /// Where the arena of a GPU gets its memory.
@@ -87,11 +95,9 @@ struct gpu_memory {
   }
   // cudaFree waits for the work on the GPU, so nothing reads what it frees.
   void give(void* p) const noexcept {
-    int before = 0;
-    static_cast<void>(cudaGetDevice(&before));
-    static_cast<void>(cudaSetDevice(gpu));
-    static_cast<void>(cudaFree(p));
-    static_cast<void>(cudaSetDevice(before));
+    const use_gpu current(gpu, std::nothrow);
+    ignore(current.status());
+    ignore(cudaFree(p));
   }
 };
 

@@ -47,4 +47,9 @@ inline void check(cudaError_t status, const std::string& what) {
   throw device_error(text);
 }
 
+/// For what gives something back, whose failure nobody can do anything about: it does not meet the next call either.
+inline void ignore(cudaError_t status) noexcept {
+  if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
+}
+
 }  // namespace sinter::cuda_impl

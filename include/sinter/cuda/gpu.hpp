@@ -86,7 +86,7 @@ struct gpu {
       return *this;
     }
     ~recording() {
-      if (graph_ != nullptr) static_cast<void>(cudaGraphExecDestroy(graph_));
+      if (graph_ != nullptr) ignore(cudaGraphExecDestroy(graph_));
     }
     std::size_t kernels() const { return kernels_; }
     void run() const {

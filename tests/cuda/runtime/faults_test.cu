@@ -1,0 +1,229 @@
+// tests/cuda/runtime/faults_test.cu: products and training steps on the fake runtime, with every call in them failing in turn.
+#include "checked.hpp"
+
+using namespace sinter;
+using g0 = cuda<0>;
+using g1 = cuda<1>;
+using Catch::Contains;
+
+namespace {
+
+const fake_cuda::fault kinds[] = {{.error = cudaErrorUnknown, .library = CUBLAS_STATUS_EXECUTION_FAILED, .function = {}},
+                                  {.error = cudaErrorLaunchOutOfResources, .library = CUBLAS_STATUS_ALLOC_FAILED, .function = {}},
+                                  {.error = cudaErrorMemoryAllocation, .library = CUBLAS_STATUS_NOT_SUPPORTED, .function = {}}};
+
+/// Calls that may fail without an exception: what gives something back, and what has another way.
+bool is_forgiven(const std::string& function) {
+  for (const char* const known : {"cudaFree", "cudaFreeHost", "cudaStreamDestroy", "cudaEventDestroy", "cudaGraphDestroy", "cudaGraphExecDestroy",
+                                  "cudaSetDevice", "cudaMalloc", "cublasLtMatmulAlgoGetHeuristic"})
+    if (function == known) return true;
+  return false;
+}
+
+/// Runs attempt() with the n-th call of it failing, for n = 1, 2, ... until there are no more calls, and after each of these
+/// afterwards(name of the call), where an error of `also_forgiven` need not be one of the attempt. The text of an error names the device and the name of what was tried.
+template <class F, class G>
+void each_call_fails(const F& attempt, const G& afterwards, const std::string& also_forgiven = {}) {
+  for (fake_cuda::fault fault : kinds)
+    for (fault.after = 1;; ++fault.after) {
+      const int gpu = on_fake_gpus::used();
+      std::string said;
+      fake_cuda::plan(fault);
+      try {
+        attempt();
+      } catch (const device_error& e) {
+        said = e.what();
+      } catch (const out_of_memory& e) {
+        said = e.what();
+      }
+      const std::string failed = fake_cuda::end_plan();
+      INFO("call " << fault.after << ", " << failed << " with error " << fault.error << ": " << said);
+      if (failed.empty()) {
+        CHECK(said.empty());
+        CHECK(fault.after > 1);
+        break;
+      }
+      if (said.empty()) CHECK((is_forgiven(failed) || failed == also_forgiven));
+      else CHECK_THAT(said, Contains("cuda:") || Contains("GPU "));
+      if (failed == "cudaSetDevice") cudaSetDevice(gpu);
+      CHECK(on_fake_gpus::used() == gpu);
+      CHECK(cudaGetLastError() == cudaSuccess);
+      afterwards(failed);
+      const auto wrong = fake_cuda::misuses();
+      CHECK(wrong == std::vector<std::string>{});
+      if (!wrong.empty()) return;
+    }
+}
+
+template <class Optimizer>
+struct training {
+  explicit training(index_t rows = 10)
+      : optimizer(model, {.lr = 0.1}), x(zeros<float, g0>({rows, 6})), labels(zeros<std::int64_t, g0>({rows})) {}
+
+  generator gen{3};
+  nn::sequential<nn::linear<float, g0>, nn::relu, nn::linear<float, g0>> model{nn::linear<float, g0>(6, 8, gen), nn::relu(), nn::linear<float, g0>(8, 3, gen)};
+  Optimizer optimizer;
+  tensor<float, 2, g0> x;
+  tensor<std::int64_t, 1, g0> labels;
+
+  void step() {
+    optimizer.zero_grad();
+    const variable loss = cross_entropy(model(x), labels);
+    loss.backward();
+    optimizer.step();
+  }
+  bool is_whole() {
+    bool whole = true;
+    model.for_each_parameter([&](const std::string&, const auto& p) { whole = whole && p.value().defined() && p.value().numel() > 0; });
+    return whole;
+  }
+};
+
+float value(index_t i) { return static_cast<float>((i * 37) % 23) / 8 - 1.25f; }
+template <int R>
+tensor<float, R> numbers(const extents<R>& shape) {
+  auto t = tensor<float, R>::uninitialized(shape);
+  for (index_t i = 0; i < t.numel(); ++i) t.data()[i] = value(i);
+  return t;
+}
+
+template <int R>
+void check_close(const tensor<float, R>& a, const tensor<float, R>& b) {
+  CHECK(eval(max(abs(a - b))).item() < 1e-5f);
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(on_fake_gpus, "products are asked of cuBLASLt as they are meant") {
+  const auto a = numbers<2>({5, 7}), b = numbers<2>({7, 4}), c = numbers<2>({9, 7});
+  const auto on = [](const auto& t) { return t.template to<g0>(); };
+  check_close(eval(matmul(on(a), on(b))).to<cpu>(), eval(matmul(a, b)));
+  check_close(eval(matmul(on(b).transpose(0, 1), on(a).transpose(0, 1))).to<cpu>(), eval(matmul(b.transpose(0, 1), a.transpose(0, 1))));
+  const auto many = numbers<3>({3, 5, 7}), more = numbers<3>({3, 7, 2});
+  check_close(eval(matmul(on(many), on(more))).to<cpu>(), eval(matmul(many, more)));
+  const auto bias = numbers<1>({9});
+  check_close(eval(relu(linear(on(a), on(c), on(bias)))).to<cpu>(), eval(relu(linear(a, c, bias))));
+  CHECK(fake_cuda::launches().back().kernel == "cublasLtMatmul");
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "gradients of layers are asked of cuBLASLt as they are meant") {
+  const auto run = []<device D>(D) {
+    const auto x = numbers<2>({5, 8}).template to<D>();
+    const variable w(numbers<2>({16, 8}).template to<D>()), v(numbers<2>({3, 16}).template to<D>());
+    const variable b(numbers<1>({16}).template to<D>()), d(numbers<1>({3}).template to<D>());
+    const auto g = numbers<2>({5, 3}).template to<D>();
+    const variable y = linear(relu(linear(x, w, b)), v, d);
+    y.backward(g);
+    const auto host = [](const auto& t) { return t.template to<cpu>(); };
+    return std::tuple{host(y.value()), host(w.grad()), host(b.grad()), host(v.grad()), host(d.grad())};
+  };
+  const auto here = run(cpu{});
+  const auto before = fake_cuda::launches().size();
+  const auto there = run(g0{});
+  check_close(std::get<0>(here), std::get<0>(there));
+  check_close(std::get<1>(here), std::get<1>(there));
+  check_close(std::get<2>(here), std::get<2>(there));
+  check_close(std::get<3>(here), std::get<3>(there));
+  check_close(std::get<4>(here), std::get<4>(there));
+  for (std::size_t i = before; i < fake_cuda::launches().size(); ++i) CHECK(fake_cuda::launches()[i].kernel == "cublasLtMatmul");
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "a training step launches what it counts, with epilogues and without") {
+  for (const bool epilogues : {true, false}) {
+    fake_cuda::settings().epilogues = epilogues;
+    training<optim::adam> t(epilogues ? 10 : 11);
+    t.step();
+    const auto counted = launches<g0>();
+    const auto before = fake_cuda::launches().size();
+    t.step();
+    CHECK(launches<g0>() - counted == fake_cuda::launches().size() - before);
+    synchronize<g0>();
+  }
+}
+
+TEMPLATE_TEST_CASE("a step in which any call fails leaves the program as it was", "", optim::sgd, optim::adam) {
+  on_fake_gpus machine;
+  const int used = GENERATE(0, 3);
+  machine.use(used);
+  training<TestType> t;
+  t.step();
+  t.optimizer.zero_grad();
+  const auto in_use = memory<g0>().bytes_in_use;
+  index_t rows = 10;
+  each_call_fails(
+      [&] {
+        t.x = zeros<float, g0>({rows, 6});  // other products each time: their plans are part of the step
+        t.labels = zeros<std::int64_t, g0>({rows});
+        ++rows;
+        t.step();
+      },
+      [&](const std::string&) {
+        t.optimizer.zero_grad();
+        t.x = zeros<float, g0>({10, 6});
+        t.labels = zeros<std::int64_t, g0>({10});
+        CHECK(memory<g0>().bytes_in_use == in_use);
+        CHECK(t.is_whole());
+        CHECK_NOTHROW(t.step());
+        CHECK_NOTHROW(synchronize<g0>());
+        t.optimizer.zero_grad();
+      });
+}
+
+TEMPLATE_TEST_CASE("a first step in which any call fails can be repeated", "", optim::sgd, optim::adam) {
+  on_fake_gpus machine;
+  const auto in_use = memory<g0>().bytes_in_use;
+  each_call_fails([] { training<TestType>().step(); },
+                  [&](const std::string&) {
+                    CHECK(memory<g0>().bytes_in_use == in_use);
+                    CHECK_NOTHROW(training<TestType>().step());
+                  });
+  training<TestType> t;
+  each_call_fails([&] { t.step(); }, [&](const std::string&) { CHECK_NOTHROW(t.step()); });
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "a replay that fails can be repeated") {
+  const auto a = numbers<2>({6, 5}), b = numbers<2>({5, 4});
+  const auto there = a.to<g0>(), factor = b.to<g0>();
+  tensor<float, 2, g0> y;
+  const auto step = capture<g0>([&] { y = matmul(there, factor); }, 0);
+  each_call_fails([&] { step.replay(); }, [&](const std::string&) { CHECK_NOTHROW(step.replay()); });
+  check_close(y.to<cpu>(), eval(matmul(a, b)));
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "copies in which any call fails can be repeated, and bring what they should") {
+  const auto first = counting(300000), second = counting(300000, 7);
+  const auto in_use = [] { return std::pair{memory<g0>().bytes_in_use, memory<g1>().bytes_in_use}; };
+  first.to<g0>().to<g1>().to<cpu>();
+  const auto before = in_use();
+  for (const int gpu : {0, 2}) {
+    use(gpu);
+    each_call_fails(
+        [&] {
+          const auto there = first.to<g0>().to<g1>();
+          synchronize<g0>();
+          const bool one = same(there.to<cpu>(), first), other = same(there.to_async<g0>().get().to_async<cpu>().get(), first);
+          CHECK(one);
+          CHECK(other);
+        },
+        [&](const std::string&) {
+          CHECK(in_use() == before);
+          CHECK(same(second.to<g1>().to<g0>().to<cpu>(), second));
+        });
+  }
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "products whose first use fails leave nothing behind and can be asked for again") {
+  const auto living = fake_cuda::now_living();
+  const auto in_use = memory<g1>().bytes_in_use;
+  index_t rows = 2;
+  const auto product = [&] { return matmul(numbers<2>({++rows, 3}).to<g1>(), numbers<2>({3, 4}).to<g1>()); };
+  each_call_fails([&] { const tensor<float, 2, g1> y = product(); },
+                  [&](const std::string&) {
+                    const auto now = fake_cuda::now_living();
+                    CHECK(now.libraries <= living.libraries + 1);
+                    CHECK((now.descriptors - living.descriptors) % 4 == 0);  // a plan has four
+                    CHECK(memory<g1>().bytes_in_use == in_use);
+                    const tensor<float, 2, g1> y = product();
+                    check_close(y.to<cpu>(), eval(matmul(numbers<2>({rows, 3}), numbers<2>({3, 4}))));
+                  });
+}
