@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -101,24 +102,39 @@ struct gpu_memory {
   }
 };
 
+/// A handle or memory of the runtime, which `Give` takes back.
+template <auto Give>
+struct giver {
+  template <class H>
+  void operator()(H* handle) const noexcept {
+    ignore(Give(handle));
+  }
+};
+template <class H, auto Give>
+using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
+
 /// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block may be
 /// handed out again as soon as it is freed: whoever gets it works after those who had it.
 class context {
  public:
   explicit context(int ordinal, int gpu)
-      : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}), uploads_(stream_), downloads_(stream_) {
+      : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}) {
     const use_gpu current(gpu);
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), name() + ": creating a stream");
-    check(cudaEventCreateWithFlags(&here_, cudaEventDisableTiming), name() + ": creating an event");
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), name() + ": creating a stream");
+    stream_.reset(stream);
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), name() + ": creating an event");
+    here_.reset(event);
     void* words = nullptr;
     check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped), name() + ": allocating memory that the host and the GPU share");
-    fault_ = new (words) index_fault;
-    check(cudaHostGetDevicePointer(&words, fault_, 0), name() + ": mapping memory that the host and the GPU share");
+    fault_.reset(new (words) index_fault);
+    check(cudaHostGetDevicePointer(&words, fault_.get(), 0), name() + ": mapping memory that the host and the GPU share");
     fault_address_ = static_cast<index_fault*>(words);
     constexpr std::size_t bytes = sizeof(unsigned) * static_cast<std::size_t>(max_arrivals);
     check(cudaMalloc(&words, bytes), name() + ": allocating counters");
-    arrivals_ = static_cast<unsigned*>(words);
-    check(cudaMemset(arrivals_, 0, bytes), name() + ": clearing counters");
+    arrivals_.reset(static_cast<unsigned*>(words));
+    check(cudaMemset(words, 0, bytes), name() + ": clearing counters");
     check(cudaDeviceSynchronize(), name() + ": clearing counters");
   }
   context(const context&) = delete;
@@ -126,21 +142,21 @@ class context {
 
   std::string name() const { return "cuda:" + std::to_string(ordinal_); }
   int gpu() const { return gpu_; }
-  cudaStream_t stream() const { return stream_; }
+  cudaStream_t stream() const { return stream_.get(); }
   sinter::detail::caching_arena<gpu_memory>& memory() { return memory_; }
   capture_state& capture() { return capture_; }
   /// The way of the host's data to this GPU, and back.
   staging& uploads() { return uploads_; }
   staging& downloads() { return downloads_; }
   /// As the host sees it, and as kernels do.
-  index_fault* fault() { return fault_; }
+  index_fault* fault() { return fault_.get(); }
   index_fault* fault_address() { return fault_address_; }
-  unsigned* arrivals() { return arrivals_; }
+  unsigned* arrivals() { return arrivals_.get(); }
 
   void synchronize() const {
     capture_.wait("synchronize");
     const use_gpu current(gpu_);
-    check(cudaStreamSynchronize(stream_), name() + ": waiting for the GPU");
+    check(cudaStreamSynchronize(stream()), name() + ": waiting for the GPU");
   }
 
   /// What is put on this stream from now on waits for what is on the other's.
@@ -148,10 +164,10 @@ class context {
     if (&other == this) return;
     {
       const use_gpu current(other.gpu_);
-      check(cudaEventRecord(other.here_, other.stream_), other.name() + ": recording an event");
+      check(cudaEventRecord(other.here_.get(), other.stream()), other.name() + ": recording an event");
     }
     const use_gpu current(gpu_);
-    check(cudaStreamWaitEvent(stream_, other.here_, 0), name() + ": waiting for " + other.name());
+    check(cudaStreamWaitEvent(stream(), other.here_.get(), 0), name() + ": waiting for " + other.name());
   }
 
   /// Lets copies from the other GPU go straight to this one, where the machine can; otherwise they go through the host.
@@ -176,14 +192,14 @@ class context {
  private:
   int ordinal_;
   int gpu_;
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t here_ = nullptr;
+  owned<cudaStream_t, cudaStreamDestroy> stream_;
+  owned<cudaEvent_t, cudaEventDestroy> here_;
   capture_state capture_;
   sinter::detail::caching_arena<gpu_memory> memory_;
   staging uploads_, downloads_;
-  index_fault* fault_ = nullptr;
+  owned<index_fault, cudaFreeHost> fault_;
   index_fault* fault_address_ = nullptr;
-  unsigned* arrivals_ = nullptr;
+  owned<unsigned, cudaFree> arrivals_;
   std::mutex opening_;
   std::vector<int> open_;  // GPUs with a path to this one, or known to have none
   std::atomic<std::size_t> launches_{0};

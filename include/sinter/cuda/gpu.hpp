@@ -27,13 +27,13 @@ struct gpu {
     const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes to the host";
     here().capture().wait(what);
     const use_gpu current(here().gpu());
-    here().downloads().to_host(to, from, bytes, what);
+    here().downloads().to_host(here().stream(), to, from, bytes, what);
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
     const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes from the host";
     here().capture().wait(what);
     const use_gpu current(here().gpu());
-    here().uploads().to_gpu(to, from, bytes, what);
+    here().uploads().to_gpu(here().stream(), to, from, bytes, what);
   }
 
   /// Runs after the work on From that makes the source, and before its memory is used for anything else.

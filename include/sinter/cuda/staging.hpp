@@ -17,12 +17,12 @@ class staging {
   static constexpr std::size_t chunk = std::size_t{1} << 20;
   static constexpr std::size_t chunks = 8;
 
-  explicit staging(const cudaStream_t& stream) : stream_(stream) {}
+  staging() = default;
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
 
   /// Returns when `from` may be changed again; the copy arrives in the order of the stream. The GPU is the current one.
-  void to_gpu(void* to, const void* from, std::size_t bytes, const std::string& what) {
+  void to_gpu(cudaStream_t stream, void* to, const void* from, std::size_t bytes, const std::string& what) {
     const std::lock_guard lock(busy_);
     prepare(what);
     for (std::size_t at = 0; at < bytes; at += chunk) {
@@ -30,13 +30,13 @@ class staging {
       const std::size_t n = bytes - at < chunk ? bytes - at : chunk;
       check(cudaEventSynchronize(s.free), what);
       std::memcpy(s.memory, static_cast<const char*>(from) + at, n);
-      check(cudaMemcpyAsync(static_cast<char*>(to) + at, s.memory, n, cudaMemcpyHostToDevice, stream_), what);
-      check(cudaEventRecord(s.free, stream_), what);
+      check(cudaMemcpyAsync(static_cast<char*>(to) + at, s.memory, n, cudaMemcpyHostToDevice, stream), what);
+      check(cudaEventRecord(s.free, stream), what);
     }
   }
 
   /// Returns when all is there, which is after all earlier work on the stream.
-  void to_host(void* to, const void* from, std::size_t bytes, const std::string& what) {
+  void to_host(cudaStream_t stream, void* to, const void* from, std::size_t bytes, const std::string& what) {
     const std::lock_guard lock(busy_);
     prepare(what);
     std::size_t asked = 0;
@@ -44,9 +44,9 @@ class staging {
       for (; asked < bytes && asked < at + chunks * chunk; asked += chunk) {
         const slot& s = slots_[asked / chunk % chunks];
         check(cudaMemcpyAsync(s.memory, static_cast<const char*>(from) + asked, bytes - asked < chunk ? bytes - asked : chunk,
-                              cudaMemcpyDeviceToHost, stream_),
+                              cudaMemcpyDeviceToHost, stream),
               what);
-        check(cudaEventRecord(s.free, stream_), what);
+        check(cudaEventRecord(s.free, stream), what);
       }
       const slot& s = slots_[at / chunk % chunks];
       check(cudaEventSynchronize(s.free), what);
@@ -67,7 +67,6 @@ class staging {
     }
   }
 
-  const cudaStream_t& stream_;  // of the context, which makes it after this
   std::mutex busy_;
   slot slots_[chunks];
   std::size_t next_ = 0;

@@ -227,3 +227,29 @@ TEST_CASE_METHOD(on_fake_gpus, "products whose first use fails leave nothing beh
                     check_close(y.to<cpu>(), eval(matmul(numbers<2>({rows, 3}), numbers<2>({3, 4}))));
                   });
 }
+
+TEST_CASE_METHOD(on_fake_gpus, "a device whose first use fails leaves nothing behind and can be used later") {
+  setenv("SINTER_CUDA_MAP", "0,1,2,3,0,1,2", 1);
+  const auto first_use = [this]<device D>(D, fake_cuda::fault fault) {
+    const auto living = fake_cuda::now_living();
+    for (fault.after = 1;; ++fault.after) {
+      fake_cuda::plan(fault);
+      const std::string said = error_of([] { cuda_impl::context_of<D>(); });
+      const std::string failed = fake_cuda::end_plan();
+      use(0);
+      if (said.empty()) {
+        CHECK((failed.empty() || failed == "cudaSetDevice"));  // which leads back to the program's GPU
+        CHECK(fault.after > 8);
+        break;
+      }
+      INFO("call " << fault.after << ", " << failed << ": " << said << "; " << fake_cuda::text(living) << "became " << fake_cuda::text(fake_cuda::now_living()));
+      CHECK_THAT(said, Contains(device_name<D>()) || Contains("GPU "));
+      CHECK(fake_cuda::now_living() == living);
+    }
+    CHECK(same(counting(10).to<D>().template to<cpu>(), counting(10)));
+  };
+  first_use(cuda<4>{}, kinds[0]);
+  first_use(cuda<5>{}, kinds[1]);
+  first_use(cuda<6>{}, kinds[2]);
+  unsetenv("SINTER_CUDA_MAP");
+}
