@@ -110,16 +110,20 @@ struct gpu {
     c.capture().begin();
     // Relaxed, because a step may take memory and load kernels on the way; capture_state forbids what must not be.
     const cudaError_t begun = [&] {
-      const use_gpu current(c.gpu());
+      const use_gpu current(c.gpu(), std::nothrow);
+      if (current.status() != cudaSuccess) return current.status();
       return cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeRelaxed);
     }();
     if (begun != cudaSuccess) c.capture().end();
     check(begun, c.name() + ": beginning a capture");
     const std::size_t before = c.launches();
-    cudaGraph_t graph = nullptr;
-    const auto end = [&] {
-      const use_gpu current(c.gpu());
-      const cudaError_t status = cudaStreamEndCapture(c.stream(), &graph);
+    owned<cudaGraph_t, cudaGraphDestroy> graph;
+    const auto end = [&]() noexcept {
+      const use_gpu current(c.gpu(), std::nothrow);
+      ignore(current.status());
+      cudaGraph_t made = nullptr;
+      const cudaError_t status = cudaStreamEndCapture(c.stream(), &made);
+      graph.reset(made);
       c.capture().end();
       return status;
     };
@@ -132,18 +136,14 @@ struct gpu {
       f();
     } catch (...) {
       kernels();
-      static_cast<void>(end());
-      static_cast<void>(cudaGetLastError());
-      if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+      ignore(end());
       throw;
     }
     const std::size_t n = kernels();
     check(end(), c.name() + ": ending a capture");
     const use_gpu current(c.gpu());
     cudaGraphExec_t runnable = nullptr;
-    const cudaError_t status = cudaGraphInstantiate(&runnable, graph, 0);
-    static_cast<void>(cudaGraphDestroy(graph));
-    check(status, c.name() + ": preparing a captured step");
+    check(cudaGraphInstantiate(&runnable, graph.get(), 0), c.name() + ": preparing a captured step");
     return recording(runnable, n);
   }
 };

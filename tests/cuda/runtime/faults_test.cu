@@ -181,6 +181,36 @@ TEMPLATE_TEST_CASE("a first step in which any call fails can be repeated", "", o
   each_call_fails([&] { t.step(); }, [&](const std::string&) { CHECK_NOTHROW(t.step()); });
 }
 
+TEST_CASE_METHOD(on_fake_gpus, "a capture in which any call fails leaves the device as it was") {
+  training<optim::adam> t;
+  t.step();
+  t.optimizer.zero_grad();
+  const auto in_use = memory<g0>().bytes_in_use;
+  auto living = fake_cuda::now_living();
+  each_call_fails([&] { capture<g0>([&] { t.step(); }); },
+                  [&](const std::string& failed) {
+                    const auto now = fake_cuda::now_living();
+                    CHECK(now.graphs == living.graphs + (failed == "cudaGraphDestroy" ? 1 : 0));
+                    CHECK(now.executables == living.executables + (failed == "cudaGraphExecDestroy" ? 1 : 0));
+                    living = now;
+                    t.optimizer.zero_grad();
+                    CHECK(memory<g0>().bytes_in_use == in_use);
+                    CHECK(memory<g0>().bytes_reserved == 0);
+                    CHECK_NOTHROW(t.step());
+                    const auto counted = launches<g0>();
+                    const auto before = fake_cuda::launches().size();
+                    const auto step = capture<g0>([&] { t.step(); }, 0);
+                    CHECK(launches<g0>() == counted + 1);  // it clears its count of runs
+                    CHECK(fake_cuda::launches().size() == before + 1);
+                    step.replay();
+                    CHECK(launches<g0>() == counted + 1 + step.kernels());
+                    CHECK(fake_cuda::launches().size() == before + 1 + step.kernels());
+                    CHECK_NOTHROW(synchronize<g0>());
+                    t.optimizer.zero_grad();
+                  },
+                  "cudaGetDevice");  // before the end of the capture, which comes in any case
+}
+
 TEST_CASE_METHOD(on_fake_gpus, "a replay that fails can be repeated") {
   const auto a = numbers<2>({6, 5}), b = numbers<2>({5, 4});
   const auto there = a.to<g0>(), factor = b.to<g0>();
