@@ -242,6 +242,21 @@ TEST_CASE_METHOD(on_fake_gpus, "copies in which any call fails can be repeated, 
   }
 }
 
+TEST_CASE_METHOD(on_fake_gpus, "uploads go on with the right bytes after one has failed") {
+  constexpr index_t n = 3 * static_cast<index_t>(cuda_impl::staging::chunk / sizeof(float));
+  std::vector<tensor<float, 1>> hosts;
+  for (int i = 0; i < 8; ++i) hosts.push_back(counting(n, i));
+  for (const char* const function : {"cudaMemcpyAsync", "cudaEventRecord", "cudaEventSynchronize"})
+    for (std::size_t call = 1; call <= 3; ++call) {
+      fake_cuda::plan({.after = call, .function = function});
+      CHECK_THROWS_AS(hosts[1].to<g0>(), device_error);
+      REQUIRE(fake_cuda::end_plan() == function);
+      std::vector<tensor<float, 1, g0>> there;
+      for (const auto& host : hosts) there.push_back(host.to<g0>());
+      for (std::size_t i = 0; i < hosts.size(); ++i) CHECK(same(there[i].to<cpu>(), hosts[i]));
+    }
+}
+
 TEST_CASE_METHOD(on_fake_gpus, "products whose first use fails leave nothing behind and can be asked for again") {
   const auto living = fake_cuda::now_living();
   const auto in_use = memory<g1>().bytes_in_use;
