@@ -50,7 +50,12 @@ struct gpu {
       if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
       else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, to_here.stream()), what);
     }
-    there.wait_for(to_here);
+    try {
+      there.wait_for(to_here);
+    } catch (...) {
+      ignore(cudaStreamSynchronize(to_here.stream()));
+      throw;
+    }
   }
 
   static memory_place place_of(const void* p) {

@@ -257,6 +257,21 @@ TEST_CASE_METHOD(on_fake_gpus, "uploads go on with the right bytes after one has
     }
 }
 
+TEST_CASE_METHOD(on_fake_gpus, "the source of a copy between GPUs may be freed after the copy has failed") {
+  const auto host = counting(1000);
+  host.to<g0>().to<g1>();
+  for (const char* const function : {"cudaEventRecord", "cudaStreamWaitEvent"})
+    for (std::size_t call = 1; call <= 2; ++call) {
+      auto here = host.to<g0>();
+      fake_cuda::plan({.after = call, .function = function});
+      CHECK_THROWS_AS(here.to<g1>(), device_error);
+      REQUIRE(fake_cuda::end_plan() == function);
+      here = {};
+      empty_cache<g0>();
+      synchronize<g1>();
+    }
+}
+
 TEST_CASE_METHOD(on_fake_gpus, "products whose first use fails leave nothing behind and can be asked for again") {
   const auto living = fake_cuda::now_living();
   const auto in_use = memory<g1>().bytes_in_use;
