@@ -175,14 +175,15 @@ class context {
     if (other.gpu_ == gpu_) return;
     const std::lock_guard lock(opening_);
     if (std::find(open_.begin(), open_.end(), other.gpu_) != open_.end()) return;
-    open_.push_back(other.gpu_);
     int possible = 0;
     check(cudaDeviceCanAccessPeer(&possible, gpu_, other.gpu_), name() + ": asking for a path to " + other.name());
-    if (possible == 0) return;
-    const use_gpu current(gpu_);
-    const cudaError_t status = cudaDeviceEnablePeerAccess(other.gpu_, 0);
-    if (status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorTooManyPeers) static_cast<void>(cudaGetLastError());
-    else check(status, name() + ": opening a path to " + other.name());
+    if (possible != 0) {
+      const use_gpu current(gpu_);
+      const cudaError_t status = cudaDeviceEnablePeerAccess(other.gpu_, 0);
+      if (status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorTooManyPeers) ignore(status);
+      else check(status, name() + ": opening a path to " + other.name());
+    }
+    open_.push_back(other.gpu_);
   }
 
   /// Kernels launched so far.

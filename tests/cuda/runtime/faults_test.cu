@@ -272,6 +272,19 @@ TEST_CASE_METHOD(on_fake_gpus, "the source of a copy between GPUs may be freed a
     }
 }
 
+TEST_CASE_METHOD(on_fake_gpus, "a path between GPUs that could not be opened is asked for again") {
+  for (const char* const function : {"cudaDeviceCanAccessPeer", "cudaDeviceEnablePeerAccess"}) {
+    const auto host = counting(10);
+    const auto copied = [&] { return host.to<g0>().to<cuda<2>>(); };
+    fake_cuda::plan({.function = function});
+    CHECK_THAT(error_of(copied), Contains("cuda:2") && Contains("path to cuda:0"));
+    REQUIRE(fake_cuda::end_plan() == function);
+    CHECK_FALSE(fake_cuda::has_path(2, 0));
+  }
+  counting(10).to<g0>().to<cuda<2>>();
+  CHECK(fake_cuda::has_path(2, 0));
+}
+
 TEST_CASE_METHOD(on_fake_gpus, "products whose first use fails leave nothing behind and can be asked for again") {
   const auto living = fake_cuda::now_living();
   const auto in_use = memory<g1>().bytes_in_use;
