@@ -134,7 +134,8 @@ TEST_CASE_METHOD(on_fake_gpus, "as many launches are counted as there were") {
 }
 
 TEST_CASE_METHOD(on_fake_gpus, "a context clears its counters before anything runs") {
-  const unsigned* const counters = cuda_impl::context_of<g0>().arrivals();
+  const mapped one_more("0,1,2,3,2,2,1");
+  const unsigned* const counters = cuda_impl::context_of<cuda<6>>().arrivals();
   for (int i = 0; i < cuda_impl::max_arrivals; ++i)
     if (counters[i] != 0) FAIL("counter " << i << " is " << counters[i]);
 }
@@ -170,6 +171,7 @@ TEST_CASE_METHOD(on_fake_gpus, "a list of devices that is none is refused, and o
   }
   {
     const mapped wrong("0,7");
+    CHECK_FALSE(available<g0>());
     CHECK_THAT(refused(), Contains("SINTER_CUDA_MAP names GPU 7, but there are 4"));
   }
   const mapped one("3");

@@ -297,7 +297,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, c
     if (plan[0] != known_algorithm || plan[1] != static_cast<std::uint64_t>(now.epilogue)) return misuse("cublasLtMatmul: an algorithm for another product");
     if (gpu != current_gpu()) return misuse("cublasLtMatmul: the handle belongs to GPU " + std::to_string(gpu));
     if (c != d) return misuse("cublasLtMatmul: C is not D");
-    if (workspace_bytes < plan[2] || (workspace_bytes > 0 && !trouble(workspace, workspace_bytes, gpu).empty())) return misuse("cublasLtMatmul: the workspace");
+    if (workspace_bytes < plan[2] || reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0 ||
+        (workspace_bytes > 0 && !trouble(workspace, workspace_bytes, gpu).empty()))
+      return misuse("cublasLtMatmul: the workspace");
     const std::size_t size = size_of(now.type);
     const struct {
       const char* name;

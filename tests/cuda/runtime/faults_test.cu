@@ -1,4 +1,7 @@
 // tests/cuda/runtime/faults_test.cu: products and training steps on the fake runtime, with every call in them failing in turn.
+#include <functional>
+#include <thread>
+
 #include "checked.hpp"
 
 using namespace sinter;
@@ -108,23 +111,20 @@ TEST_CASE_METHOD(on_fake_gpus, "products are asked of cuBLASLt as they are meant
 
 TEST_CASE_METHOD(on_fake_gpus, "gradients of layers are asked of cuBLASLt as they are meant") {
   const auto run = []<device D>(D) {
-    const auto x = numbers<2>({5, 8}).template to<D>();
-    const variable w(numbers<2>({16, 8}).template to<D>()), v(numbers<2>({3, 16}).template to<D>());
-    const variable b(numbers<1>({16}).template to<D>()), d(numbers<1>({3}).template to<D>());
-    const auto g = numbers<2>({5, 3}).template to<D>();
-    const variable y = linear(relu(linear(x, w, b)), v, d);
+    const auto x = numbers<2>({5, 8}).template to<D>(), g = numbers<2>({5, 2}).template to<D>();
+    const variable w(numbers<2>({16, 8}).template to<D>()), v(numbers<2>({3, 16}).template to<D>()), u(numbers<2>({3, 2}).template to<D>());
+    const variable b(numbers<1>({16}).template to<D>()), d(numbers<1>({3}).template to<D>()), e(numbers<1>({2}).template to<D>());
+    const variable y = matmul(linear(relu(linear(x, w, b)), v, d), u) + e;
     y.backward(g);
     const auto host = [](const auto& t) { return t.template to<cpu>(); };
-    return std::tuple{host(y.value()), host(w.grad()), host(b.grad()), host(v.grad()), host(d.grad())};
+    return std::pair{std::vector{host(y.value()), host(w.grad()), host(v.grad()), host(u.grad())},
+                     std::vector{host(b.grad()), host(d.grad()), host(e.grad())}};
   };
   const auto here = run(cpu{});
   const auto before = fake_cuda::launches().size();
   const auto there = run(g0{});
-  check_close(std::get<0>(here), std::get<0>(there));
-  check_close(std::get<1>(here), std::get<1>(there));
-  check_close(std::get<2>(here), std::get<2>(there));
-  check_close(std::get<3>(here), std::get<3>(there));
-  check_close(std::get<4>(here), std::get<4>(there));
+  for (std::size_t i = 0; i < here.first.size(); ++i) check_close(here.first[i], there.first[i]);
+  for (std::size_t i = 0; i < here.second.size(); ++i) check_close(here.second[i], there.second[i]);
   for (std::size_t i = before; i < fake_cuda::launches().size(); ++i) CHECK(fake_cuda::launches()[i].kernel == "cublasLtMatmul");
 }
 
@@ -209,6 +209,51 @@ TEST_CASE_METHOD(on_fake_gpus, "a capture in which any call fails leaves the dev
                     t.optimizer.zero_grad();
                   },
                   "cudaGetDevice");  // before the end of the capture, which comes in any case
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "what a captured step must not do is refused before CUDA hears of it") {
+  use(3);
+  const auto host = numbers<2>({4, 4});
+  const auto x = host.to<g0>();
+  tensor<float, 2, g0> y;
+  const std::function<void()> forbidden[] = {[&] { x.to<cpu>(); }, [] { synchronize<g0>(); }, [&] { host.to<g0>(); }, [&] { x.to<g1>(); },
+                                             [&] { host.to<g1>(); }, [] { synchronize<g1>(); }};
+  const std::function<void()>* next = nullptr;
+  const auto step = [&] {
+    y = matmul(x, x);
+    if (next != nullptr) (*next)();
+  };
+  for (const auto& one : forbidden) {
+    next = &one;
+    CHECK_THROWS_AS(capture<g0>(step, 0), device_error);
+    next = nullptr;
+    const auto recorded = capture<g0>(step, 0);
+    recorded.replay();
+    check_close(y.to<cpu>(), eval(matmul(host, host)));
+  }
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "while a step is captured, other threads use other devices, and are refused on this one") {
+  const auto host = numbers<2>({4, 4});
+  const auto x = host.to<g0>();
+  tensor<float, 2, g0> y;
+  std::string said;
+  bool arrived = false;
+  const auto step = capture<g0>([&] {
+    y = matmul(x, x);
+    std::thread([&] {
+      arrived = same(host.to<g1>().to<cpu>(), host);
+      const auto fresh = tensor<float, 1, g1>::uninitialized({1 << 20});
+      empty_cache<g1>();
+      said = error_of([&] { x.to<cpu>(); });
+    }).join();
+    y = matmul(y, x);
+  }, 0);
+  CHECK(arrived);
+  CHECK_THAT(said, Contains("another thread captures a step on cuda:0"));
+  CHECK(step.kernels() == 2);
+  step.replay();
+  check_close(y.to<cpu>(), eval(matmul(matmul(host, host), host)));
 }
 
 TEST_CASE_METHOD(on_fake_gpus, "a replay that fails can be repeated") {
