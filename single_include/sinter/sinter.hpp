@@ -74,6 +74,21 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
+// 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options of these
+// names set it for sinter::cuda).
+#ifndef SINTER_WITH_CUDNN
+#define SINTER_WITH_CUDNN 0
+#endif
+#ifndef SINTER_WITH_NCCL
+#define SINTER_WITH_NCCL 0
+#endif
+#if SINTER_WITH_CUDNN && !SINTER_WITH_CUDA
+#error "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#endif
+#if SINTER_WITH_NCCL && !SINTER_WITH_CUDA
+#error "sinter: SINTER_WITH_NCCL=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#endif
+
 // 1: the MPI communicator is compiled in (target sinter::mpi sets it).
 #ifndef SINTER_WITH_MPI
 #define SINTER_WITH_MPI 0
@@ -540,11 +555,17 @@ concept integer_element = element<T> && std::is_integral_v<T> && !std::is_same_v
 
 namespace detail {
 
+template <class T>
+constexpr bool is_negative([[maybe_unused]] T a) {
+  if constexpr (std::is_signed_v<T>) return a < T(0);
+  else return false;  // nvcc warns of an unsigned number compared with 0
+}
+
 /// Is the integer a a value of the integer type T?
 template <class T, class A>
 constexpr bool is_value_of(A a) {
   const T value = static_cast<T>(a);
-  return static_cast<A>(value) == a && (value < T(0)) == (a < A(0));
+  return static_cast<A>(value) == a && is_negative(value) == is_negative(a);
 }
 
 }  // namespace detail
@@ -1463,6 +1484,7 @@ struct device_runtime {
   static void copy_from_device(void*, const void*, std::size_t) {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
+  static void check_place(const char*, const void*, std::size_t) { static_cast<void>(sizeof(runs_in_this_file<D>)); }
 };
 
 template <device D>
@@ -5397,17 +5419,25 @@ tensor<detail::value_of<V>, R, D> from_data(const V& values, const extents<R>& s
   return from_data<detail::value_of<V>, D>(values, shape);
 }
 
-/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied.
+/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied. On a GPU the memory must be that
+/// GPU's own, from cudaMalloc or the like, and work on it that was not put on native_stream<D>() has to be over. Errors:
+/// device_error for a null pointer to one element or more, and for memory that is not where D says: of the host, managed, or of
+/// another GPU. Host devices take the pointer as it is.
+///
+///     tensor rows = wrap(values.data(), {10, 3});
+///     tensor there = wrap<cuda<0>>(from_cuda_malloc, {10, 3});
 template <device D = cpu, element T, int R>
-  requires is_cpu_v<D>
 tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
+  static_cast<void>(sizeof(detail::runs_in_this_file<D>));
   const index_t n = detail::checked_numel("wrap", shape.data(), R, sizeof(T));
-  if (data == nullptr && n > 0) detail::refuse<device_error>({"wrap: null pointer for shape ", shape});
+  if (data == nullptr && n > 0) detail::refuse<device_error>({"wrap: null pointer for shape ", shape, " on ", device_name<D>()});
+  if constexpr (is_cuda_v<D>) {
+    if (n > 0) detail::device_runtime<D>::check_place("wrap", data, static_cast<std::size_t>(n) * sizeof(T));
+  }
   return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
                                        detail::row_major_strides(shape));
 }
 template <device D = cpu, element T, int R>
-  requires is_cpu_v<D>
 tensor<T, R, D> wrap(T* data, const index_t (&shape)[R]) {
   return wrap<D>(data, detail::to_extents(shape));
 }
@@ -17055,10 +17085,17 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   gemm<T>(product)               see product.hpp
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
+///   place_of(p)                    a memory_place: where the memory at an address lies
 ///   fault(), fault_address()       an index_fault, as the host sees it and as kernels do; see index.hpp
 ///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
 struct gpu;
+
+/// Where the memory at an address lies, seen from a device.
+struct memory_place {
+  std::string name;  ///< such as "host memory", "that of GPU 1"; empty: it is the device's own
+  std::string to_wrap_as;  ///< the device whose wrap() takes it
+};
 
 /// Threads of a block, for every kernel.
 inline constexpr int block_threads = 256;
@@ -19487,6 +19524,16 @@ struct device_runtime<D> {
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0) cuda_impl::gpu<D>::template copy_from_device<From>(to, from, bytes);
   }
+
+  /// Errors: device_error unless the first and the last byte are D's.
+  static void check_place(const char* op, const void* data, std::size_t bytes) {
+    if (const cuda_impl::memory_place place = cuda_impl::gpu<D>::place_of(data); !place.name.empty())
+      refuse<device_error>({op, ": the type says ", device_name<D>(), ", but the memory is ", place.name, "; wrap it as ", place.to_wrap_as,
+                            " and copy with .to<cuda<", device_ordinal_v<D>, ">>(), or take memory from cudaMalloc on that GPU"});
+    if (const cuda_impl::memory_place end = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + bytes - 1); !end.name.empty())
+      refuse<device_error>({op, ": ", bytes, " bytes begin on ", device_name<D>(), ", but end in ", end.name,
+                            "; the shape is larger than the memory that was taken for it"});
+  }
 };
 
 }  // namespace sinter::detail
@@ -20624,7 +20671,7 @@ inline std::string advice(cudaError_t status) {
     case cudaErrorStreamCaptureUnsupported:
     case cudaErrorStreamCaptureInvalidated: return "; something in the captured step cannot be captured";
     case cudaErrorIllegalAddress:
-    case cudaErrorLaunchFailure: return "; the GPU cannot be used by this process any more; compute-sanitizer names the kernel and the address";
+    case cudaErrorLaunchFailure: return "; the GPU cannot be used by this process any more; CUDA_LAUNCH_BLOCKING=1 in the environment names the statement, compute-sanitizer the kernel and the address";
     default: return "";
   }
 }
@@ -20641,6 +20688,11 @@ inline void check(cudaError_t status, const std::string& what) {
   throw device_error(text);
 }
 
+/// For what gives something back, whose failure nobody can do anything about: it does not meet the next call either.
+inline void ignore(cudaError_t status) noexcept {
+  if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
+}
+
 }  // namespace sinter::cuda_impl
 
 namespace sinter::cuda_impl {
@@ -20651,12 +20703,12 @@ class staging {
   static constexpr std::size_t chunk = std::size_t{1} << 20;
   static constexpr std::size_t chunks = 8;
 
-  explicit staging(const cudaStream_t& stream) : stream_(stream) {}
+  staging() = default;
   staging(const staging&) = delete;
   staging& operator=(const staging&) = delete;
 
   /// Returns when `from` may be changed again; the copy arrives in the order of the stream. The GPU is the current one.
-  void to_gpu(void* to, const void* from, std::size_t bytes, const std::string& what) {
+  void to_gpu(cudaStream_t stream, void* to, const void* from, std::size_t bytes, const std::string& what) {
     const std::lock_guard lock(busy_);
     prepare(what);
     for (std::size_t at = 0; at < bytes; at += chunk) {
@@ -20664,13 +20716,13 @@ class staging {
       const std::size_t n = bytes - at < chunk ? bytes - at : chunk;
       check(cudaEventSynchronize(s.free), what);
       std::memcpy(s.memory, static_cast<const char*>(from) + at, n);
-      check(cudaMemcpyAsync(static_cast<char*>(to) + at, s.memory, n, cudaMemcpyHostToDevice, stream_), what);
-      check(cudaEventRecord(s.free, stream_), what);
+      check(cudaMemcpyAsync(static_cast<char*>(to) + at, s.memory, n, cudaMemcpyHostToDevice, stream), what);
+      check(cudaEventRecord(s.free, stream), what);
     }
   }
 
   /// Returns when all is there, which is after all earlier work on the stream.
-  void to_host(void* to, const void* from, std::size_t bytes, const std::string& what) {
+  void to_host(cudaStream_t stream, void* to, const void* from, std::size_t bytes, const std::string& what) {
     const std::lock_guard lock(busy_);
     prepare(what);
     std::size_t asked = 0;
@@ -20678,9 +20730,9 @@ class staging {
       for (; asked < bytes && asked < at + chunks * chunk; asked += chunk) {
         const slot& s = slots_[asked / chunk % chunks];
         check(cudaMemcpyAsync(s.memory, static_cast<const char*>(from) + asked, bytes - asked < chunk ? bytes - asked : chunk,
-                              cudaMemcpyDeviceToHost, stream_),
+                              cudaMemcpyDeviceToHost, stream),
               what);
-        check(cudaEventRecord(s.free, stream_), what);
+        check(cudaEventRecord(s.free, stream), what);
       }
       const slot& s = slots_[at / chunk % chunks];
       check(cudaEventSynchronize(s.free), what);
@@ -20701,7 +20753,6 @@ class staging {
     }
   }
 
-  const cudaStream_t& stream_;  // of the context, which makes it after this
   std::mutex busy_;
   slot slots_[chunks];
   std::size_t next_ = 0;
@@ -20751,19 +20802,27 @@ inline std::vector<int> device_map() {
 /// Makes a GPU the current one for a scope.
 class use_gpu {
  public:
-  explicit use_gpu(int gpu) {
-    check(cudaGetDevice(&before_), "cudaGetDevice");
-    if (before_ != gpu) check(cudaSetDevice(gpu), "selecting GPU " + std::to_string(gpu));
-    else before_ = -1;
+  explicit use_gpu(int gpu) : use_gpu(gpu, std::nothrow) {
+    if (status_ != cudaSuccess) check(status_, "selecting GPU " + std::to_string(gpu));
+  }
+  /// Where it cannot, `status` says so and nothing has changed.
+  use_gpu(int gpu, std::nothrow_t) noexcept {
+    int now = gpu;
+    status_ = cudaGetDevice(&now);
+    if (status_ != cudaSuccess || now == gpu) return;
+    status_ = cudaSetDevice(gpu);
+    if (status_ == cudaSuccess) before_ = now;
   }
   use_gpu(const use_gpu&) = delete;
   use_gpu& operator=(const use_gpu&) = delete;
   ~use_gpu() {
-    if (before_ >= 0) static_cast<void>(cudaSetDevice(before_));
+    if (before_ >= 0) ignore(cudaSetDevice(before_));
   }
+  cudaError_t status() const { return status_; }
 
  private:
   int before_ = -1;
+  cudaError_t status_;
 };
 
 /// Where the arena of a GPU gets its memory.
@@ -20783,32 +20842,45 @@ struct gpu_memory {
   }
   // cudaFree waits for the work on the GPU, so nothing reads what it frees.
   void give(void* p) const noexcept {
-    int before = 0;
-    static_cast<void>(cudaGetDevice(&before));
-    static_cast<void>(cudaSetDevice(gpu));
-    static_cast<void>(cudaFree(p));
-    static_cast<void>(cudaSetDevice(before));
+    const use_gpu current(gpu, std::nothrow);
+    ignore(current.status());
+    ignore(cudaFree(p));
   }
 };
+
+/// A handle or memory of the runtime, which `Give` takes back.
+template <auto Give>
+struct giver {
+  template <class H>
+  void operator()(H* handle) const noexcept {
+    ignore(Give(handle));
+  }
+};
+template <class H, auto Give>
+using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
 
 /// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block may be
 /// handed out again as soon as it is freed: whoever gets it works after those who had it.
 class context {
  public:
   explicit context(int ordinal, int gpu)
-      : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}), uploads_(stream_), downloads_(stream_) {
+      : ordinal_(ordinal), gpu_(gpu), capture_(name()), memory_(name(), gpu_memory{gpu}) {
     const use_gpu current(gpu);
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), name() + ": creating a stream");
-    check(cudaEventCreateWithFlags(&here_, cudaEventDisableTiming), name() + ": creating an event");
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), name() + ": creating a stream");
+    stream_.reset(stream);
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), name() + ": creating an event");
+    here_.reset(event);
     void* words = nullptr;
     check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped), name() + ": allocating memory that the host and the GPU share");
-    fault_ = new (words) index_fault;
-    check(cudaHostGetDevicePointer(&words, fault_, 0), name() + ": mapping memory that the host and the GPU share");
+    fault_.reset(new (words) index_fault);
+    check(cudaHostGetDevicePointer(&words, fault_.get(), 0), name() + ": mapping memory that the host and the GPU share");
     fault_address_ = static_cast<index_fault*>(words);
     constexpr std::size_t bytes = sizeof(unsigned) * static_cast<std::size_t>(max_arrivals);
     check(cudaMalloc(&words, bytes), name() + ": allocating counters");
-    arrivals_ = static_cast<unsigned*>(words);
-    check(cudaMemset(arrivals_, 0, bytes), name() + ": clearing counters");
+    arrivals_.reset(static_cast<unsigned*>(words));
+    check(cudaMemset(words, 0, bytes), name() + ": clearing counters");
     check(cudaDeviceSynchronize(), name() + ": clearing counters");
   }
   context(const context&) = delete;
@@ -20816,21 +20888,21 @@ class context {
 
   std::string name() const { return "cuda:" + std::to_string(ordinal_); }
   int gpu() const { return gpu_; }
-  cudaStream_t stream() const { return stream_; }
+  cudaStream_t stream() const { return stream_.get(); }
   sinter::detail::caching_arena<gpu_memory>& memory() { return memory_; }
   capture_state& capture() { return capture_; }
   /// The way of the host's data to this GPU, and back.
   staging& uploads() { return uploads_; }
   staging& downloads() { return downloads_; }
   /// As the host sees it, and as kernels do.
-  index_fault* fault() { return fault_; }
+  index_fault* fault() { return fault_.get(); }
   index_fault* fault_address() { return fault_address_; }
-  unsigned* arrivals() { return arrivals_; }
+  unsigned* arrivals() { return arrivals_.get(); }
 
   void synchronize() const {
     capture_.wait("synchronize");
     const use_gpu current(gpu_);
-    check(cudaStreamSynchronize(stream_), name() + ": waiting for the GPU");
+    check(cudaStreamSynchronize(stream()), name() + ": waiting for the GPU");
   }
 
   /// What is put on this stream from now on waits for what is on the other's.
@@ -20838,10 +20910,10 @@ class context {
     if (&other == this) return;
     {
       const use_gpu current(other.gpu_);
-      check(cudaEventRecord(other.here_, other.stream_), other.name() + ": recording an event");
+      check(cudaEventRecord(other.here_.get(), other.stream()), other.name() + ": recording an event");
     }
     const use_gpu current(gpu_);
-    check(cudaStreamWaitEvent(stream_, other.here_, 0), name() + ": waiting for " + other.name());
+    check(cudaStreamWaitEvent(stream(), other.here_.get(), 0), name() + ": waiting for " + other.name());
   }
 
   /// Lets copies from the other GPU go straight to this one, where the machine can; otherwise they go through the host.
@@ -20849,14 +20921,15 @@ class context {
     if (other.gpu_ == gpu_) return;
     const std::lock_guard lock(opening_);
     if (std::find(open_.begin(), open_.end(), other.gpu_) != open_.end()) return;
-    open_.push_back(other.gpu_);
     int possible = 0;
     check(cudaDeviceCanAccessPeer(&possible, gpu_, other.gpu_), name() + ": asking for a path to " + other.name());
-    if (possible == 0) return;
-    const use_gpu current(gpu_);
-    const cudaError_t status = cudaDeviceEnablePeerAccess(other.gpu_, 0);
-    if (status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorTooManyPeers) static_cast<void>(cudaGetLastError());
-    else check(status, name() + ": opening a path to " + other.name());
+    if (possible != 0) {
+      const use_gpu current(gpu_);
+      const cudaError_t status = cudaDeviceEnablePeerAccess(other.gpu_, 0);
+      if (status == cudaErrorPeerAccessAlreadyEnabled || status == cudaErrorTooManyPeers) ignore(status);
+      else check(status, name() + ": opening a path to " + other.name());
+    }
+    open_.push_back(other.gpu_);
   }
 
   /// Kernels launched so far.
@@ -20866,14 +20939,14 @@ class context {
  private:
   int ordinal_;
   int gpu_;
-  cudaStream_t stream_ = nullptr;
-  cudaEvent_t here_ = nullptr;
+  owned<cudaStream_t, cudaStreamDestroy> stream_;
+  owned<cudaEvent_t, cudaEventDestroy> here_;
   capture_state capture_;
   sinter::detail::caching_arena<gpu_memory> memory_;
   staging uploads_, downloads_;
-  index_fault* fault_ = nullptr;
+  owned<index_fault, cudaFreeHost> fault_;
   index_fault* fault_address_ = nullptr;
-  unsigned* arrivals_ = nullptr;
+  owned<unsigned, cudaFree> arrivals_;
   std::mutex opening_;
   std::vector<int> open_;  // GPUs with a path to this one, or known to have none
   std::atomic<std::size_t> launches_{0};
@@ -21233,8 +21306,7 @@ inline void start(context& c, const work& w, const void* kernel, const launch_sh
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
           c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
-  static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
-  const cudaError_t status = cudaGetLastError();
+  const cudaError_t status = cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream());
   if (status != cudaSuccess)
     check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
                       " threads and " + std::to_string(shape.shared_bytes) + " bytes of shared memory");
@@ -21272,13 +21344,13 @@ struct gpu {
     const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes to the host";
     here().capture().wait(what);
     const use_gpu current(here().gpu());
-    here().downloads().to_host(to, from, bytes, what);
+    here().downloads().to_host(here().stream(), to, from, bytes, what);
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
     const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes from the host";
     here().capture().wait(what);
     const use_gpu current(here().gpu());
-    here().uploads().to_gpu(to, from, bytes, what);
+    here().uploads().to_gpu(here().stream(), to, from, bytes, what);
   }
 
   /// Runs after the work on From that makes the source, and before its memory is used for anything else.
@@ -21295,7 +21367,28 @@ struct gpu {
       if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
       else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, to_here.stream()), what);
     }
-    there.wait_for(to_here);
+    try {
+      there.wait_for(to_here);
+    } catch (...) {
+      ignore(cudaStreamSynchronize(to_here.stream()));
+      throw;
+    }
+  }
+
+  static memory_place place_of(const void* p) {
+    context& c = here();
+    const use_gpu current(c.gpu());
+    cudaPointerAttributes found{};
+    check(cudaPointerGetAttributes(&found, p), c.name() + ": asking where memory lies");
+    switch (found.type) {
+      case cudaMemoryTypeUnregistered: return {"host memory", "cpu"};
+      case cudaMemoryTypeHost: return {"pinned host memory", "cpu"};
+      case cudaMemoryTypeManaged: return {"managed memory, which moves between the host and GPUs", "cpu"};
+      default: break;
+    }
+    if (found.device == c.gpu()) return {};
+    const std::string gpu = "GPU " + std::to_string(found.device);
+    return {"that of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()), "the cuda<I> that is " + gpu};
   }
 
   template <class T>
@@ -21315,7 +21408,7 @@ struct gpu {
       return *this;
     }
     ~recording() {
-      if (graph_ != nullptr) static_cast<void>(cudaGraphExecDestroy(graph_));
+      if (graph_ != nullptr) ignore(cudaGraphExecDestroy(graph_));
     }
     std::size_t kernels() const { return kernels_; }
     void run() const {
@@ -21339,16 +21432,20 @@ struct gpu {
     c.capture().begin();
     // Relaxed, because a step may take memory and load kernels on the way; capture_state forbids what must not be.
     const cudaError_t begun = [&] {
-      const use_gpu current(c.gpu());
+      const use_gpu current(c.gpu(), std::nothrow);
+      if (current.status() != cudaSuccess) return current.status();
       return cudaStreamBeginCapture(c.stream(), cudaStreamCaptureModeRelaxed);
     }();
     if (begun != cudaSuccess) c.capture().end();
     check(begun, c.name() + ": beginning a capture");
     const std::size_t before = c.launches();
-    cudaGraph_t graph = nullptr;
-    const auto end = [&] {
-      const use_gpu current(c.gpu());
-      const cudaError_t status = cudaStreamEndCapture(c.stream(), &graph);
+    owned<cudaGraph_t, cudaGraphDestroy> graph;
+    const auto end = [&]() noexcept {
+      const use_gpu current(c.gpu(), std::nothrow);
+      ignore(current.status());
+      cudaGraph_t made = nullptr;
+      const cudaError_t status = cudaStreamEndCapture(c.stream(), &made);
+      graph.reset(made);
       c.capture().end();
       return status;
     };
@@ -21361,18 +21458,14 @@ struct gpu {
       f();
     } catch (...) {
       kernels();
-      static_cast<void>(end());
-      static_cast<void>(cudaGetLastError());
-      if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+      ignore(end());
       throw;
     }
     const std::size_t n = kernels();
     check(end(), c.name() + ": ending a capture");
     const use_gpu current(c.gpu());
     cudaGraphExec_t runnable = nullptr;
-    const cudaError_t status = cudaGraphInstantiate(&runnable, graph, 0);
-    static_cast<void>(cudaGraphDestroy(graph));
-    check(status, c.name() + ": preparing a captured step");
+    check(cudaGraphInstantiate(&runnable, graph.get(), 0), c.name() + ": preparing a captured step");
     return recording(runnable, n);
   }
 };
@@ -21621,6 +21714,397 @@ struct node_type<Ready> {
 };
 
 }  // namespace sinter::detail
+// sinter/cuda/native.hpp: the stream and the memory behind tensors on a GPU, for kernels and libraries of the caller's own.
+
+namespace sinter {
+
+template <class>
+struct no_gpu_memory_behind_tensors_on;
+struct no_device_pointer_of_a_variable;
+struct use_dot_data_there_or_copy_with_dot_to;
+struct assign_it_to_a_tensor_first;
+struct take_the_pointer_of_dot_value;
+
+namespace detail {
+
+template <class X>
+constexpr auto find_device_pointer_mistake() {
+  if constexpr (!expression<X>) return not_operands{};
+  else if constexpr (!is_cuda_v<device_of<X>>)
+    return mistake<no_gpu_memory_behind_tensors_on<device_of<X>>, use_dot_data_there_or_copy_with_dot_to>{};
+  else if constexpr (is_variable<X>) return mistake<no_device_pointer_of_a_variable, take_the_pointer_of_dot_value>{};
+  else if constexpr (!is_tensor<X>) return mistake<expression_not_yet_evaluated_on<device_of<X>>, assign_it_to_a_tensor_first>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X>
+using device_pointer_mistake = decltype(find_device_pointer_mistake<bare<X>>());
+
+}  // namespace detail
+
+/// The stream on which all of D's work runs, in order. What is put there runs after the statements before it and before those after
+/// it, and nobody waits; a kernel is launched with native_device<D>() as the current device. The stream is D's: it is not to be
+/// destroyed.
+///
+/// While a step on D is captured, work that is put there, by whichever thread, becomes part of the step and runs with each replay();
+/// to wait for the stream then is an error of CUDA's, which ends the capture. launches<D>() does not count what Sinter did not
+/// launch, and an error that a launch leaves in cudaGetLastError() is left there.
+///
+/// Errors: device_error where D is not available.
+///
+///     const tensor y = empty_like(x);
+///     my_kernel<<<blocks, 256, 0, native_stream<cuda<0>>()>>>(device_pointer(x), device_pointer(y), x.numel());
+///     const tensor z = y * 2;  // reads what the kernel writes
+template <device D>
+  requires is_cuda_v<D>
+cudaStream_t native_stream() {
+  return cuda_impl::context_of<D>().stream();
+}
+
+/// CUDA's number of the GPU that D is: that of cuda<I> is I unless SINTER_CUDA_MAP says otherwise. Sinter leaves the current device
+/// of a thread as it finds it. Errors: device_error where D is not available.
+///
+///     cudaSetDevice(native_device<cuda<1>>());
+template <device D>
+  requires is_cuda_v<D>
+int native_device() {
+  return cuda_impl::context_of<D>().gpu();
+}
+
+/// Where the first element of x lies in the memory of its GPU; the others follow by x.strides(), without gaps where
+/// x.is_contiguous(). Valid for work put on native_stream of that GPU while a handle on x's storage lives: memory that is freed goes
+/// to whoever asks next, whose work comes later on the stream.
+///
+/// A write through the pointer is not seen by the tape, as one through data() on the host: where backward has saved x, it computes
+/// with what is there then, and says nothing.
+///
+/// Errors: shape_error for a tensor without a value. Tensors of the host, variables and expressions do not compile.
+///
+///     cudaMemsetAsync(device_pointer(x), 0, x.numel() * sizeof(float), native_stream<cuda<0>>());
+template <class T, auto Shape, device D>
+  requires is_cuda_v<D>
+T* device_pointer(const tensor<T, Shape, D>& x) {
+  if (!x.defined()) detail::refuse_undefined("device_pointer");
+  return detail::access::data(x);
+}
+template <class X, class Problem = typename detail::device_pointer_mistake<X>::problem,
+          class Fix = typename detail::device_pointer_mistake<X>::fix>
+void device_pointer(const X&) = delete;
+
+}  // namespace sinter
+#if SINTER_WITH_CUDNN
+// sinter/cuda/cudnn.hpp: cuDNN on the stream of a GPU, for who calls it on Sinter's tensors.
+
+#if !SINTER_WITH_CUDNN
+#error "sinter: sinter/cuda/cudnn.hpp needs cuDNN: compile with -DSINTER_WITH_CUDNN=1 and link with -lcudnn"
+#endif
+
+#include <cudnn.h>
+
+namespace sinter {
+
+namespace cuda_impl {
+
+inline void check(cudnnStatus_t status, const std::string& what) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  static_cast<void>(cudaGetLastError());
+  std::string text = what + ": " + cudnnGetErrorString(status);
+#if CUDNN_VERSION >= 90000
+  char more[512] = "";
+  cudnnGetLastErrorString(more, sizeof more);
+  if (*more != '\0') text += std::string(" (") + more + ")";
+  const bool memory = status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
+#else
+  const bool memory = status == CUDNN_STATUS_ALLOC_FAILED;
+#endif
+  if (memory) throw out_of_memory(text + "; free tensors or use smaller batches");
+  throw device_error(text);
+}
+
+/// The handles for one context. cuDNN lets no two threads use a handle at once, and recommends that each keeps its own; one that a
+/// thread leaves behind goes to the next new thread, and none is destroyed.
+class cudnn_handles {
+ public:
+  explicit cudnn_handles(context& c) : context_(c) {}
+  cudnn_handles(const cudnn_handles&) = delete;
+  cudnn_handles& operator=(const cudnn_handles&) = delete;
+
+  cudnnHandle_t take() {
+    const std::string what = context_.name() + ": starting cuDNN";
+    sinter::detail::refuse_capture(what, "that allocates; call native_cudnn once on this thread before the step is captured, as a warm-up run does");
+    const use_gpu current(context_.gpu());
+    cudnnHandle_t handle = nullptr;
+    {
+      const std::lock_guard lock(busy_);
+      if (free_.empty()) {
+        check(cudnnCreate(&handle), what);
+      } else {
+        handle = free_.back();
+        free_.pop_back();
+      }
+    }
+    const cudnnStatus_t status = cudnnSetStream(handle, context_.stream());
+    if (status != CUDNN_STATUS_SUCCESS) give(handle);
+    check(status, what + ": setting its stream");
+    return handle;
+  }
+  void give(cudnnHandle_t handle) noexcept {
+    const std::lock_guard lock(busy_);
+    try {
+      free_.push_back(handle);
+    } catch (...) {
+      static_cast<void>(cudnnDestroy(handle));
+    }
+  }
+
+ private:
+  context& context_;
+  std::mutex busy_;
+  std::vector<cudnnHandle_t> free_;
+};
+
+template <device D>
+cudnn_handles& cudnn_handles_of() {
+  static cudnn_handles& all = *new cudnn_handles(context_of<D>());
+  return all;
+}
+
+/// A thread's handle for D.
+template <device D>
+struct cudnn_lease {
+  cudnn_handles& from = cudnn_handles_of<D>();
+  cudnnHandle_t handle = from.take();
+  cudnn_lease() = default;
+  cudnn_lease(const cudnn_lease&) = delete;
+  cudnn_lease& operator=(const cudnn_lease&) = delete;
+  ~cudnn_lease() { from.give(handle); }
+};
+
+}  // namespace cuda_impl
+
+/// A handle of cuDNN for D, bound to native_stream<D>(): what it does runs in order with D's other work, and the calls return at
+/// once. Each thread has its own, made when it first asks, because no two threads may use one at a time; do not hand it to another
+/// thread, and do not destroy it. A thread that set another stream or mode on it sets it back.
+///
+/// A workspace is a tensor, `empty<std::uint8_t, D>({bytes})`, that may be released as soon as the call has returned. What cuDNN
+/// computes is not seen by the tape; see device_pointer. In a captured step it can be used where cuDNN's documentation allows that,
+/// with a handle that this thread has asked for before: the warm-up run of capture() does.
+///
+/// Errors: device_error where D is not available or cuDNN does not start, out_of_memory where it finds none; both with cuDNN's own
+/// words. Calls of your own return cudnnStatus_t, which is yours to look at.
+///
+///     const cudnnHandle_t handle = native_cudnn<cuda<0>>();
+///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution, algorithm,
+///                             device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
+template <device D>
+  requires is_cuda_v<D>
+cudnnHandle_t native_cudnn() {
+  static thread_local cuda_impl::cudnn_lease<D> mine;
+  return mine.handle;
+}
+
+/// The version of the cuDNN that the program runs with, as CUDNN_VERSION: 91900 is 9.19.0.
+inline std::size_t cudnn_version() { return cudnnGetVersion(); }
+
+}  // namespace sinter
+#endif
+#if SINTER_WITH_NCCL
+// sinter/cuda/nccl.hpp: sums over tensors on several GPUs of this process, by NCCL.
+
+#if !SINTER_WITH_NCCL
+#error "sinter: sinter/cuda/nccl.hpp needs NCCL: compile with -DSINTER_WITH_NCCL=1 and link with -lnccl"
+#endif
+
+#include <nccl.h>
+
+namespace sinter {
+
+template <class...>
+struct all_reduce_of_host_memory_of;
+template <class>
+struct all_reduce_cannot_add_elements_of;
+template <class...>
+struct all_reduce_of_mixed_element_types;
+template <int...>
+struct all_reduce_of_ranks;
+template <class...>
+struct a_device_is_listed_twice_in;
+struct assign_it_to_a_tensor_first;
+struct copy_it_to_a_gpu_with_dot_to;
+struct convert_it_with_cast;
+struct give_tensors_of_one_element_type;
+struct give_tensors_of_one_rank;
+struct give_one_tensor_per_device;
+
+namespace cuda_impl {
+
+template <class T>
+inline constexpr ncclDataType_t nccl_element = ncclNumTypes;  // has none
+template <>
+inline constexpr ncclDataType_t nccl_element<float> = ncclFloat32;
+template <>
+inline constexpr ncclDataType_t nccl_element<double> = ncclFloat64;
+template <>
+inline constexpr ncclDataType_t nccl_element<half> = ncclFloat16;
+template <>
+inline constexpr ncclDataType_t nccl_element<bfloat16> = ncclBfloat16;
+template <>
+inline constexpr ncclDataType_t nccl_element<std::int8_t> = ncclInt8;
+template <>
+inline constexpr ncclDataType_t nccl_element<std::uint8_t> = ncclUint8;
+template <>
+inline constexpr ncclDataType_t nccl_element<std::int32_t> = ncclInt32;
+template <>
+inline constexpr ncclDataType_t nccl_element<std::int64_t> = ncclInt64;
+
+inline void check(ncclResult_t status, const std::string& what, [[maybe_unused]] ncclComm_t among = nullptr) {
+  if (status == ncclSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  std::string text = what + ": " + ncclGetErrorString(status);
+#if NCCL_VERSION_CODE >= 21300
+  if (const char* const more = ncclGetLastError(among); more != nullptr && *more != '\0') text += std::string(" (") + more + ")";
+#endif
+  throw device_error(text);
+}
+
+/// A device's part of a sum: dense elements, which become the sum.
+struct reduced {
+  context* on;
+  void* data;
+};
+
+/// Errors: device_error, before anything is started, where NCCL cannot or must not be called.
+inline void check_group(const std::vector<context*>& group) {
+  sinter::detail::refuse_capture("all_reduce", "a graph holds the work of one device; add up after replay()");
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    group[i]->capture().enter("all_reduce");
+    for (std::size_t j = 0; j < i; ++j)
+      if (group[i]->gpu() == group[j]->gpu())
+        sinter::detail::refuse<device_error>({"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
+                                              ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
+  }
+}
+
+/// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are kept.
+inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t type, std::string what) {
+  static std::mutex& busy = *new std::mutex;
+  static auto& made = *new std::map<std::vector<int>, std::vector<ncclComm_t>>;
+  std::sort(parts.begin(), parts.end(), [](const reduced& a, const reduced& b) { return a.on->gpu() < b.on->gpu(); });
+  std::vector<int> gpus;
+  for (const reduced& p : parts) {
+    what += (gpus.empty() ? " on " : ", ") + p.on->name();
+    gpus.push_back(p.on->gpu());
+  }
+  const std::lock_guard lock(busy);
+  std::vector<ncclComm_t>& among = made[gpus];
+  if (among.empty()) {
+    std::vector<ncclComm_t> fresh(gpus.size());
+    check(ncclCommInitAll(fresh.data(), static_cast<int>(gpus.size()), gpus.data()), what + ": starting NCCL");
+    among = std::move(fresh);
+  }
+  check(ncclGroupStart(), what);
+  ncclResult_t status = ncclSuccess;
+  std::size_t i = 0;
+  for (; i < parts.size() && status == ncclSuccess; ++i)
+    status = ncclAllReduce(parts[i].data, parts[i].data, count, type, ncclSum, among[i], parts[i].on->stream());
+  const ncclResult_t ended = ncclGroupEnd();
+  check(status, what, among[i - 1]);
+  check(ended, what);
+  for (const reduced& p : parts) p.on->count_launches();
+}
+
+}  // namespace cuda_impl
+
+namespace detail {
+
+/// How often D stands in the list.
+template <class D, class... Ds>
+inline constexpr int times_listed = (0 + ... + std::is_same_v<D, Ds>);
+
+template <class First, class... Rest>
+constexpr auto find_all_reduce_mistake() {
+  if constexpr (!(expression<First> && ... && expression<Rest>)) return not_operands{};
+  else if constexpr (!(is_cuda_v<device_of<First>> && ... && is_cuda_v<device_of<Rest>>))
+    return mistake<all_reduce_of_host_memory_of<device_of<First>, device_of<Rest>...>, copy_it_to_a_gpu_with_dot_to>{};
+  else if constexpr ((is_variable<First> || ... || is_variable<Rest>))
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!(is_tensor<First> && ... && is_tensor<Rest>))
+    return mistake<expression_not_yet_evaluated_on<device_of<First>>, assign_it_to_a_tensor_first>{};
+  else if constexpr (!(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
+    return mistake<all_reduce_of_mixed_element_types<element_of<First>, element_of<Rest>...>, give_tensors_of_one_element_type>{};
+  else if constexpr (cuda_impl::nccl_element<element_of<First>> == ncclNumTypes)
+    return mistake<all_reduce_cannot_add_elements_of<element_of<First>>, convert_it_with_cast>{};
+  else if constexpr (!((rank_of<First> == rank_of<Rest>) && ...))
+    return mistake<all_reduce_of_ranks<rank_of<First>, rank_of<Rest>...>, give_tensors_of_one_rank>{};
+  else if constexpr (((times_listed<device_of<First>, device_of<First>, device_of<Rest>...> +
+                       ... + times_listed<device_of<Rest>, device_of<First>, device_of<Rest>...>)) != 1 + sizeof...(Rest))
+    return mistake<a_device_is_listed_twice_in<device_of<First>, device_of<Rest>...>, give_one_tensor_per_device>{};
+  else return fitting<element_of<First>>{};
+}
+template <class... X>
+using all_reduce_mistake = decltype(find_all_reduce_mistake<bare<X>...>());
+
+/// Once x's sum is in `sum`, the memory of x itself where that is dense.
+template <class X>
+void take_sum(const X& x, const X& sum) {
+  if (x.is_contiguous()) {
+    access::storage_of(x)->version.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    auto target = x;
+    std::move(target) = sum;
+  }
+}
+
+template <class First, class... Rest>
+void sum_of_several(const First& first, const Rest&... rest) {
+  const auto same_shape = [&](const auto& other) {
+    if (!(other.shape() == first.shape()))
+      refuse<shape_error>({"all_reduce: shape ", first.shape(), " on ", device_name<device_of<First>>(), " and ", other.shape(), " on ",
+                           device_name<device_of<decltype(other)>>(), "; all must be of one shape"});
+  };
+  (same_shape(rest), ...);
+  const std::vector<cuda_impl::context*> group{&cuda_impl::context_of<device_of<First>>(), &cuda_impl::context_of<device_of<Rest>>()...};
+  cuda_impl::check_group(group);
+  if (first.numel() == 0) return;
+  const auto add_up = [&](const First& dense, const Rest&... others) {
+    cuda_impl::add_up({{group[0], access::data(dense)}, {&cuda_impl::context_of<device_of<Rest>>(), access::data(others)}...},
+                      static_cast<std::size_t>(first.numel()), cuda_impl::nccl_element<element_of<First>>,
+                      joined({"all_reduce of shape ", first.shape()}));
+    take_sum(first, dense);
+    (take_sum(rest, others), ...);
+  };
+  add_up(first.contiguous(), rest.contiguous()...);
+}
+
+}  // namespace detail
+
+/// x0, x1, ... on GPUs of this process each become the sum of all, as by torch.cuda.nccl.all_reduce: for gradients of models that
+/// saw a part of the batch each. NCCL adds on all GPUs at once, each on its native_stream, in order with the device's other work;
+/// the host does not wait. Elements: float, double, half, bfloat16, int8, uint8, int32, int64. (shape) x ... x (shape) => the same
+/// shapes. Views are written through; where the elements of one are not side by side, it is copied, and copied back. It is a write
+/// in place: the tape notices it, and has no derivative for it. NCCL fixes the order of the sum, which may differ for other GPUs or
+/// sizes. Calls from several threads take turns. One tensor alone is its own sum: nothing happens.
+///
+/// Errors: shape_error for shapes that differ, a tensor without a value and a broadcast view; device_error for two devices on one GPU
+/// (SINTER_CUDA_MAP), for a GPU that is not there and while a step is captured: nothing has been started then. device_error with NCCL's
+/// words where NCCL fails; the tensors are undefined then. Tensors of the host, of several element types or ranks, of bool and int16, two
+/// on one device, variables and expressions do not compile.
+///
+///     loss0.backward();  // of a model on cuda<0> and one half of a batch
+///     loss1.backward();  // of its copy on cuda<1> and the other half
+///     all_reduce(w0.grad(), w1.grad());
+template <expression... X>
+  requires(sizeof...(X) > 0 && detail::is_fitting<detail::all_reduce_mistake<X...>>)
+void all_reduce(const X&... x) {
+  (detail::check_assignable("all_reduce", x, x), ...);
+  if constexpr (sizeof...(X) > 1) detail::sum_of_several(x...);
+}
+template <class... X, class Problem = typename detail::all_reduce_mistake<X...>::problem,
+          class Fix = typename detail::all_reduce_mistake<X...>::fix>
+void all_reduce(const X&...) = delete;
+
+}  // namespace sinter
+#endif
 #endif
 // sinter/random.hpp: counter-based random numbers, identical on every device.
 

@@ -30,7 +30,7 @@ inline std::string advice(cudaError_t status) {
     case cudaErrorStreamCaptureUnsupported:
     case cudaErrorStreamCaptureInvalidated: return "; something in the captured step cannot be captured";
     case cudaErrorIllegalAddress:
-    case cudaErrorLaunchFailure: return "; the GPU cannot be used by this process any more; compute-sanitizer names the kernel and the address";
+    case cudaErrorLaunchFailure: return "; the GPU cannot be used by this process any more; CUDA_LAUNCH_BLOCKING=1 in the environment names the statement, compute-sanitizer the kernel and the address";
     default: return "";
   }
 }

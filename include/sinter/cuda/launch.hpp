@@ -101,8 +101,7 @@ inline void start(context& c, const work& w, const void* kernel, const launch_sh
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
           c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
-  static_cast<void>(cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream()));
-  const cudaError_t status = cudaGetLastError();
+  const cudaError_t status = cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream());
   if (status != cudaSuccess)
     check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
                       " threads and " + std::to_string(shape.shared_bytes) + " bytes of shared memory");

@@ -35,7 +35,7 @@ using device_pointer_mistake = decltype(find_device_pointer_mistake<bare<X>>());
 ///
 /// While a step on D is captured, work that is put there, by whichever thread, becomes part of the step and runs with each replay();
 /// to wait for the stream then is an error of CUDA's, which ends the capture. launches<D>() does not count what Sinter did not
-/// launch. An error that a launch leaves in cudaGetLastError() is thrown by Sinter's next launch, as if it were that one's.
+/// launch, and an error that a launch leaves in cudaGetLastError() is left there.
 ///
 /// Errors: device_error where D is not available.
 ///

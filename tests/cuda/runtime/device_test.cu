@@ -181,9 +181,19 @@ TEST_CASE_METHOD(on_fake_gpus, "a list of devices that is none is refused, and o
 
 TEST_CASE_METHOD(on_fake_gpus, "a program without code for the GPU says how to compile it") {
   fake_cuda::settings().code = false;
-  CHECK_THAT(error_of([] { zeros<float, g0>({1}); }), Contains("cuda:0: launching") && Contains("-arch=native"));
+  CHECK_THAT(error_of([] { zeros<float, g0>({1}); }), Contains("cuda:0: launching 'an elementwise statement' over shape (1,) with 1 blocks of 256 threads") && Contains("-arch=native"));
   fake_cuda::settings().code = true;
   CHECK_NOTHROW(zeros<float, g0>({1}));
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "an error that the program has left behind is not that of the next statement") {
+  auto x = zeros<float, g0>({10});
+  const auto before = launches<g0>();
+  CHECK(cudaEventSynchronize(nullptr) != cudaSuccess);
+  static_cast<void>(fake_cuda::misuses());
+  CHECK_NOTHROW(x += 1);
+  CHECK(launches<g0>() == before + 1);
+  CHECK(cudaGetLastError() != cudaSuccess);
 }
 
 TEST_CASE_METHOD(on_fake_gpus, "where memory is short the cache is given back before a statement fails") {
