@@ -149,7 +149,7 @@ def accesses(ptx):
         if found and "{" in part:
             bodies[found[1]] = part.split("\n}\n")[0]
     entries = [name for name, body in bodies.items() if ".entry" in body.split("{")[0]]
-    hot = [name for name in entries if re.search(r"map_(?:sums_)?body|rows_body|reduce_columns_body", name)]
+    hot = [name for name in entries if re.search(r"map_(?:sums_)?body|(?<!scan_)rows_body|reduce_columns_body", name)]
     for kind in ["map_body", "map_sums_body", "9rows_body", "reduce_rows_body", "reduce_columns_body"]:
         if not any(kind in name for name in hot):
             return f"there is no {kind} in the PTX"

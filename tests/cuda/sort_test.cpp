@@ -49,7 +49,7 @@ TEST_CASE("topk of long lines finds the few without sorting the others", "[cuda]
   same([](const auto& v) { return topk(v, 150, 1, false); }, x);
   const auto there = x.to<g0>();
   const auto before = launches<g0>();
-  const auto [values, indices] = topk(there * 2, 8, 1);
+  static_cast<void>(topk(there * 2, 8, 1));
   CHECK(launches<g0>() - before == 1);
 }
 
