@@ -1,6 +1,11 @@
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 #pragma once
 
+#if __cplusplus < 202002L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
+#error "sinter: needs C++20: compile with -std=c++20"
+#include <sinter_needs_cxx20>  // is not there, and ends the compilation before thousands of errors that follow
+#endif
+
 #define SINTER_VERSION_MAJOR 0
 #define SINTER_VERSION_MINOR 1
 #define SINTER_VERSION_PATCH 0

@@ -48,6 +48,11 @@
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
+#if __cplusplus < 202002L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
+#error "sinter: needs C++20: compile with -std=c++20"
+#include <sinter_needs_cxx20>  // is not there, and ends the compilation before thousands of errors that follow
+#endif
+
 #define SINTER_VERSION_MAJOR 0
 #define SINTER_VERSION_MINOR 1
 #define SINTER_VERSION_PATCH 0
@@ -705,6 +710,10 @@ decltype(auto) with_device(std::string_view choice, F&& f);
 
 namespace detail {
 
+/// Why D is not available; nothing if it is.
+template <device D>
+std::string trouble_with();
+
 template <device D>
 bool device_matches(std::string_view choice) {
   if (choice.empty() || choice == "auto") return available<D>();
@@ -722,7 +731,8 @@ std::string device_list() {
 template <class F, device D, device... Ds>
 decltype(auto) with_device_impl(std::string_view choice, F& f, std::string (*all)()) {
   if (device_matches<D>(choice)) {
-    if (!available<D>()) refuse<device_error>({"with_device: ", device_name<D>(), " is not available on this machine"});
+    if (const std::string trouble = trouble_with<D>(); !trouble.empty())
+      refuse<device_error>({"with_device: ", device_name<D>(), " is not available: ", trouble});
     return f(D{});
   }
   if constexpr (sizeof...(Ds) > 0) {
@@ -1110,6 +1120,7 @@ struct access;  // reaches the storage of a tensor from the rooms above
 
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 
 #if defined(__linux__)
@@ -1180,14 +1191,15 @@ class caching_arena {
     const std::lock_guard lock(mutex_);
     ++stats_.allocations;
     std::vector<void*>& list = free_list(size);
-    void* p = open_ != 0 ? from_reserve(size) : nullptr;
+    const bool recorded = open_ != 0 && std::this_thread::get_id() == recorder_;
+    void* p = recorded ? from_reserve(size) : nullptr;
     if (p == nullptr && !list.empty()) {
       p = list.back();
       list.pop_back();
       stats_.bytes_cached -= size;
     }
     if (p == nullptr) p = from_system(size);
-    if (open_ != 0) reserve_of_[p] = open_;
+    if (recorded) reserve_of_[p] = open_;
     stats_.bytes_in_use += size;
     if (stats_.bytes_in_use > stats_.peak_bytes) stats_.peak_bytes = stats_.bytes_in_use;
     return p;
@@ -1211,13 +1223,14 @@ class caching_arena {
   }
 
   // A reserve holds the memory of a step that is recorded once and repeated later, without allocating again. While it is
-  // open, all that is allocated belongs to it, and all that is freed joins it: the repeated step will use both. Closed, it
-  // keeps what it has, and gets back what of it tensors still held, until it is dropped.
+  // open, all that the thread that has opened it allocates belongs to it, and all that is freed joins it: the repeated step will use
+  // both. Closed, it keeps what it has, and gets back what of it tensors still held, until it is dropped.
 
   /// The number of a new reserve, which is open; only one is at a time.
   int open_reserve() {
     const std::lock_guard lock(mutex_);
     open_ = ++last_reserve_;
+    recorder_ = std::this_thread::get_id();
     reserves_[open_];
     return open_;
   }
@@ -1326,6 +1339,7 @@ class caching_arena {
   std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
   std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
   int open_ = 0;
+  std::thread::id recorder_;
   int last_reserve_ = 0;
   memory_stats stats_;
   std::size_t limit_ = 0;
@@ -1336,8 +1350,8 @@ class caching_arena {
 template <device D>
 struct runs_in_this_file {
   static_assert(always_false<D>,
-                "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc or "
-                "clang's CUDA mode; other files can name, pass and type-check them");
+                "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc as CUDA, "
+                "named .cu or with -x cu; other files can name, pass and type-check them");
   static constexpr bool value = false;
 };
 template <device D>
@@ -1537,14 +1551,22 @@ inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
 namespace sinter {
 
 namespace detail {
-/// Set by a translation unit that carries the CUDA backend; without one no GPU can be used.
-inline bool (*cuda_probe)(int ordinal) = nullptr;
+
+/// Says why a GPU cannot be used; nothing if it can. Set by a translation unit that carries the CUDA backend.
+inline std::string (*cuda_trouble)(int ordinal) = nullptr;
+
+template <device D>
+std::string trouble_with() {
+  if constexpr (is_cpu_v<D>) return {};
+  else if (cuda_trouble == nullptr) return "no file of this program was compiled with the CUDA backend, by nvcc";
+  else return cuda_trouble(device_ordinal_v<D>);
+}
+
 }  // namespace detail
 
 template <device D>
 bool available() {
-  if constexpr (is_cpu_v<D>) return true;
-  else return detail::cuda_probe != nullptr && detail::cuda_probe(device_ordinal_v<D>);
+  return detail::trouble_with<D>().empty();
 }
 
 }  // namespace sinter
@@ -5189,8 +5211,6 @@ void copy_state(const From& from, const To& to) {
 // sinter/core.hpp: devices, element types, shapes, errors, tensors and views.
 
 // sinter/core/async.hpp: copies that run beside the program, and the value one has to wait for.
-
-#include <thread>
 
 // sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped memory.
 
@@ -20594,18 +20614,26 @@ struct backend<D> {
 
 // sinter/cuda/capture.hpp: who may put work on a device while a step on it is captured.
 
+#include <shared_mutex>
+
 namespace sinter::cuda_impl {
 
 /// Of one device: is a step on it being captured, and by this thread? All its work goes to one stream, so while it is,
-/// nobody else may put work there, and the thread that captures may put work nowhere else.
+/// nobody else may put work there, and the thread that captures may put work nowhere else. Who puts work there holds what enter()
+/// or wait() returns until it is there: no capture begins in between.
 class capture_state {
  public:
+  using hold = std::shared_lock<std::shared_mutex>;
+
   explicit capture_state(std::string device) : device_(std::move(device)) {}
 
   /// Errors: device_error where a capture is under way.
   void begin() {
     sinter::detail::refuse_capture("capture: a step on " + device_, "captures do not nest; capture one after the other");
-    if (on_.exchange(true)) throw busy("capture");
+    {
+      const std::lock_guard lock(putting_);
+      if (on_.exchange(true)) throw busy("capture");
+    }
     sinter::detail::capturing() = &device_;
   }
   void end() noexcept {
@@ -20615,16 +20643,20 @@ class capture_state {
 
   /// Before work is put on the device. Errors: device_error for the wrong thread, or the wrong device of a thread that
   /// captures.
-  void enter(const char* what) const {
+  [[nodiscard]] hold enter(const char* what) const {
+    hold held(putting_);
     const std::string* const captured = sinter::detail::capturing();
-    if (captured == &device_) return;
+    if (captured == &device_) return held;
     if (captured != nullptr) sinter::detail::refuse_capture(std::string("'") + what + "' on " + device_, other_device);
     if (on_.load(std::memory_order_relaxed)) throw busy(what);
+    return held;
   }
   /// For what waits for the device, which a capture cannot. Errors: device_error.
-  void wait(const std::string& what) const {
+  [[nodiscard]] hold wait(const std::string& what) const {
     sinter::detail::refuse_capture(what, "the captured work has not run; read results after replay(), and bring inputs before it");
+    hold held(putting_);
     if (on_.load(std::memory_order_relaxed)) throw busy(what);
+    return held;
   }
 
  private:
@@ -20635,6 +20667,7 @@ class capture_state {
   }
 
   std::string device_;
+  mutable std::shared_mutex putting_;
   std::atomic<bool> on_{false};
 };
 
@@ -20891,6 +20924,7 @@ class context {
   cudaStream_t stream() const { return stream_.get(); }
   sinter::detail::caching_arena<gpu_memory>& memory() { return memory_; }
   capture_state& capture() { return capture_; }
+  const capture_state& capture() const { return capture_; }
   /// The way of the host's data to this GPU, and back.
   staging& uploads() { return uploads_; }
   staging& downloads() { return downloads_; }
@@ -20900,7 +20934,7 @@ class context {
   unsigned* arrivals() { return arrivals_.get(); }
 
   void synchronize() const {
-    capture_.wait("synchronize");
+    const auto held = capture_.wait("synchronize");
     const use_gpu current(gpu_);
     check(cudaStreamSynchronize(stream()), name() + ": waiting for the GPU");
   }
@@ -20952,6 +20986,17 @@ class context {
   std::atomic<std::size_t> launches_{0};
 };
 
+/// Why cuda<ordinal> cannot be used; nothing if it can. Errors: as device_map().
+inline std::string missing(int ordinal, const std::vector<int>& map) {
+  if (static_cast<std::size_t>(ordinal) < map.size()) return {};
+  cudaError_t status;
+  const int gpus = physical_gpus(status);
+  if (status != cudaSuccess) return describe(status);
+  if (gpus == 0) return "there is no GPU";
+  if (static_cast<std::size_t>(gpus) != map.size()) return "SINTER_CUDA_MAP lists " + std::to_string(map.size()) + ", numbered from 0";
+  return "there are " + std::to_string(gpus) + " GPUs, numbered from 0";
+}
+
 /// The context of cuda<ordinal>, made at first use and never destroyed, so that tensors may outlive main. Errors:
 /// device_error where there is no such GPU.
 inline context& context_of(int ordinal) {
@@ -20961,14 +21006,8 @@ inline context& context_of(int ordinal) {
   const auto i = static_cast<std::size_t>(ordinal);
   if (i < all.size() && all[i] != nullptr) return *all[i];
   const std::vector<int> map = device_map();
-  if (i >= map.size()) {
-    cudaError_t status;
-    physical_gpus(status);
-    sinter::detail::refuse<device_error>({"cuda:", ordinal, " is not available: ",
-                                          (!map.empty()             ? "there are " + std::to_string(map.size()) + " GPUs, numbered from 0"
-                                           : status != cudaSuccess ? describe(status)
-                                                                   : "there is no GPU")});
-  }
+  if (const std::string trouble = missing(ordinal, map); !trouble.empty())
+    sinter::detail::refuse<device_error>({"cuda:", ordinal, " is not available: ", trouble});
   if (all.size() <= i) all.resize(i + 1, nullptr);
   all[i] = new context(ordinal, map[i]);
   return *all[i];
@@ -20979,15 +21018,15 @@ context& context_of() {
   return c;
 }
 
-inline bool probe(int ordinal) {
+/// For the files of this program that were compiled without the backend.
+inline std::string trouble(int ordinal) {
   try {
-    return static_cast<std::size_t>(ordinal) < device_map().size();
-  } catch (const device_error&) {
-    return false;
+    return missing(ordinal, device_map());
+  } catch (const device_error& e) {
+    return e.what();
   }
 }
-/// Tells the files of this program that were compiled without the backend.
-inline const bool probe_is_set = (sinter::detail::cuda_probe = &probe, true);
+inline const bool trouble_is_told = (sinter::detail::cuda_trouble = &trouble, true);
 
 }  // namespace sinter::cuda_impl
 
@@ -21045,7 +21084,7 @@ class blas {
   bool run(const blas_product& p) {
     const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) + ") x (" +
                              std::to_string(p.k) + "," + std::to_string(p.m) + ")";
-    context_.capture().enter("matmul");
+    const auto held = context_.capture().enter("matmul");
     const std::lock_guard lock(busy_);
     const use_gpu current(context_.gpu());
     const plan& way = plan_for<T>(p, what);
@@ -21300,7 +21339,7 @@ inline constexpr std::size_t most_parameters = 32764;
 /// Starts a kernel whose arguments lie at `arguments`.
 inline void start(context& c, const work& w, const void* kernel, const launch_shape& shape, void** arguments) {
   if (shape.blocks == 0) return;
-  c.capture().enter(w.what);
+  const auto held = c.capture().enter(w.what);
   const use_gpu current(c.gpu());
   if (shape.shared_bytes > usual_shared_bytes)  // always to the same value: other threads may be starting it too
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
@@ -21342,13 +21381,13 @@ struct gpu {
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
     const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes to the host";
-    here().capture().wait(what);
+    const auto held = here().capture().wait(what);
     const use_gpu current(here().gpu());
     here().downloads().to_host(here().stream(), to, from, bytes, what);
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
     const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes from the host";
-    here().capture().wait(what);
+    const auto held = here().capture().wait(what);
     const use_gpu current(here().gpu());
     here().uploads().to_gpu(here().stream(), to, from, bytes, what);
   }
@@ -21358,8 +21397,8 @@ struct gpu {
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     context &to_here = here(), &there = context_of<From>();
     const std::string what = "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
-    to_here.capture().wait(what);
-    there.capture().wait(what);
+    const bool in_order = &to_here < &there;  // the same for all threads, so that none waits for another in a circle
+    const auto first = (in_order ? to_here : there).capture().wait(what), second = (in_order ? there : to_here).capture().wait(what);
     to_here.open_path_from(there);
     to_here.wait_for(there);
     {
@@ -21413,7 +21452,7 @@ struct gpu {
     std::size_t kernels() const { return kernels_; }
     void run() const {
       context& c = here();
-      c.capture().enter("replay");
+      const auto held = c.capture().enter("replay");
       sinter::detail::refuse_capture("replay", "a captured step cannot hold another; replay it beside this one");
       const use_gpu current(c.gpu());
       check(cudaGraphLaunch(graph_, c.stream()), c.name() + ": starting a captured step");
@@ -21515,7 +21554,8 @@ class cuda_graph {
  public:
   /// Records what f() puts on D, without running it.
   template <class F>
-  explicit cuda_graph(const F& f) : runs_(full<std::int64_t, D>(extents<1>{{1}}, -1)), memory_(std::make_unique<reserve>()) {
+    requires(!std::is_same_v<std::remove_cvref_t<F>, cuda_graph>)
+  explicit cuda_graph(F&& f) : runs_(full<std::int64_t, D>(extents<1>{{1}}, -1)), memory_(std::make_unique<reserve>()) {
     work_ = cuda_impl::gpu<D>::record([&] {
       memory_->open();
       const cuda_impl::drawing_again<D> draws(sinter::detail::access::data(runs_));
@@ -21525,10 +21565,13 @@ class cuda_graph {
   }
 
   /// Runs the step again, in order with all other work on D, and returns at once.
-  void replay() const { work_.run(); }
+  void replay() const {
+    if (memory_ == nullptr) throw value_error("replay: the step was moved from");
+    work_.run();
+  }
 
   /// Kernels in the step.
-  std::size_t kernels() const { return work_.kernels(); }
+  std::size_t kernels() const { return memory_ != nullptr ? work_.kernels() : 0; }
 
  private:
   /// Of the arena: what the step allocates; see caching_arena::open_reserve.
@@ -21566,25 +21609,29 @@ class cuda_graph {
 ///     auto step = capture<cuda<0>>([&] { optimizer.zero_grad(); loss = cross_entropy(model(x), y); loss.backward(); optimizer.step(); });
 ///     for (...) { copy(images, x); copy(labels, y); step.replay(); }    // loss.item() reads the loss of the last one
 ///
-/// - The warm-up runs are real steps. The recorded one changes nothing on D: values that f assigned are there after the
+/// - The warm-up runs are real steps, on what the inputs hold then. The recorded one changes nothing on D: values that f assigned are there after the
 ///   first replay.
 /// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
 ///   parameters) must live as long and stay where it is: write new inputs into it with copy().
 /// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
 ///   stay what they were. Adam counts its steps on D, and random numbers are others with each replay: those of replay r, from
-///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded. zero_grad() outside of the graph takes the gradients from their variables; the next replay
-///   writes them where nobody looks. What f computed from random numbers is differentiated in f: outside, backward finds the masks
+///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded.
+/// - What is to change from one replay to the next is written in place: `s += g`. `s = s + g` makes the same new tensor from the
+///   same old one each time.
+/// - zero_grad() belongs in f: outside of the graph it takes the gradients from their variables, and the next replay writes them where
+///   nobody looks. What f computed from random numbers is differentiated in f: outside, backward finds the masks
 ///   of the latest replay, and only while the graph lives.
 ///
 /// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
 /// copy from the host or between devices, work on another GPU, draw random numbers on the host, or take the first step of an
-/// optimizer. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+/// optimizer. Nothing has run on D then, and D goes on; values that f had assigned are undefined. Other threads that put work on D
+/// meanwhile, to_async too, get a device_error.
 template <device D, class F>
   requires is_cuda_v<D>
-cuda_graph<D> capture(const F& f, int warm_up = 1) {
+cuda_graph<D> capture(F&& f, int warm_up = 1) {
   if (warm_up < 0) throw value_error("capture: the number of warm-up runs is negative");
   for (int i = 0; i < warm_up; ++i) f();
-  return cuda_graph<D>(f);
+  return cuda_graph<D>(std::forward<F>(f));
 }
 
 }  // namespace sinter
@@ -21786,6 +21833,19 @@ T* device_pointer(const tensor<T, Shape, D>& x) {
   if (!x.defined()) detail::refuse_undefined("device_pointer");
   return detail::access::data(x);
 }
+#if !SINTER_WITH_CUDNN
+struct native_cudnn_needs_cudnn;
+struct compile_with_SINTER_WITH_CUDNN_1_and_link_cudnn;
+template <class D, class Problem = native_cudnn_needs_cudnn, class Fix = compile_with_SINTER_WITH_CUDNN_1_and_link_cudnn>
+void native_cudnn() = delete;
+#endif
+#if !SINTER_WITH_NCCL
+struct all_reduce_needs_nccl;
+struct compile_with_SINTER_WITH_NCCL_1_and_link_nccl;
+template <class... X, class Problem = all_reduce_needs_nccl, class Fix = compile_with_SINTER_WITH_NCCL_1_and_link_nccl>
+void all_reduce(const X&...) = delete;
+#endif
+
 template <class X, class Problem = typename detail::device_pointer_mistake<X>::problem,
           class Fix = typename detail::device_pointer_mistake<X>::fix>
 void device_pointer(const X&) = delete;
@@ -21976,13 +22036,18 @@ struct reduced {
 /// Errors: device_error, before anything is started, where NCCL cannot or must not be called.
 inline void check_group(const std::vector<context*>& group) {
   sinter::detail::refuse_capture("all_reduce", "a graph holds the work of one device; add up after replay()");
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    group[i]->capture().enter("all_reduce");
+  for (std::size_t i = 0; i < group.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (group[i]->gpu() == group[j]->gpu())
         sinter::detail::refuse<device_error>({"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
                                               ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
-  }
+}
+/// So that no device begins a capture before the sum is on its way.
+inline std::vector<capture_state::hold> hold(std::vector<context*> group) {
+  std::sort(group.begin(), group.end());  // as copies between devices do
+  std::vector<capture_state::hold> held;
+  for (const context* c : group) held.push_back(c->capture().enter("all_reduce"));
+  return held;
 }
 
 /// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are kept.
@@ -21991,11 +22056,14 @@ inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t
   static auto& made = *new std::map<std::vector<int>, std::vector<ncclComm_t>>;
   std::sort(parts.begin(), parts.end(), [](const reduced& a, const reduced& b) { return a.on->gpu() < b.on->gpu(); });
   std::vector<int> gpus;
+  std::vector<context*> group;
   for (const reduced& p : parts) {
     what += (gpus.empty() ? " on " : ", ") + p.on->name();
     gpus.push_back(p.on->gpu());
+    group.push_back(p.on);
   }
   const std::lock_guard lock(busy);
+  const auto held = hold(group);
   std::vector<ncclComm_t>& among = made[gpus];
   if (among.empty()) {
     std::vector<ncclComm_t> fresh(gpus.size());
@@ -24716,10 +24784,13 @@ namespace sinter::optim {
 ///
 ///     const auto norm = optim::clip_grad_norm(model, 1.0);  // does not wait
 ///     if (i % 100 == 0) std::cout << norm.item() << '\n';   // waits
+///
+/// One without a value reads as 0, to be assigned in a step that is captured.
 class gradient_norm {
  public:
+  gradient_norm() = default;
   explicit gradient_norm(std::function<double()> read) : read_(std::move(read)) {}
-  double item() const { return read_(); }
+  double item() const { return read_ ? read_() : 0; }
   operator double() const { return item(); }
 
  private:

@@ -213,6 +213,33 @@ TEST_CASE("what a captured step allocates stays its own", "[cuda]") {
   CHECK(memory<g0>().bytes_in_use == before.bytes_in_use);
 }
 
+TEST_CASE("what another thread allocates while a step is captured is not the step's", "[cuda]") {
+  const auto x = full<float, g0>({1000}, 1);
+  auto out = zeros<float, g0>({1000});
+  tensor<float, 1, g0> theirs;
+  const auto step = capture<g0>([&] {
+    {
+      const tensor t = x + 41.f;
+      out.in_place() = t * 2.f;
+    }
+    std::thread([&] { theirs = empty_like(x); }).join();
+  });
+  theirs.in_place() = 0.f * x;
+  step.replay();
+  CHECK(distance(theirs, full<float>({1000}, 0)) == 0);
+  CHECK(distance(out, full<float>({1000}, 84)) == 0);
+}
+
+TEST_CASE("a step that was moved from cannot be replayed", "[cuda]") {
+  auto x = zeros<float, g0>({3});
+  auto step = capture<g0>([&, n = 1]() mutable { x += static_cast<float>(n++); }, 0);
+  const auto moved = std::move(step);
+  CHECK_THROWS_AS(step.replay(), value_error);
+  CHECK(step.kernels() == 0);
+  moved.replay();
+  CHECK(distance(x, full<float>({3}, 1)) == 0);
+}
+
 TEST_CASE("what cannot be captured says so, and the device goes on", "[cuda]") {
   const auto x = full<float, g0>({4}, 1);
   const auto there = full<float, g1>({4}, 1);

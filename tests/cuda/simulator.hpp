@@ -246,7 +246,7 @@ struct gpu {
     static unsigned counters[max_arrivals] = {};
     return counters;
   }
-  static void synchronize() { capture().wait("synchronize"); }
+  static void synchronize() { const auto held = capture().wait("synchronize"); }
 
   /// Work that was put on the device while a step was captured.
   class recording {
@@ -290,17 +290,16 @@ struct gpu {
   }
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
-    capture().wait("a copy to the host");
+    const auto held = capture().wait("a copy to the host");
     std::memcpy(to, from, bytes);
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
-    capture().wait("a copy from the host");
+    const auto held = capture().wait("a copy from the host");
     std::memcpy(to, from, bytes);
   }
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
-    capture().wait("a copy between devices");
-    gpu<From>::capture().wait("a copy between devices");
+    const auto held = capture().wait("a copy between devices"), held_there = gpu<From>::capture().wait("a copy between devices");
     std::memcpy(to, from, bytes);
   }
 
@@ -336,7 +335,7 @@ struct gpu {
   /// Runs one kernel, or records it.
   template <class F>
   static void start(const char* what, const F& f) {
-    capture().enter(what);
+    const auto held = capture().enter(what);
     const auto counting = [f] {
       ++counted();
       f();

@@ -74,6 +74,8 @@ def native(options, folder):
         if not missing:
             raise
         return print(f"{missing[1]} is not installed: nothing was built with it")
+    # Who asks for the host only needs none of it.
+    must([build("find_package", options, folder / "host_only", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON")])
     main = build("native", options, folder, f"-DCMAKE_PREFIX_PATH={prefix}", toolkit, f"-DCMAKE_CUDA_COMPILER={options.nvcc}",
                  f"-DCMAKE_CUDA_HOST_COMPILER={options.compiler}", "-DCMAKE_CUDA_ARCHITECTURES=90")
     for program, loads in ((main, True), (main.with_name("mixed"), False)):
@@ -90,6 +92,10 @@ def native(options, folder):
 
 
 def single_header(options, folder):
+    for include in (tools.INCLUDE, SINGLE):
+        code, text = tools.run([options.compiler, "-std=c++17", f"-I{include}", *tools.eigen_flags(options.eigen), "-fsyntax-only", HERE / "main.cpp"])
+        if code == 0 or "compile with -std=c++20" not in text or len(text.splitlines()) > 14:
+            sys.exit(f"C++17 must be refused in a few lines:\n{text}")
     compiler = (["ccache"] if shutil.which("ccache") else []) + [options.compiler]
     objects = [compiler, "-std=c++20", "-O1", f"-I{SINGLE}", *[f"-I{path}" for path in options.eigen.split(":")]]
     must([*objects[0], *objects[1:], "-c", HERE / "main.cpp", "-o", folder / "main.o"])

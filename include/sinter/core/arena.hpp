@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -80,14 +81,15 @@ class caching_arena {
     const std::lock_guard lock(mutex_);
     ++stats_.allocations;
     std::vector<void*>& list = free_list(size);
-    void* p = open_ != 0 ? from_reserve(size) : nullptr;
+    const bool recorded = open_ != 0 && std::this_thread::get_id() == recorder_;
+    void* p = recorded ? from_reserve(size) : nullptr;
     if (p == nullptr && !list.empty()) {
       p = list.back();
       list.pop_back();
       stats_.bytes_cached -= size;
     }
     if (p == nullptr) p = from_system(size);
-    if (open_ != 0) reserve_of_[p] = open_;
+    if (recorded) reserve_of_[p] = open_;
     stats_.bytes_in_use += size;
     if (stats_.bytes_in_use > stats_.peak_bytes) stats_.peak_bytes = stats_.bytes_in_use;
     return p;
@@ -111,13 +113,14 @@ class caching_arena {
   }
 
   // A reserve holds the memory of a step that is recorded once and repeated later, without allocating again. While it is
-  // open, all that is allocated belongs to it, and all that is freed joins it: the repeated step will use both. Closed, it
-  // keeps what it has, and gets back what of it tensors still held, until it is dropped.
+  // open, all that the thread that has opened it allocates belongs to it, and all that is freed joins it: the repeated step will use
+  // both. Closed, it keeps what it has, and gets back what of it tensors still held, until it is dropped.
 
   /// The number of a new reserve, which is open; only one is at a time.
   int open_reserve() {
     const std::lock_guard lock(mutex_);
     open_ = ++last_reserve_;
+    recorder_ = std::this_thread::get_id();
     reserves_[open_];
     return open_;
   }
@@ -226,6 +229,7 @@ class caching_arena {
   std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
   std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
   int open_ = 0;
+  std::thread::id recorder_;
   int last_reserve_ = 0;
   memory_stats stats_;
   std::size_t limit_ = 0;
@@ -236,8 +240,8 @@ class caching_arena {
 template <device D>
 struct runs_in_this_file {
   static_assert(always_false<D>,
-                "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc or "
-                "clang's CUDA mode; other files can name, pass and type-check them");
+                "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc as CUDA, "
+                "named .cu or with -x cu; other files can name, pass and type-check them");
   static constexpr bool value = false;
 };
 template <device D>

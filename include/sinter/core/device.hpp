@@ -126,6 +126,10 @@ decltype(auto) with_device(std::string_view choice, F&& f);
 
 namespace detail {
 
+/// Why D is not available; nothing if it is.
+template <device D>
+std::string trouble_with();
+
 template <device D>
 bool device_matches(std::string_view choice) {
   if (choice.empty() || choice == "auto") return available<D>();
@@ -143,7 +147,8 @@ std::string device_list() {
 template <class F, device D, device... Ds>
 decltype(auto) with_device_impl(std::string_view choice, F& f, std::string (*all)()) {
   if (device_matches<D>(choice)) {
-    if (!available<D>()) refuse<device_error>({"with_device: ", device_name<D>(), " is not available on this machine"});
+    if (const std::string trouble = trouble_with<D>(); !trouble.empty())
+      refuse<device_error>({"with_device: ", device_name<D>(), " is not available: ", trouble});
     return f(D{});
   }
   if constexpr (sizeof...(Ds) > 0) {

@@ -136,14 +136,22 @@ inline storage_ptr borrow_storage(void* data, std::size_t bytes) {
 namespace sinter {
 
 namespace detail {
-/// Set by a translation unit that carries the CUDA backend; without one no GPU can be used.
-inline bool (*cuda_probe)(int ordinal) = nullptr;
+
+/// Says why a GPU cannot be used; nothing if it can. Set by a translation unit that carries the CUDA backend.
+inline std::string (*cuda_trouble)(int ordinal) = nullptr;
+
+template <device D>
+std::string trouble_with() {
+  if constexpr (is_cpu_v<D>) return {};
+  else if (cuda_trouble == nullptr) return "no file of this program was compiled with the CUDA backend, by nvcc";
+  else return cuda_trouble(device_ordinal_v<D>);
+}
+
 }  // namespace detail
 
 template <device D>
 bool available() {
-  if constexpr (is_cpu_v<D>) return true;
-  else return detail::cuda_probe != nullptr && detail::cuda_probe(device_ordinal_v<D>);
+  return detail::trouble_with<D>().empty();
 }
 
 }  // namespace sinter

@@ -67,7 +67,7 @@ class blas {
   bool run(const blas_product& p) {
     const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) + ") x (" +
                              std::to_string(p.k) + "," + std::to_string(p.m) + ")";
-    context_.capture().enter("matmul");
+    const auto held = context_.capture().enter("matmul");
     const std::lock_guard lock(busy_);
     const use_gpu current(context_.gpu());
     const plan& way = plan_for<T>(p, what);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include "sinter/core/capture.hpp"
@@ -9,15 +11,21 @@
 namespace sinter::cuda_impl {
 
 /// Of one device: is a step on it being captured, and by this thread? All its work goes to one stream, so while it is,
-/// nobody else may put work there, and the thread that captures may put work nowhere else.
+/// nobody else may put work there, and the thread that captures may put work nowhere else. Who puts work there holds what enter()
+/// or wait() returns until it is there: no capture begins in between.
 class capture_state {
  public:
+  using hold = std::shared_lock<std::shared_mutex>;
+
   explicit capture_state(std::string device) : device_(std::move(device)) {}
 
   /// Errors: device_error where a capture is under way.
   void begin() {
     sinter::detail::refuse_capture("capture: a step on " + device_, "captures do not nest; capture one after the other");
-    if (on_.exchange(true)) throw busy("capture");
+    {
+      const std::lock_guard lock(putting_);
+      if (on_.exchange(true)) throw busy("capture");
+    }
     sinter::detail::capturing() = &device_;
   }
   void end() noexcept {
@@ -27,16 +35,20 @@ class capture_state {
 
   /// Before work is put on the device. Errors: device_error for the wrong thread, or the wrong device of a thread that
   /// captures.
-  void enter(const char* what) const {
+  [[nodiscard]] hold enter(const char* what) const {
+    hold held(putting_);
     const std::string* const captured = sinter::detail::capturing();
-    if (captured == &device_) return;
+    if (captured == &device_) return held;
     if (captured != nullptr) sinter::detail::refuse_capture(std::string("'") + what + "' on " + device_, other_device);
     if (on_.load(std::memory_order_relaxed)) throw busy(what);
+    return held;
   }
   /// For what waits for the device, which a capture cannot. Errors: device_error.
-  void wait(const std::string& what) const {
+  [[nodiscard]] hold wait(const std::string& what) const {
     sinter::detail::refuse_capture(what, "the captured work has not run; read results after replay(), and bring inputs before it");
+    hold held(putting_);
     if (on_.load(std::memory_order_relaxed)) throw busy(what);
+    return held;
   }
 
  private:
@@ -47,6 +59,7 @@ class capture_state {
   }
 
   std::string device_;
+  mutable std::shared_mutex putting_;
   std::atomic<bool> on_{false};
 };
 

@@ -145,6 +145,7 @@ class context {
   cudaStream_t stream() const { return stream_.get(); }
   sinter::detail::caching_arena<gpu_memory>& memory() { return memory_; }
   capture_state& capture() { return capture_; }
+  const capture_state& capture() const { return capture_; }
   /// The way of the host's data to this GPU, and back.
   staging& uploads() { return uploads_; }
   staging& downloads() { return downloads_; }
@@ -154,7 +155,7 @@ class context {
   unsigned* arrivals() { return arrivals_.get(); }
 
   void synchronize() const {
-    capture_.wait("synchronize");
+    const auto held = capture_.wait("synchronize");
     const use_gpu current(gpu_);
     check(cudaStreamSynchronize(stream()), name() + ": waiting for the GPU");
   }
@@ -206,6 +207,17 @@ class context {
   std::atomic<std::size_t> launches_{0};
 };
 
+/// Why cuda<ordinal> cannot be used; nothing if it can. Errors: as device_map().
+inline std::string missing(int ordinal, const std::vector<int>& map) {
+  if (static_cast<std::size_t>(ordinal) < map.size()) return {};
+  cudaError_t status;
+  const int gpus = physical_gpus(status);
+  if (status != cudaSuccess) return describe(status);
+  if (gpus == 0) return "there is no GPU";
+  if (static_cast<std::size_t>(gpus) != map.size()) return "SINTER_CUDA_MAP lists " + std::to_string(map.size()) + ", numbered from 0";
+  return "there are " + std::to_string(gpus) + " GPUs, numbered from 0";
+}
+
 /// The context of cuda<ordinal>, made at first use and never destroyed, so that tensors may outlive main. Errors:
 /// device_error where there is no such GPU.
 inline context& context_of(int ordinal) {
@@ -215,14 +227,8 @@ inline context& context_of(int ordinal) {
   const auto i = static_cast<std::size_t>(ordinal);
   if (i < all.size() && all[i] != nullptr) return *all[i];
   const std::vector<int> map = device_map();
-  if (i >= map.size()) {
-    cudaError_t status;
-    physical_gpus(status);
-    sinter::detail::refuse<device_error>({"cuda:", ordinal, " is not available: ",
-                                          (!map.empty()             ? "there are " + std::to_string(map.size()) + " GPUs, numbered from 0"
-                                           : status != cudaSuccess ? describe(status)
-                                                                   : "there is no GPU")});
-  }
+  if (const std::string trouble = missing(ordinal, map); !trouble.empty())
+    sinter::detail::refuse<device_error>({"cuda:", ordinal, " is not available: ", trouble});
   if (all.size() <= i) all.resize(i + 1, nullptr);
   all[i] = new context(ordinal, map[i]);
   return *all[i];
@@ -233,14 +239,14 @@ context& context_of() {
   return c;
 }
 
-inline bool probe(int ordinal) {
+/// For the files of this program that were compiled without the backend.
+inline std::string trouble(int ordinal) {
   try {
-    return static_cast<std::size_t>(ordinal) < device_map().size();
-  } catch (const device_error&) {
-    return false;
+    return missing(ordinal, device_map());
+  } catch (const device_error& e) {
+    return e.what();
   }
 }
-/// Tells the files of this program that were compiled without the backend.
-inline const bool probe_is_set = (sinter::detail::cuda_probe = &probe, true);
+inline const bool trouble_is_told = (sinter::detail::cuda_trouble = &trouble, true);
 
 }  // namespace sinter::cuda_impl

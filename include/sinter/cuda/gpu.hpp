@@ -25,13 +25,13 @@ struct gpu {
 
   static void copy_to_host(void* to, const void* from, std::size_t bytes) {
     const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes to the host";
-    here().capture().wait(what);
+    const auto held = here().capture().wait(what);
     const use_gpu current(here().gpu());
     here().downloads().to_host(here().stream(), to, from, bytes, what);
   }
   static void copy_from_host(void* to, const void* from, std::size_t bytes) {
     const std::string what = here().name() + ": copying " + std::to_string(bytes) + " bytes from the host";
-    here().capture().wait(what);
+    const auto held = here().capture().wait(what);
     const use_gpu current(here().gpu());
     here().uploads().to_gpu(here().stream(), to, from, bytes, what);
   }
@@ -41,8 +41,8 @@ struct gpu {
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     context &to_here = here(), &there = context_of<From>();
     const std::string what = "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
-    to_here.capture().wait(what);
-    there.capture().wait(what);
+    const bool in_order = &to_here < &there;  // the same for all threads, so that none waits for another in a circle
+    const auto first = (in_order ? to_here : there).capture().wait(what), second = (in_order ? there : to_here).capture().wait(what);
     to_here.open_path_from(there);
     to_here.wait_for(there);
     {
@@ -96,7 +96,7 @@ struct gpu {
     std::size_t kernels() const { return kernels_; }
     void run() const {
       context& c = here();
-      c.capture().enter("replay");
+      const auto held = c.capture().enter("replay");
       sinter::detail::refuse_capture("replay", "a captured step cannot hold another; replay it beside this one");
       const use_gpu current(c.gpu());
       check(cudaGraphLaunch(graph_, c.stream()), c.name() + ": starting a captured step");

@@ -48,7 +48,8 @@ class cuda_graph {
  public:
   /// Records what f() puts on D, without running it.
   template <class F>
-  explicit cuda_graph(const F& f) : runs_(full<std::int64_t, D>(extents<1>{{1}}, -1)), memory_(std::make_unique<reserve>()) {
+    requires(!std::is_same_v<std::remove_cvref_t<F>, cuda_graph>)
+  explicit cuda_graph(F&& f) : runs_(full<std::int64_t, D>(extents<1>{{1}}, -1)), memory_(std::make_unique<reserve>()) {
     work_ = cuda_impl::gpu<D>::record([&] {
       memory_->open();
       const cuda_impl::drawing_again<D> draws(sinter::detail::access::data(runs_));
@@ -58,10 +59,13 @@ class cuda_graph {
   }
 
   /// Runs the step again, in order with all other work on D, and returns at once.
-  void replay() const { work_.run(); }
+  void replay() const {
+    if (memory_ == nullptr) throw value_error("replay: the step was moved from");
+    work_.run();
+  }
 
   /// Kernels in the step.
-  std::size_t kernels() const { return work_.kernels(); }
+  std::size_t kernels() const { return memory_ != nullptr ? work_.kernels() : 0; }
 
  private:
   /// Of the arena: what the step allocates; see caching_arena::open_reserve.
@@ -99,25 +103,29 @@ class cuda_graph {
 ///     auto step = capture<cuda<0>>([&] { optimizer.zero_grad(); loss = cross_entropy(model(x), y); loss.backward(); optimizer.step(); });
 ///     for (...) { copy(images, x); copy(labels, y); step.replay(); }    // loss.item() reads the loss of the last one
 ///
-/// - The warm-up runs are real steps. The recorded one changes nothing on D: values that f assigned are there after the
+/// - The warm-up runs are real steps, on what the inputs hold then. The recorded one changes nothing on D: values that f assigned are there after the
 ///   first replay.
 /// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
 ///   parameters) must live as long and stay where it is: write new inputs into it with copy().
 /// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
 ///   stay what they were. Adam counts its steps on D, and random numbers are others with each replay: those of replay r, from
-///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded. zero_grad() outside of the graph takes the gradients from their variables; the next replay
-///   writes them where nobody looks. What f computed from random numbers is differentiated in f: outside, backward finds the masks
+///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded.
+/// - What is to change from one replay to the next is written in place: `s += g`. `s = s + g` makes the same new tensor from the
+///   same old one each time.
+/// - zero_grad() belongs in f: outside of the graph it takes the gradients from their variables, and the next replay writes them where
+///   nobody looks. What f computed from random numbers is differentiated in f: outside, backward finds the masks
 ///   of the latest replay, and only while the graph lives.
 ///
 /// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
 /// copy from the host or between devices, work on another GPU, draw random numbers on the host, or take the first step of an
-/// optimizer. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+/// optimizer. Nothing has run on D then, and D goes on; values that f had assigned are undefined. Other threads that put work on D
+/// meanwhile, to_async too, get a device_error.
 template <device D, class F>
   requires is_cuda_v<D>
-cuda_graph<D> capture(const F& f, int warm_up = 1) {
+cuda_graph<D> capture(F&& f, int warm_up = 1) {
   if (warm_up < 0) throw value_error("capture: the number of warm-up runs is negative");
   for (int i = 0; i < warm_up; ++i) f();
-  return cuda_graph<D>(f);
+  return cuda_graph<D>(std::forward<F>(f));
 }
 
 }  // namespace sinter

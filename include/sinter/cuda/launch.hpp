@@ -95,7 +95,7 @@ inline constexpr std::size_t most_parameters = 32764;
 /// Starts a kernel whose arguments lie at `arguments`.
 inline void start(context& c, const work& w, const void* kernel, const launch_shape& shape, void** arguments) {
   if (shape.blocks == 0) return;
-  c.capture().enter(w.what);
+  const auto held = c.capture().enter(w.what);
   const use_gpu current(c.gpu());
   if (shape.shared_bytes > usual_shared_bytes)  // always to the same value: other threads may be starting it too
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),

@@ -74,6 +74,19 @@ T* device_pointer(const tensor<T, Shape, D>& x) {
   if (!x.defined()) detail::refuse_undefined("device_pointer");
   return detail::access::data(x);
 }
+#if !SINTER_WITH_CUDNN
+struct native_cudnn_needs_cudnn;
+struct compile_with_SINTER_WITH_CUDNN_1_and_link_cudnn;
+template <class D, class Problem = native_cudnn_needs_cudnn, class Fix = compile_with_SINTER_WITH_CUDNN_1_and_link_cudnn>
+void native_cudnn() = delete;
+#endif
+#if !SINTER_WITH_NCCL
+struct all_reduce_needs_nccl;
+struct compile_with_SINTER_WITH_NCCL_1_and_link_nccl;
+template <class... X, class Problem = all_reduce_needs_nccl, class Fix = compile_with_SINTER_WITH_NCCL_1_and_link_nccl>
+void all_reduce(const X&...) = delete;
+#endif
+
 template <class X, class Problem = typename detail::device_pointer_mistake<X>::problem,
           class Fix = typename detail::device_pointer_mistake<X>::fix>
 void device_pointer(const X&) = delete;

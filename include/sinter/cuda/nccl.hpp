@@ -78,13 +78,18 @@ struct reduced {
 /// Errors: device_error, before anything is started, where NCCL cannot or must not be called.
 inline void check_group(const std::vector<context*>& group) {
   sinter::detail::refuse_capture("all_reduce", "a graph holds the work of one device; add up after replay()");
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    group[i]->capture().enter("all_reduce");
+  for (std::size_t i = 0; i < group.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (group[i]->gpu() == group[j]->gpu())
         sinter::detail::refuse<device_error>({"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
                                               ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
-  }
+}
+/// So that no device begins a capture before the sum is on its way.
+inline std::vector<capture_state::hold> hold(std::vector<context*> group) {
+  std::sort(group.begin(), group.end());  // as copies between devices do
+  std::vector<capture_state::hold> held;
+  for (const context* c : group) held.push_back(c->capture().enter("all_reduce"));
+  return held;
 }
 
 /// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are kept.
@@ -93,11 +98,14 @@ inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t
   static auto& made = *new std::map<std::vector<int>, std::vector<ncclComm_t>>;
   std::sort(parts.begin(), parts.end(), [](const reduced& a, const reduced& b) { return a.on->gpu() < b.on->gpu(); });
   std::vector<int> gpus;
+  std::vector<context*> group;
   for (const reduced& p : parts) {
     what += (gpus.empty() ? " on " : ", ") + p.on->name();
     gpus.push_back(p.on->gpu());
+    group.push_back(p.on);
   }
   const std::lock_guard lock(busy);
+  const auto held = hold(group);
   std::vector<ncclComm_t>& among = made[gpus];
   if (among.empty()) {
     std::vector<ncclComm_t> fresh(gpus.size());

@@ -22,10 +22,13 @@ namespace sinter::optim {
 ///
 ///     const auto norm = optim::clip_grad_norm(model, 1.0);  // does not wait
 ///     if (i % 100 == 0) std::cout << norm.item() << '\n';   // waits
+///
+/// One without a value reads as 0, to be assigned in a step that is captured.
 class gradient_norm {
  public:
+  gradient_norm() = default;
   explicit gradient_norm(std::function<double()> read) : read_(std::move(read)) {}
-  double item() const { return read_(); }
+  double item() const { return read_ ? read_() : 0; }
   operator double() const { return item(); }
 
  private:

@@ -153,6 +153,7 @@ TEST_CASE_METHOD(on_fake_gpus, "what is missing for a GPU is told, with what to 
   CHECK_THAT(refused(), Contains("cuda:9 is not available") && Contains("CUDA_VISIBLE_DEVICES"));
   machine.driver = 12020;
   CHECK_FALSE(available<none>());
+  CHECK_THAT(error_of([] { with_device<none, cpu>("cuda:9", [](auto) {}); }), Contains("with_device: cuda:9 is not available") && Contains("12.2"));
   CHECK_THAT(refused(), Contains("the driver is for CUDA 12.2") && Contains("install a newer driver"));
   machine.driver = 0;
   CHECK_FALSE(available<none>());
@@ -177,6 +178,7 @@ TEST_CASE_METHOD(on_fake_gpus, "a list of devices that is none is refused, and o
   const mapped one("3");
   CHECK(available<g0>());
   CHECK_FALSE(available<g1>());
+  CHECK_THAT(refused(), Contains("cuda:10 is not available: SINTER_CUDA_MAP lists 1"));
 }
 
 TEST_CASE_METHOD(on_fake_gpus, "a program without code for the GPU says how to compile it") {

@@ -1,4 +1,5 @@
 // tests/cuda/runtime/faults_test.cu: products and training steps on the fake runtime, with every call in them failing in turn.
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -254,6 +255,35 @@ TEST_CASE_METHOD(on_fake_gpus, "while a step is captured, other threads use othe
   CHECK(step.kernels() == 2);
   step.replay();
   check_close(y.to<cpu>(), eval(matmul(matmul(host, host), host)));
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "uploads and launches of another thread stay out of the graphs that are captured meanwhile") {
+  const auto host = counting(5 * 262144);
+  auto x = zeros<float, g0>({10}), theirs = zeros<float, g0>({10});
+  std::atomic<bool> stop{false};
+  std::atomic<int> bad{0};
+  std::thread other([&] {
+    while (!stop) {
+      const std::string said = error_of([&] {
+        theirs += 1;
+        host.to<g0>();
+      });
+      if (!said.empty() && said.find("another thread captures") == std::string::npos) ++bad;
+    }
+  });
+  std::vector<cuda_graph<g0>> steps;
+  for (int i = 0; i < 300; ++i) steps.push_back(capture<g0>([&] { x += 1; }, 0));
+  stop = true;
+  other.join();
+  CHECK(bad == 0);
+  for (const auto& step : steps) {
+    const auto before = fake_cuda::launches().size();
+    step.replay();
+    synchronize<g0>();
+    bad += fake_cuda::launches().size() != before + 1;
+  }
+  CHECK(bad == 0);
+  CHECK(same(host.to<g0>().to<cpu>(), host));
 }
 
 TEST_CASE_METHOD(on_fake_gpus, "a replay that fails can be repeated") {
