@@ -3380,6 +3380,14 @@ const auto& point_of(const E& e) {
   }
 }
 
+/// The points of E that are not inside another one.
+template <class E>
+inline constexpr int outer_points = is_point<E>;
+template <class Op, class... A>
+inline constexpr int outer_points<map_node<Op, A...>> = (outer_points<A> + ...);
+template <class Tag, class X, class Body>
+inline constexpr int outer_points<let_node<Tag, X, Body>> = outer_points<X> + outer_points<Body>;
+
 /// Rebuilds an expression with every point replaced by f(point).
 template <class E, class F>
 decltype(auto) replace_points(const E& e, const F& f) {
@@ -3477,7 +3485,7 @@ using with_result_of_point = bare<decltype(replace_points(std::declval<const E&>
 
 template <class E>
 constexpr bool point_takes_rest() {
-  if constexpr (is_point<E> || points_in<E> != 1 || E::order >= 2) {
+  if constexpr (is_point<E> || outer_points<E> != 1 || E::order >= 2) {
     return false;
   } else {
     using P = bare<decltype(point_of(std::declval<const E&>()))>;
@@ -13326,7 +13334,8 @@ detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false)
 
 /// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending order, as
 /// `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts as the largest.
-/// Runs at once. Derivative: g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+/// All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: g goes to the elements that
+/// were taken. Errors: shape_error where k is more than there are.
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
 template <detail::has_lines E>

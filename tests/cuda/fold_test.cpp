@@ -67,6 +67,10 @@ TEST_CASE("elementwise work after a sum runs in its last kernel", "[cuda]") {
   CHECK(launches_of([&] { const tensor y = tanh(sum(a * 2, 0)) * b + b; }) == 1);
   CHECK(launches_of([&] { const tensor y = mean(a, 1); }) == 1);
   CHECK(launches_of([&] { const tensor y = norm(flat); }) == 2);  // in pieces
+  CHECK(launches_of([&] { const tensor y = sum(mean(a, 0) * 2) / 3; }) == 2);  // of the outer one
+  CHECK(compare::values([](const auto& v) { return eval(sum(mean(v, 0) * 2) / 3); }, x) < 1e-5);
+  const auto classes = zeros<std::int64_t, g0>({33});
+  CHECK(launches_of([&] { const tensor y = cross_entropy(a, classes); }) == 3);  // a look at the labels, the rows, their mean
   const variable tracked = a;
   CHECK(launches_of([&] { const variable y = mean(tracked * tracked, 1); }) == 1);
 }

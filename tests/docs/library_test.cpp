@@ -189,12 +189,12 @@ TEST_CASE("library: optimizers") {
   optim::sgd optimizer(weights, {.lr = 0.1, .momentum = 0.5});
   optimizer.add(bias);  // of another rank
   optim::lr_scheduler scheduler(optimizer, optim::then_lr{5, optim::warm_up_lr{5}, optim::cosine_lr{.period = 45}});
-  double norm = 0;
+  optim::gradient_norm norm;
   for (int epoch = 0; epoch < 50; ++epoch) {
     variable loss = sum(square(weights[0])) + square(bias);
     optimizer.zero_grad();
     loss.backward();
-    norm = optim::clip_grad_norm(weights, 1.0);  // the norm before clipping
+    norm = optim::clip_grad_norm(weights, 1.0);  // the norm before clipping, to be read when it is wanted
     optimizer.step();
     scheduler.step();
   }

@@ -86,7 +86,7 @@ using with_result_of_point = bare<decltype(replace_points(std::declval<const E&>
 
 template <class E>
 constexpr bool point_takes_rest() {
-  if constexpr (is_point<E> || points_in<E> != 1 || E::order >= 2) {
+  if constexpr (is_point<E> || outer_points<E> != 1 || E::order >= 2) {
     return false;
   } else {
     using P = bare<decltype(point_of(std::declval<const E&>()))>;

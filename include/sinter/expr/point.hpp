@@ -108,6 +108,14 @@ const auto& point_of(const E& e) {
   }
 }
 
+/// The points of E that are not inside another one.
+template <class E>
+inline constexpr int outer_points = is_point<E>;
+template <class Op, class... A>
+inline constexpr int outer_points<map_node<Op, A...>> = (outer_points<A> + ...);
+template <class Tag, class X, class Body>
+inline constexpr int outer_points<let_node<Tag, X, Body>> = outer_points<X> + outer_points<Body>;
+
 /// Rebuilds an expression with every point replaced by f(point).
 template <class E, class F>
 decltype(auto) replace_points(const E& e, const F& f) {

@@ -53,7 +53,8 @@ detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false)
 
 /// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending order, as
 /// `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts as the largest.
-/// Runs at once. Derivative: g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+/// All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: g goes to the elements that
+/// were taken. Errors: shape_error where k is more than there are.
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
 template <detail::has_lines E>
