@@ -19135,7 +19135,7 @@ template <class T, int lanes, class G>
 struct row_team {
   const G& g;
   T* states;
-  chunk<T, lanes>* room;  ///< for the values of a row, several times; null where they take too much
+  chunk<T, lanes>* room;  ///< for the values of a row, several times, of which a thread touches its own chunks only; null where they take too much
   index_t n;
   int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
   int group, place;
@@ -19304,7 +19304,8 @@ template <class T, int Lanes, int Leaves = 1>
 struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
-  static constexpr int blocks_at_once = Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
+  static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
+  static constexpr int blocks_at_once = (Leaves > 2 && wide) || Leaves > 5 ? 2 : Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
   /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
   static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;
@@ -19972,7 +19973,9 @@ struct select_body {
   std::int64_t* indices;
 
   /// Whether it is for so many lines, of so many elements: a block has to go over each of them a few times.
-  static bool fits(index_t lines, index_t n, index_t k) { return k <= most && k <= n / 4 && n <= (lines < 128 ? index_t{1} << 16 : index_t{1} << 30); }
+  static bool fits(index_t lines, index_t n, index_t k) {
+    return k > 0 && k <= most && k <= n / 4 && n <= (lines < 128 ? index_t{1} << 14 : index_t{1} << 30);
+  }
 
   SINTER_WORD bool keeps() const { return lines.n <= most_kept; }
   launch_shape launch() const { return {blocks_for(lines.count), sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)}; }
@@ -20017,7 +20020,8 @@ struct select_body {
   }
 
  private:
-  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge. True if all with that digit are.
+  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so exactly one thread,
+  /// that of the digit, has before < left <= sum. True if all elements with that digit are asked for.
   template <class G, class Each>
   SINTER_WORD bool narrow(const G& g, room& r, selection& first, unsigned& left, int number, const Each& each) const {
     const int t = g.thread();

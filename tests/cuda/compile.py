@@ -160,7 +160,7 @@ def accesses(ptx):
         for access, what in [("ld", "load")] * bool(reads) + [("st", "store")] * writes:
             if not re.search(rf"\b{access}\.global(?:\.nc)?\.(?:v4\.[bfu]32|v2\.[bfu]64)", reached):
                 return f"{name} has no 128-bit global {what}"
-        if re.search(r"\D9rows_body|17reverse_rows_body", name) and "cp.async.cg.shared.global" not in reached:
+        if re.search(r"\D9rows_bodyI(?:(?!4leaf|3map).)*4leafI[fd]Lb0E|17reverse_rows_body", name) and "cp.async.cg.shared.global" not in reached:
             return f"{name} does not ask for whole rows at once"
     return None
 

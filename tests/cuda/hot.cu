@@ -38,6 +38,16 @@ void gated_backward(const bfloat16_leaf& a, const bfloat16_leaf& b, const tensor
 // Rows, with the work that follows.
 tensor<float, 2, cuda<0>> shares(const tensor<float, 2, cuda<0>>& x) { return softmax(x, 1); }
 tensor<float, 2, cuda<0>> normalised(const tensor<float, 2, cuda<0>>& x, const vector& gain, const vector& bias) { return layer_norm(x, gain, bias); }
+tensor<bfloat16, 2, cuda<0>> normalised(const tensor<bfloat16, 2, cuda<0>>& x, const tensor<bfloat16, 1, cuda<0>>& gain, const tensor<bfloat16, 1, cuda<0>>& bias) {
+  return layer_norm(x, gain, bias);
+}
+tensor<double, 2, cuda<0>> normalised(const tensor<double, 2, cuda<0>>& x, const tensor<double, 1, cuda<0>>& gain, const tensor<double, 1, cuda<0>>& bias) {
+  return layer_norm(x, gain, bias);
+}
+tensor<sinter::half, 2, cuda<0>> shares(const tensor<sinter::half, 2, cuda<0>>& x, const half_vector& a, const half_vector& b) { return log_softmax(x * a + b, 1); }
+tensor<float, 2, cuda<0>> gated_rows(const tensor<float, 2, cuda<0>>& x, const tensor<float, 2, cuda<0>>& m, const vector& gain, const vector& bias) {
+  return layer_norm(x + m, gain, bias) * sigmoid(m) + x;
+}
 
 // Folds.
 tensor<float, 0, cuda<0>> sum_of_squares(const tensor<float, 2, cuda<0>>& x) { return sum(square(x)); }

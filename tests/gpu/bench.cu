@@ -111,6 +111,10 @@ int main() {
     report("sinter sum(x,1) 16384x4096", median_ms(15, [&] { sums = sum(x, 1); }), bytes / 2);
     report("sinter argmax 16384x4096", median_ms(15, [&] { const tensor best = argmax(x, 1); }), bytes / 2);
     report("sinter topk 8 of 16384x4096", median_ms(15, [&] { const auto best = topk(x, 8, 1); }), bytes / 2);
+    const auto one_line = x.slice(0, 0, 4).reshape({1, 16384}), few_lines = x.slice(0, 0, 256).reshape({64, 16384});
+    report("sinter topk 8 of 1x16384", median_ms(15, [&] { const auto best = topk(one_line, 8, 1); }), 0);
+    report("sinter topk 8 of 64x16384", median_ms(15, [&] { const auto best = topk(few_lines, 8, 1); }), 0);
+    report("sinter topk 8 of 4096 zeros", median_ms(15, [&] { const auto best = topk(zeros<float, gpu>({1, 4096}), 8, 1); }), 0);
     const auto flat = x.slice(0, 0, 4096).reshape({index_t{16} << 20});
     report("sinter sort 16 M", median_ms(7, [&] { const auto in_order = sort(flat, 0); }), 0);
     report("sinter cumsum 16 M", median_ms(15, [&] { const tensor sums_so_far = cumsum(flat, 0); }), bytes / 4);

@@ -78,6 +78,11 @@ with torch.no_grad():
         report(f"sum(x,{axis}) 16384x4096", lambda: torch.sum(x, axis))
     report("argmax 16384x4096", lambda: torch.argmax(x, 1))
     row("torch topk 8 of 16384x4096", lambda: torch.topk(x, min(8, columns), 1))
+    for lines in (1,) if trial else (1, 64):
+        few = x[: 4 * lines].reshape(lines, -1)
+        row(f"torch topk 8 of {lines}x16384", lambda: torch.topk(few, 8, 1))
+    equal = torch.zeros(1, 4096, device=device)
+    row("torch topk 8 of 4096 zeros", lambda: torch.topk(equal, 8, 1))
     flat = x[:4096].reshape(-1)
     row("torch sort 16 M", lambda: torch.sort(flat, stable=True))  # PyTorch's sort, topk and cumsum are CUB's and kernels of its own
     row("torch cumsum 16 M", lambda: torch.cumsum(flat, 0))

@@ -68,7 +68,7 @@ template <class T, int lanes, class G>
 struct row_team {
   const G& g;
   T* states;
-  chunk<T, lanes>* room;  ///< for the values of a row, several times; null where they take too much
+  chunk<T, lanes>* room;  ///< for the values of a row, several times, of which a thread touches its own chunks only; null where they take too much
   index_t n;
   int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
   int group, place;
@@ -237,7 +237,8 @@ template <class T, int Lanes, int Leaves = 1>
 struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
-  static constexpr int blocks_at_once = Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
+  static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
+  static constexpr int blocks_at_once = (Leaves > 2 && wide) || Leaves > 5 ? 2 : Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
   /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
   static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;

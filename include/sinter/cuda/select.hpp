@@ -69,7 +69,9 @@ struct select_body {
   std::int64_t* indices;
 
   /// Whether it is for so many lines, of so many elements: a block has to go over each of them a few times.
-  static bool fits(index_t lines, index_t n, index_t k) { return k <= most && k <= n / 4 && n <= (lines < 128 ? index_t{1} << 16 : index_t{1} << 30); }
+  static bool fits(index_t lines, index_t n, index_t k) {
+    return k > 0 && k <= most && k <= n / 4 && n <= (lines < 128 ? index_t{1} << 14 : index_t{1} << 30);
+  }
 
   SINTER_WORD bool keeps() const { return lines.n <= most_kept; }
   launch_shape launch() const { return {blocks_for(lines.count), sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)}; }
@@ -114,7 +116,8 @@ struct select_body {
   }
 
  private:
-  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge. True if all with that digit are.
+  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so exactly one thread,
+  /// that of the digit, has before < left <= sum. True if all elements with that digit are asked for.
   template <class G, class Each>
   SINTER_WORD bool narrow(const G& g, room& r, selection& first, unsigned& left, int number, const Each& each) const {
     const int t = g.thread();
