@@ -72,7 +72,7 @@ TEST_CASE("memory that is not where the type says is refused, with both places a
 
 TEST_CASE("memory that ends before the tensor does is refused") {
   const borrowed memory(0, 6);
-  CHECK_THROWS_WITH(wrap<gpu>(memory.data(), {1000, 1000}), Catch::Contains("4000000 bytes begin on cuda:0, but end in"));
+  CHECK_THROWS_WITH(wrap<gpu>(memory.data(), {1 << 20, 1 << 20}), Catch::Contains("4398046511104 bytes begin on cuda:0, but end in"));
 }
 
 TEST_CASE("wrapped memory takes part in gradients and in captured steps") {
