@@ -6,9 +6,7 @@
 
 #include <sinter/sinter.hpp>
 
-#include <setjmp.h>
-#include <ucontext.h>
-
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -20,168 +18,32 @@
 #include <string>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
-
 #include "sinter/cuda/capture.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/runtime.hpp"
 
+#include "simulated_block.hpp"
+
 namespace sinter::cuda_impl {
 
-/// The threads of one block, each on a stack of its own; they take turns at sync().
-class simulated_block {
- public:
-  struct grid {
-    simulated_block* at;
-    index_t block_number, block_count;
-    int number;
+template <class Pass>
+struct map_sums_body;
+template <class Pass>
+struct group_body;
 
-    index_t block() const { return block_number; }
-    index_t blocks() const { return block_count; }
-    int thread() const { return number; }
-    int threads() const { return block_threads; }
-    void sync() const { at->meet(); }
-    template <class T>
-    void add(T* to, T n) const {
-      *to += n;
-    }
-    unsigned take(unsigned* counter) const { return (*counter)++; }
-    bool arrives_last(unsigned* counter, unsigned blocks) const {
-      sync();
-      if (number == 0) {
-        at->last_ = ++*counter == blocks;
-        if (at->last_) *counter = 0;
-      }
-      sync();
-      return at->last_;
-    }
-    template <class T>
-    T fresh(const T* p) const {
-      return *p;
-    }
-    template <class T>
-    void copy_ahead(T* to, const T* from) const {
-      static_assert(sizeof(T) % 16 == 0);
-      if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
-        throw std::logic_error("simulator: copy_ahead of what does not lie at a multiple of 16 bytes");
-      at->copies_[number].push_back([to, from] { *to = *from; });
-    }
-    void finish_copies() const {
-      for (const auto& copy : at->copies_[number]) copy();
-      at->copies_[number].clear();
-    }
-    template <class T>
-    T* shared() const {
-      return reinterpret_cast<T*>(at->shared_.data());
-    }
-  };
+/// Whether a body counts on all the blocks it asks for; the others go on to further work where there are fewer.
+template <class Body>
+inline constexpr bool exact_grid = false;
+template <class Pass>
+inline constexpr bool exact_grid<map_sums_body<Pass>> = true;  // the last of so many adds up
+template <class Pass>
+inline constexpr bool exact_grid<group_body<Pass>> = true;  // whose items have blocks of their own
 
-  template <class Body>
-  void run(const Body& body, index_t block, index_t blocks, std::size_t shared_bytes) {
-    shared_.assign(shared_bytes / sizeof(std::max_align_t) + 1, {});
-    grid g{this, block, blocks, 0};
-    if (shared_bytes == 0) {  // nobody can meet
-      meets_ = false;
-      for (g.number = 0; g.number < block_threads; ++g.number) body(g);
-      return;
-    }
-    meets_ = true;
-    const auto one = [&](int thread) {
-      const grid mine{this, block, blocks, thread};
-      body(mine);
-    };
-    run_all(one);
-  }
-
- private:
-  static constexpr std::size_t stack_bytes = 64 * 1024;
-  struct fiber {
-    ucontext_t context;
-    std::unique_ptr<char[]> stack{new char[stack_bytes]};
-    bool started = false, done = false;
-    jmp_buf resume;
-    void* fake_stack = nullptr;
-  };
-
-  template <class F>
-  void run_all(const F& f) {
-    fibers_.resize(block_threads);
-    const auto start = [](unsigned low, unsigned high) {
-      auto* self = reinterpret_cast<simulated_block*>(static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high) << 32);
-      self->arrive(nullptr);
-      (*static_cast<const F*>(self->work_))(self->current_);
-      self->fibers_[static_cast<std::size_t>(self->current_)].done = true;
-      self->leave(true);
-    };
-    work_ = &f;
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
-    for (fiber& one : fibers_) {
-      one.started = one.done = false;
-      getcontext(&one.context);
-      one.context.uc_stack.ss_sp = one.stack.get();
-      one.context.uc_stack.ss_size = stack_bytes;
-      one.context.uc_link = nullptr;
-      makecontext(&one.context, reinterpret_cast<void (*)()>(+start), 2, static_cast<unsigned>(self), static_cast<unsigned>(self >> 32));
-    }
-    for (int ended = 0; ended < block_threads;) {
-      ended = 0;
-      for (current_ = 0; current_ < block_threads; ++current_) {
-        fiber& one = fibers_[static_cast<std::size_t>(current_)];
-        if (one.done) throw std::logic_error("simulator: a thread of the block left while others wait for it");
-        enter(one);
-        ended += one.done;
-      }
-      if (ended != 0 && ended != block_threads) throw std::logic_error("simulator: a thread of the block left while others wait for it");
-    }
-  }
-
-  void meet() {
-    if (!meets_) throw std::logic_error("simulator: sync() in a kernel without shared memory");
-    leave(false);
-  }
-
-#if defined(__SANITIZE_ADDRESS__)
-  void enter(fiber& one) {
-    void* mine = nullptr;
-    __sanitizer_start_switch_fiber(&mine, one.stack.get(), stack_bytes);
-    swapcontext(&host_, &one.context);
-    __sanitizer_finish_switch_fiber(mine, nullptr, nullptr);
-  }
-  void arrive(void* mine) { __sanitizer_finish_switch_fiber(mine, &host_stack_, &host_bytes_); }
-  void leave(bool for_good) {
-    fiber& one = fibers_[static_cast<std::size_t>(current_)];
-    __sanitizer_start_switch_fiber(for_good ? nullptr : &one.fake_stack, host_stack_, host_bytes_);
-    swapcontext(&one.context, &host_);
-    arrive(one.fake_stack);
-  }
-  ucontext_t host_;
-  const void* host_stack_ = nullptr;
-  std::size_t host_bytes_ = 0;
-#else
-  // swapcontext asks the system for the signals each time; a thread needs it only to start on its own stack.
-  void enter(fiber& one) {
-    if (_setjmp(back_) != 0) return;
-    if (one.started) _longjmp(one.resume, 1);
-    one.started = true;
-    setcontext(&one.context);
-  }
-  void arrive(void*) {}
-  void leave(bool) {
-    if (_setjmp(fibers_[static_cast<std::size_t>(current_)].resume) == 0) _longjmp(back_, 1);
-  }
-  jmp_buf back_;
-#endif
-
-  std::vector<std::max_align_t> shared_;
-  std::vector<std::function<void()>> copies_[block_threads];  // that each thread has begun
-  std::vector<fiber> fibers_;
-  const void* work_ = nullptr;
-  int current_ = 0;
-  bool meets_ = false;
-  bool last_ = false;
-};
+/// How many blocks a grid has at most where it is not exact; what they go on to is seldom there otherwise.
+inline index_t& simulated_grid_limit() {
+  static index_t most = most_blocks;
+  return most;
+}
 
 /// Memory that counts as a GPU's, or as managed: known by address.
 class simulated_memory {
@@ -283,9 +145,12 @@ struct gpu {
       alignas(Body) char bytes[sizeof(Body)];
     } copy;
     std::memcpy(copy.bytes, &body, sizeof(Body));
-    start(w.what, [copy, shape] {
-      simulated_block block;
-      for (index_t b = 0; b < shape.blocks; ++b) block.run(*reinterpret_cast<const Body*>(copy.bytes), b, shape.blocks, shape.shared_bytes);
+    const index_t blocks = exact_grid<Body> ? shape.blocks : std::min(shape.blocks, simulated_grid_limit());
+    start(w.what, [copy, blocks, shared_bytes = shape.shared_bytes] {
+      simulated_block& block = simulated_block::of_this_thread();
+      const bool backward = counted() % 2 == 0;
+      for (index_t b = 0; b < blocks; ++b) block.run(*reinterpret_cast<const Body*>(copy.bytes), backward ? blocks - 1 - b : b, blocks, shared_bytes);
+      block.end_launch();
     });
   }
 
