@@ -221,6 +221,7 @@ class simulated_block {
       for (const int t : order_) {
         if (all[t].state != fiber::ready) continue;
         current_ = t;
+        running_ = all + t;
         enter(all[t]);
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
         ready += all[t].state == fiber::ready;
@@ -233,11 +234,11 @@ class simulated_block {
     }
   }
   [[gnu::no_sanitize_thread]] void wait() {
-    fibers_[static_cast<std::size_t>(current_)].state = fiber::waits;
+    running_->state = fiber::waits;
     leave(false);
   }
   [[gnu::no_sanitize_thread]] void end() {
-    fibers_[static_cast<std::size_t>(current_)].state = fiber::done;
+    running_->state = fiber::done;
     leave(true);
   }
   [[gnu::no_sanitize_thread]] void give_way() {
@@ -277,7 +278,7 @@ class simulated_block {
   }
   void arrive(void* mine) { __sanitizer_finish_switch_fiber(mine, &host_stack_, &host_bytes_); }
   void leave(bool for_good) {
-    fiber& one = fibers_[static_cast<std::size_t>(current_)];
+    fiber& one = *running_;
     __sanitizer_start_switch_fiber(for_good ? nullptr : &one.fake_stack, host_stack_, host_bytes_);
     swapcontext(&one.context, &host_);
     arrive(one.fake_stack);
@@ -294,7 +295,7 @@ class simulated_block {
   void arrive(void*) {}
   [[gnu::no_sanitize_thread]] void leave(bool) {
     __tsan_switch_to_fiber(host_is_known_as_, __tsan_switch_to_fiber_no_sync);
-    swapcontext(&fibers_[static_cast<std::size_t>(current_)].context, &host_);
+    swapcontext(&running_->context, &host_);
   }
   ucontext_t host_;
   void* host_is_known_as_ = nullptr;
@@ -308,7 +309,7 @@ class simulated_block {
   }
   void arrive(void*) {}
   void leave(bool) {
-    if (_setjmp(fibers_[static_cast<std::size_t>(current_)].resume) == 0) _longjmp(back_, 1);
+    if (_setjmp(running_->resume) == 0) _longjmp(back_, 1);
   }
   jmp_buf back_;
 #endif
@@ -323,7 +324,8 @@ class simulated_block {
   const void* body_ = nullptr;
   void (*body_of_thread_)(const void*, const grid&) = nullptr;
   std::unique_ptr<fiber[]> fibers_;
-  int current_ = 0;
+  fiber* running_ = nullptr;
+  int current_ = 0;  ///< its number
   std::exception_ptr failure_;
   std::atomic<unsigned> begun_{0}, ended_{0};  // order the host and the threads
   int order_[block_threads];

@@ -164,7 +164,9 @@ struct gpu {
   }
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
-    const auto held = capture().wait("a copy between devices"), held_there = gpu<From>::capture().wait("a copy between devices");
+    const bool before = device_ordinal_v<D> < device_ordinal_v<From>;  // both ways in one order
+    const auto held = (before ? capture() : gpu<From>::capture()).wait("a copy between devices");
+    const auto also_held = (before ? gpu<From>::capture() : capture()).wait("a copy between devices");
     std::memcpy(to, from, bytes);
   }
 
