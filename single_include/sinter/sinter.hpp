@@ -19343,22 +19343,23 @@ struct row_groups {
   }
 };
 
+/// Is K a tensor whose elements are kept as they lie in memory?
+template <class K>
+inline constexpr bool lies_as_kept = false;
+template <class T>
+inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std::is_same_v<T, compute_type<T>>;
+
 /// Values of a row of a source.
 template <int lanes, class K>
 struct source_row {
   const element_source<K>& source;
   index_t first;
-  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
-};
-/// The same of a tensor.
-template <int lanes, class T>
-  requires std::is_same_v<T, compute_type<T>>
-struct source_row<lanes, sinter::detail::kernel::leaf<T, false>> {
-  const element_source<sinter::detail::kernel::leaf<T, false>>& source;
-  index_t first;
   bool whole = source.dense;
   SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
-  SINTER_WORD const chunk<T, lanes>* in_memory_at(int c) const {
+  SINTER_WORD auto* in_memory_at(int c) const
+    requires lies_as_kept<K>
+  {
+    using T = typename K::value_type;
     return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + first) + c;
   }
 };
@@ -19733,6 +19734,21 @@ static_assert(radix == block_threads, "a thread per digit");
 /// Pairs that a block moves together.
 inline constexpr int radix_tile = 8 * block_threads;
 
+/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next sync().
+template <class G>
+SINTER_WORD std::uint32_t sum_up_to(const G& g, std::uint32_t* sums, std::uint32_t mine) {
+  const int t = g.thread();
+  std::uint32_t sum = mine;
+  sums[t] = sum;
+  for (int step = 1; step < block_threads; step *= 2) {
+    g.sync();
+    if (t >= step) sum += sums[t - step];
+    g.sync();
+    sums[t] = sum;
+  }
+  return sum;
+}
+
 struct radix_digit {
   int shift = 0;
   std::uint64_t mask = 0;
@@ -19834,15 +19850,7 @@ struct radix_move_body {
     g.sync();
     std::uint32_t mine = 0;
     for (int j = 0; j < halves; ++j) mine += r.counts[t * halves + j];
-    std::uint32_t sum = mine;
-    r.sums[t] = sum;
-    for (int step = 1; step < block_threads; step *= 2) {
-      g.sync();
-      if (t >= step) sum += r.sums[t - step];
-      g.sync();
-      r.sums[t] = sum;
-    }
-    std::uint32_t before = sum - mine;
+    std::uint32_t before = sum_up_to(g, r.sums, mine) - mine;
     for (int j = 0; j < halves; ++j) {
       const std::uint32_t n_of = r.counts[t * halves + j];
       r.counts[t * halves + j] = static_cast<std::uint16_t>(before);
@@ -20031,14 +20039,7 @@ struct select_body {
       if (first.on_edge(key, position)) g.add(r.counts + selection::digit(key, position, bytes, number), 1u);
     });
     g.sync();
-    unsigned sum = r.counts[t];
-    r.sums[t] = sum;
-    for (int step = 1; step < radix; step *= 2) {
-      g.sync();
-      if (t >= step) sum += r.sums[t - step];
-      g.sync();
-      r.sums[t] = sum;
-    }
+    const unsigned sum = sum_up_to(g, r.sums, r.counts[t]);
     const unsigned before = sum - r.counts[t];
     if (before < left && left <= sum) {
       r.digit = t;
@@ -21354,9 +21355,10 @@ inline void start(context& c, const work& w, const void* kernel, const launch_sh
   if (shape.blocks == 0) return;
   const auto held = c.capture().enter(w.what);
   const use_gpu current(c.gpu());
-  if (shape.shared_bytes > usual_shared_bytes)  // always to the same value: other threads may be starting it too
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
-          c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
+  if (shape.shared_bytes > usual_shared_bytes) {  // always to the same value: other threads may be starting it too
+    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes));
+    if (status != cudaSuccess) check(status, c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
+  }
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   const cudaError_t status = cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream());
   if (status != cudaSuccess)

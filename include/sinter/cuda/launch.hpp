@@ -97,9 +97,10 @@ inline void start(context& c, const work& w, const void* kernel, const launch_sh
   if (shape.blocks == 0) return;
   const auto held = c.capture().enter(w.what);
   const use_gpu current(c.gpu());
-  if (shape.shared_bytes > usual_shared_bytes)  // always to the same value: other threads may be starting it too
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes)),
-          c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
+  if (shape.shared_bytes > usual_shared_bytes) {  // always to the same value: other threads may be starting it too
+    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes));
+    if (status != cudaSuccess) check(status, c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
+  }
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   const cudaError_t status = cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream());
   if (status != cudaSuccess)

@@ -18,6 +18,21 @@ static_assert(radix == block_threads, "a thread per digit");
 /// Pairs that a block moves together.
 inline constexpr int radix_tile = 8 * block_threads;
 
+/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next sync().
+template <class G>
+SINTER_WORD std::uint32_t sum_up_to(const G& g, std::uint32_t* sums, std::uint32_t mine) {
+  const int t = g.thread();
+  std::uint32_t sum = mine;
+  sums[t] = sum;
+  for (int step = 1; step < block_threads; step *= 2) {
+    g.sync();
+    if (t >= step) sum += sums[t - step];
+    g.sync();
+    sums[t] = sum;
+  }
+  return sum;
+}
+
 struct radix_digit {
   int shift = 0;
   std::uint64_t mask = 0;
@@ -119,15 +134,7 @@ struct radix_move_body {
     g.sync();
     std::uint32_t mine = 0;
     for (int j = 0; j < halves; ++j) mine += r.counts[t * halves + j];
-    std::uint32_t sum = mine;
-    r.sums[t] = sum;
-    for (int step = 1; step < block_threads; step *= 2) {
-      g.sync();
-      if (t >= step) sum += r.sums[t - step];
-      g.sync();
-      r.sums[t] = sum;
-    }
-    std::uint32_t before = sum - mine;
+    std::uint32_t before = sum_up_to(g, r.sums, mine) - mine;
     for (int j = 0; j < halves; ++j) {
       const std::uint32_t n_of = r.counts[t * halves + j];
       r.counts[t * halves + j] = static_cast<std::uint16_t>(before);

@@ -276,22 +276,23 @@ struct row_groups {
   }
 };
 
+/// Is K a tensor whose elements are kept as they lie in memory?
+template <class K>
+inline constexpr bool lies_as_kept = false;
+template <class T>
+inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std::is_same_v<T, compute_type<T>>;
+
 /// Values of a row of a source.
 template <int lanes, class K>
 struct source_row {
   const element_source<K>& source;
   index_t first;
-  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
-};
-/// The same of a tensor.
-template <int lanes, class T>
-  requires std::is_same_v<T, compute_type<T>>
-struct source_row<lanes, sinter::detail::kernel::leaf<T, false>> {
-  const element_source<sinter::detail::kernel::leaf<T, false>>& source;
-  index_t first;
   bool whole = source.dense;
   SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
-  SINTER_WORD const chunk<T, lanes>* in_memory_at(int c) const {
+  SINTER_WORD auto* in_memory_at(int c) const
+    requires lies_as_kept<K>
+  {
+    using T = typename K::value_type;
     return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + first) + c;
   }
 };

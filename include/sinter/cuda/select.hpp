@@ -127,14 +127,7 @@ struct select_body {
       if (first.on_edge(key, position)) g.add(r.counts + selection::digit(key, position, bytes, number), 1u);
     });
     g.sync();
-    unsigned sum = r.counts[t];
-    r.sums[t] = sum;
-    for (int step = 1; step < radix; step *= 2) {
-      g.sync();
-      if (t >= step) sum += r.sums[t - step];
-      g.sync();
-      r.sums[t] = sum;
-    }
+    const unsigned sum = sum_up_to(g, r.sums, r.counts[t]);
     const unsigned before = sum - r.counts[t];
     if (before < left && left <= sum) {
       r.digit = t;
