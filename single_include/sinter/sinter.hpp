@@ -3155,6 +3155,19 @@ namespace sinter::detail {
   refuse<index_error>({op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
 }
 
+/// The shape that a pass goes over.
+struct any_shape {
+  const index_t* data;
+  int rank;
+};
+/// One of at most Most axes. The kernels of GPUs have room for so many and decompose an index without a loop; those of the host
+/// count them.
+template <int Most>
+struct shape_upto : any_shape {
+  shape_upto(const index_t* e, int axes) : any_shape{e, axes} {}
+  shape_upto(const extents<Most>& e) : any_shape{e.data(), Most} {}  // NOLINT: implicit on purpose
+};
+
 /// One result of a pass, or one gradient: dense memory, or a view. Strides are those of the pass's index space; 0 along
 /// an axis sums over it (gradients of broadcast leaves).
 struct sink_ref {
@@ -3200,7 +3213,7 @@ struct matrix_ref {
 template <device D>
 struct backend {
   struct epilogue {};
-  template <class T, class K>
+  template <class T, class K, int Rank>
   struct fused_epilogue : epilogue {
     template <class... A>
     explicit fused_epilogue(const A&...) {}
@@ -3428,7 +3441,7 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   if (to.numel() == 0) return;
-  backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves_of<E>(e), sink_of(to));
+  backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e), sink_of(to));
 }
 
 /// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
@@ -3544,7 +3557,7 @@ evaluated<E> run_fused(const E& e) {
   using K = lowered<false, bare<decltype(ready)>>;
   const leaves_of<bare<decltype(ready)>> leaves(ready);
   const K plan = lower<false>(ready);
-  typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
+  typename backend<D>::template fused_epilogue<T, K, rank_of<E>> epilogue(plan, shape_upto<rank_of<E>>(value.shape()), leaves, sink_of(value));
   if constexpr (is_tracked_v<E> && requires { epilogue.kept; }) {
     storage_ptr kept;
     if (point_has_state) epilogue.kept = &kept;
@@ -7492,6 +7505,12 @@ void write_back(A& a, const Tensor& value) {
   else assign_into(a.target(), value);
 }
 
+/// The shape that assignments have in common.
+template <class Tensor, class... Rest>
+shape_upto<Tensor::rank> shape_of_first(const Tensor& to, const Rest&...) {
+  return to.shape();
+}
+
 /// Do two assignments write to the same memory? Then they take effect one after the other.
 template <class A, class... Rest>
 bool targets_meet(A& first, Rest&... rest) {
@@ -7523,10 +7542,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
   ((next = list_leaves<true>(ready, next)), ...);
   [&](const auto&... to) {
     const sink_ref sinks[] = {sink_of(to)...};
-    const index_t* shape = nullptr;
-    int rank = 0;
-    ((shape = to.shape().data(), rank = to.rank), ...);
-    backend<D>::map_many(plan, shape, rank, leaves, sinks);
+    backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
     (fuse_finish(a, to), ...);
   }(fuse_destination(a, ready...)...);
 }
@@ -8161,12 +8177,12 @@ void add_rounded(void* sums, index_t n, sink_ref to) {
   const index_t step = 1;
   const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)}, {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
   to.strides[0] = 1;
-  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, &n, 1, in, &to);
+  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
 }
 
 /// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
 template <class T, device D, class K>
-void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
+void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
   constexpr gradient_formats<K> format;
   sink_ref to[K::sinks];
   index_t sums[K::sinks] = {};
@@ -8175,9 +8191,9 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
     to[s] = sinks[s];
     bool repeats = false;
     index_t n = 1;
-    for (int d = 0; d < rank; ++d) {
-      repeats = repeats || (sinks[s].strides[d] == 0 && shape[d] != 1);
-      n *= sinks[s].strides[d] == 0 ? 1 : shape[d];
+    for (int d = 0; d < shape.rank; ++d) {
+      repeats = repeats || (sinks[s].strides[d] == 0 && shape.data[d] != 1);
+      n *= sinks[s].strides[d] == 0 ? 1 : shape.data[d];
     }
     if (!repeats || !kernel::is_narrow(format.of[s])) continue;
     sums[s] = n;
@@ -8185,7 +8201,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
     to[s].element_size = sizeof(float);
     to[s].add = false;
   }
-  backend<D>::template reverse<T>(plan, shape, rank, inputs, to);
+  backend<D>::template reverse<T>(plan, shape, inputs, to);
   for (int s = 0; s < K::sinks; ++s) {
     if (sums[s] == 0) continue;
     if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
@@ -8346,9 +8362,9 @@ struct elementwise_node : tape_node {
   extents<max_rank> dense_;
 };
 
-/// An elementwise statement: plan K on elements T on device D. Sums: it has gradients that are surely sums, so that a GPU needs
+/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are surely sums, so that a GPU needs
 /// no kernel for when there are none.
-template <device D, class T, class K, bool Sums>
+template <device D, class T, class K, int Axes, bool Sums>
 struct statement_node : elementwise_node {
   static constexpr kernel::leaves_read<K> reads{};
 
@@ -8358,8 +8374,8 @@ struct statement_node : elementwise_node {
       : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
-    else backend<D>::template reverse<T, Sums>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
+    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
   }
 };
 
@@ -8385,7 +8401,7 @@ template <class Ready>
 struct graph_node;
 
 template <class Ready>
-using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>, is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
                                   is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
 template <class Ready>
 struct node_type {
@@ -8916,7 +8932,7 @@ struct reduce_node
   void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
     auto&& ready = detail::materialise(e);
     using Ready = detail::bare<decltype(ready)>;
-    detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), ready.shape().data(), Ready::rank,
+    detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()),
                                                     detail::leaves_of<Ready>(ready), axes.has, detail::access::data(to), epilogue);
   }
 
@@ -16628,15 +16644,16 @@ void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k
 
 namespace sinter::cpu_impl {
 
+using sinter::detail::any_shape;
 using sinter::detail::leaf_ref;
 using sinter::detail::matrix_ref;
 using sinter::detail::sink_ref;
 
-inline operand to_operand(const leaf_ref& leaf, const index_t* shape, int rank) {
+inline operand to_operand(const leaf_ref& leaf, const any_shape& shape) {
   operand o;
   o.data = static_cast<char*>(leaf.data);
   o.size = leaf.element_size;
-  sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape, o.strides, rank);
+  sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape.data, o.strides, shape.rank);
   return o;
 }
 
@@ -16649,15 +16666,15 @@ inline operand to_operand(const sink_ref& sink, int rank) {
   return o;
 }
 
-inline loop make_loop(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in) {
+inline loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs, operand* in) {
   loop l;
-  l.rank = rank;
-  for (int d = 0; d < rank; ++d) l.shape[d] = shape[d];
+  l.rank = shape.rank;
+  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
   l.inputs = inputs;
   l.in = in;
   l.fn = fn;
   l.plan = plan;
-  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape, rank);
+  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
   return l;
 }
 
@@ -16680,22 +16697,22 @@ struct map_call {
 };
 
 template <int Most>
-void run_map_of(const map_call& call, const index_t* shape, int rank, thread_pool& pool) {
+void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
   operand in[Most], out[Most];
   const auto [fn, plan, leaves, inputs, sinks, outputs] = call;
-  loop l = make_loop(fn, plan, shape, rank, leaves, inputs, in);
+  loop l = make_loop(fn, plan, shape, leaves, inputs, in);
   l.outputs = outputs;
   l.out = out;
   bool stream = outputs > 0 && l.numel() * sinks[0].element_size >= stream_bytes;
-  for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], rank);
+  for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], shape.rank);
   for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
   run_loop(l, pool, stream);
 }
 
-inline void run_map(const map_call& call, const index_t* shape, int rank, thread_pool& pool) {
+inline void run_map(const map_call& call, const any_shape& shape, thread_pool& pool) {
   constexpr int few = 8;
-  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, rank, pool);
-  else run_map_of<max_operands>(call, shape, rank, pool);
+  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, pool);
+  else run_map_of<max_operands>(call, shape, pool);
 }
 
 /// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
@@ -16778,17 +16795,17 @@ class epilogue {
 template <class T, class K>
 class fused_epilogue : public epilogue {
  public:
-  fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
-    l_.rank = rank;
-    for (int d = 0; d < rank; ++d) l_.shape[d] = shape[d];
+  fused_epilogue(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
+    l_.rank = shape.rank;
+    for (int d = 0; d < l_.rank; ++d) l_.shape[d] = shape.data[d];
     l_.inputs = K::leaves;
     l_.outputs = 1;
     l_.in = in_;
     l_.out = out_;
     l_.fn = forward_kernel<K, T>;
     l_.plan = &plan_;
-    out_[0] = to_operand(sink, rank);
-    for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape, rank);
+    out_[0] = to_operand(sink, shape.rank);
+    for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape);
   }
   fused_epilogue(const fused_epilogue&) = delete;
   fused_epilogue& operator=(const fused_epilogue&) = delete;
@@ -16859,7 +16876,7 @@ void with_producer(const E& e, const F& f) {
   operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
-  loop l = make_loop(forward_kernel<K, T>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
+  loop l = make_loop(forward_kernel<K, T>, &plan, {e.shape().data(), E::rank}, leaves, K::leaves, in);
   sink_ref dense;
   dense.element_size = sizeof(T);
   set_dense_output(l, dense, out);
@@ -16874,32 +16891,32 @@ template <device D>
   requires is_cpu_v<D>
 struct backend<D> {
   using epilogue = cpu_impl::epilogue;
-  template <class T, class K>
+  template <class T, class K, int>
   using fused_epilogue = cpu_impl::fused_epilogue<T, K>;
 
   static cpu_impl::thread_pool& pool() { return cpu_impl::pool_of<D>(); }
 
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>
-  static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
+  static void map(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& out) {
     static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
-    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1}, shape, rank, pool());
+    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1}, shape, pool());
   }
 
   /// Several results in one pass over `shape`; see kernel::roots.
   template <class Roots>
-  static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+  static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
     static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
-    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape, rank, pool());
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape, pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
   template <class R, class T, class K>
-  static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
+  static void reduce(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
     cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
     cpu_impl::operand to[1];
-    cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);
+    cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, leaves, K::leaves, in);
     sink_ref dense;
     dense.element_size = sizeof(T);
     cpu_impl::set_dense_output(l, dense, to);
@@ -17006,7 +17023,7 @@ struct backend<D> {
       out[i].strides[0] = 1;
       out[i].element_size = outputs[i].element_size;
     }
-    map_many(plan, &n, 1, in, out);
+    map_many(plan, {&n, 1}, in, out);
   }
 
   template <class T>
@@ -17018,10 +17035,10 @@ struct backend<D> {
   /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where
   /// kernel::reads_result<K>, the result.
   template <class T, bool = false, class K>
-  static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
+  static void reverse(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
     static_assert(cpu_impl::pass_of<n> > 0);
-    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks}, shape, rank, pool());
+    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks}, shape, pool());
   }
 };
 
@@ -17149,25 +17166,30 @@ struct divider {
   }
 };
 
-/// Rows of `inner` elements, in row-major order of the outer axes.
+/// The outer axes of a tensor, all but its last one.
+constexpr int outer_axes_of(int rank) { return rank > 1 ? rank - 1 : 0; }
+
+/// Rows of `inner` elements, in row-major order of the outer axes, of which there are at most Most.
+template <int Most>
 struct index_space {
+  static constexpr int room = Most > 0 ? Most : 1;
   int outer_axes = 0;
   bool narrow = true;  ///< row numbers fit the dividers
   bool narrow_elements = true;  ///< so do element numbers
   index_t inner = 1;
   index_t rows = 1;
-  index_t extent[max_rank] = {};
-  divider by[max_rank];
+  index_t extent[room] = {};
+  divider by[room];
   divider by_inner;
 };
 
 /// One operand of each kind: its first element, its step along the inner axis and its strides along the outer ones.
-template <int N>
+template <int N, int Most>
 struct operand_table {
   static constexpr int size = N > 0 ? N : 1;
   char* data[size] = {};
   index_t step[size] = {};
-  index_t stride[size][max_rank] = {};
+  index_t stride[size][index_space<Most>::room] = {};
 };
 
 /// n / d, by multiplication where n fits.
@@ -17175,11 +17197,13 @@ SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits)
   return fits ? static_cast<index_t>(by(static_cast<std::uint32_t>(n))) : n / d;
 }
 
-/// Calls f(axis, coordinate) for the outer axes of row number `row`.
-template <class F>
-SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F& f) {
-  for (int d = space.outer_axes - 1; d >= 0; --d) {
-    keep_loop(d);
+/// Calls f(axis, coordinate) for the outer axes of row number `row`: without a loop, as there are at most Most; axes that were joined
+/// with others, which all threads agree on, are left out.
+template <int Most, class F>
+SINTER_WORD void each_coordinate(const index_space<Most>& space, index_t row, const F& f) {
+  SINTER_UNROLL
+  for (int d = Most - 1; d >= 0; --d) {
+    if (d >= space.outer_axes) continue;
     const index_t rest = d > 0 ? quotient(row, space.extent[d], space.by[d], space.narrow) : 0;
     f(d, row - rest * space.extent[d]);
     row = rest;
@@ -17187,8 +17211,8 @@ SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F&
 }
 
 /// Adds to at[s], in elements, where row number `row` of each operand begins.
-template <int N>
-SINTER_WORD void add_row(const index_space& space, const operand_table<N>& operands, index_t row, index_t* at) {
+template <int N, int Most>
+SINTER_WORD void add_row(const index_space<Most>& space, const operand_table<N, Most>& operands, index_t row, index_t* at) {
   each_coordinate(space, row, [&](int d, index_t i) {
     for (int s = 0; s < N; ++s) at[s] += i * operands.stride[s][d];
   });
@@ -17262,9 +17286,10 @@ struct pass_axes {
   /// The step of operand s along the inner axis.
   index_t step(int s) const { return rank > 0 ? strides[s][rank - 1] : 0; }
 
-  /// The last axis is the inner one.
-  index_space space() const {
-    index_space s;
+  /// The last axis is the inner one, behind at most Most others.
+  template <int Most>
+  index_space<Most> space() const {
+    index_space<Most> s;
     if (rank > 0) s.inner = shape[rank - 1];
     s.outer_axes = rank > 0 ? rank - 1 : 0;
     for (int d = 0; d < s.outer_axes; ++d) {
@@ -17280,20 +17305,19 @@ struct pass_axes {
   }
 
   /// Operands [begin, begin + Count).
-  template <int Count>
-  operand_table<Count> table(int begin) const {
-    operand_table<Count> t;
-    fill_table(begin, Count, t.data, t.step, t.stride);
+  template <int Count, int Most>
+  operand_table<Count, Most> table(int begin) const {
+    operand_table<Count, Most> t;
+    for (int s = 0; s < Count; ++s) {
+      t.data[s] = data[begin + s];
+      t.step[s] = step(begin + s);
+      copy_strides(begin + s, t.stride[s]);
+    }
     return t;
   }
-
- private:
-  void fill_table(int begin, int count, char** to_data, index_t* to_step, index_t (*to_stride)[max_rank]) const {
-    for (int s = 0; s < count; ++s) {
-      to_data[s] = data[begin + s];
-      to_step[s] = step(begin + s);
-      for (int d = 0; d + 1 < rank; ++d) to_stride[s][d] = strides[begin + s][d];
-    }
+  /// The strides of operand s along the outer axes, times `unit`.
+  void copy_strides(int s, index_t* to, index_t unit = 1) const {
+    for (int d = 0; d + 1 < rank; ++d) to[d] = strides[s][d] * unit;
   }
 };
 
@@ -17350,7 +17374,7 @@ template <class... T, int Lanes>
 struct alignas(16) held<type_list<T...>, Lanes> {
   static constexpr int count = sizeof...(T), lanes = Lanes;
   using word = sinter::detail::bits_of_size<std::max({std::size_t{1}, sizeof(T)...})>;
-  static constexpr int registers_each = static_cast<int>(sizeof(word)) * lanes / 4;
+  static constexpr int registers = static_cast<int>(sizeof(word)) * lanes / 4 * count;
   word of[count > 0 ? count : 1][lanes];
 
   template <class V>
@@ -17426,15 +17450,14 @@ SINTER_WORD void write_chunk(T* p, bool whole, int valid, index_t step, bool add
   }
 }
 
-/// Where an operand lies, in bytes.
+/// Where an operand lies, in bytes, and what becomes of it; the strides along the outer axes stand apart.
 struct operand_place {
   char* data;
-  index_t step;              ///< along the inner axis
-  index_t stride[max_rank];  ///< along the outer ones
-  bool whole;                ///< read and written in whole chunks, but for the last of a row
-  bool add;                  ///< to what is there
-  bool wide;                 ///< holds float though its elements are narrow: terms that are folded later
-  int sum;                   ///< the number of the sum that it is a term of, unless below 0
+  index_t step;  ///< along the inner axis
+  bool whole;    ///< read and written in whole chunks, but for the last of a row
+  bool add;      ///< to what is there
+  bool wide;     ///< holds float though its elements are narrow: terms that are folded later
+  int sum;       ///< the number of the sum that it is a term of, unless below 0
 
   /// Nothing but to be overwritten in whole chunks.
   bool plain() const { return whole && !add && !wide && sum < 0; }
@@ -17451,18 +17474,18 @@ template <class... T>
   requires(sizeof...(T) > 0)
 inline constexpr int chunk_lanes<type_list<T...>> = ((sizeof(T) == 2) && ...) ? 8 : 4;
 
-/// Where the leaves of an expression lie.
-template <int N>
+/// Where the leaves of an expression of at most Most outer axes lie.
+template <int N, int Most>
 struct element_places {
-  index_space space;
-  operand_table<N> in;
+  index_space<Most> space;
+  operand_table<N, Most> in;
   bool straight = false;     ///< chunks of rows lie in one row of the space each
   bool dense = false;        ///< leaves are flat arrays like the space, which whole chunks are read of at once
   std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
   std::uint64_t unread = 0;  ///< leaves that chunks do without
 
   struct numbers {
-    index_t at[operand_table<N>::size];
+    index_t at[operand_table<N, Most>::size];
   };
   /// The places of element `number`, in row-major order, in each leaf.
   SINTER_WORD numbers find(index_t number) const {
@@ -17494,8 +17517,8 @@ struct element_places {
 };
 
 /// f(s, p) for each leaf of elements T that is read, p being the place in leaf s.
-template <class... T, class F>
-SINTER_WORD void each_leaf(type_list<T...>, const element_places<sizeof...(T)>& from, const typename element_places<sizeof...(T)>::numbers& n, const F& f) {
+template <class... T, class Places, class F>
+SINTER_WORD void each_leaf(type_list<T...>, const Places& from, const typename Places::numbers& n, const F& f) {
   int s = 0;
   const auto one = [&]<class U>() SINTER_INLINE_LAMBDA {
     if ((from.unread >> s & 1) == 0) f(s, reinterpret_cast<const U*>(from.in.data[s]) + n.at[s]);
@@ -17504,8 +17527,8 @@ SINTER_WORD void each_leaf(type_list<T...>, const element_places<sizeof...(T)>& 
   (one.template operator()<T>(), ...);
 }
 /// Reads a chunk of each leaf, from element `number` on.
-template <int lanes, class Types>
-SINTER_WORD held<Types, lanes> read_elements(const element_places<Types::count>& from, index_t number, int valid) {
+template <int lanes, class Types, class Places>
+SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number, int valid) {
   held<Types, lanes> to{};
   auto n = from.find(number);
   if (from.straight) {
@@ -17525,15 +17548,15 @@ SINTER_WORD held<Types, lanes> read_elements(const element_places<Types::count>&
   return to;
 }
 /// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
-template <int lanes, class Types>
-SINTER_WORD_APART held<Types, lanes> read_elements_apart(const element_places<Types::count>& from, index_t number, int valid) {
+template <int lanes, class Types, class Places>
+SINTER_WORD_APART held<Types, lanes> read_elements_apart(const Places& from, index_t number, int valid) {
   return read_elements<lanes, Types>(from, number, valid);
 }
 /// The same where all lie densely, in whole chunks: nothing waits for what is read before it is used.
-template <int lanes, class Types>
-SINTER_WORD held<Types, lanes> read_dense(const element_places<Types::count>& from, index_t number) {
+template <int lanes, class Types, class Places>
+SINTER_WORD held<Types, lanes> read_dense(const Places& from, index_t number) {
   held<Types, lanes> to{};
-  typename element_places<Types::count>::numbers n;
+  typename Places::numbers n;
   for (index_t& at : n.at) at = number;
   each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
     const chunk<U, lanes> c = read_chunk<U, lanes>(p, true, lanes, 0);
@@ -17562,15 +17585,17 @@ struct chunk_machine {
 };
 
 /// An expression K and where its leaves lie; any thread may ask for any elements.
-template <class K>
-struct element_source : element_places<K::leaves> {
-  using places = element_places<K::leaves>;
+template <class K, int Most>
+struct element_source : element_places<K::leaves, Most> {
+  using places = element_places<K::leaves, Most>;
+  using formula = K;
   using leaf_types = typename K::leaf_types;
+  static constexpr int leaves = K::leaves;
   static constexpr int usual_lanes = chunk_lanes<leaf_types>;
 
   K plan;
 
-  element_source(const K& formula, const pass_axes& axes) : places{axes.space(), axes.template table<K::leaves>(0)}, plan(formula) {}
+  element_source(const K& k, const pass_axes& axes) : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
 
   /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
   element_source in_rows(int lanes, index_t rows, index_t n) const {
@@ -17605,7 +17630,7 @@ struct element_source : element_places<K::leaves> {
   SINTER_WORD chunk_machine<leaf_types, lanes> machine_of(index_t number, int valid) const {
     chunk_machine<leaf_types, lanes> m{{}, number};
     if constexpr (K::leaves > 0) {
-      if (this->dense && valid == lanes) m.read = read_dense<lanes, leaf_types>(*this, number);
+      if (this->dense && valid == lanes) m.read = read_dense<lanes, leaf_types, places>(*this, number);
       else m.read = read_anyhow<lanes>(number, valid);
     }
     return m;
@@ -17633,8 +17658,8 @@ struct element_source : element_places<K::leaves> {
     held<leaf_types, lanes> ahead{};
     if constexpr (K::leaves > 0) {
       if (this->dense && valid == lanes && second_valid == lanes) {
-        m.read = read_dense<lanes, leaf_types>(*this, number);
-        ahead = read_dense<lanes, leaf_types>(*this, second);
+        m.read = read_dense<lanes, leaf_types, places>(*this, number);
+        ahead = read_dense<lanes, leaf_types, places>(*this, second);
       } else {
         m.read = read_anyhow<lanes>(number, valid);
         if (second_valid > 0) ahead = read_anyhow<lanes>(second, second_valid);
@@ -17658,11 +17683,11 @@ struct element_source : element_places<K::leaves> {
   template <int lanes>
   SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
     using inputs = held<leaf_types, lanes>;
-    if constexpr (inputs::count * inputs::registers_each <= most_read_at_once) return read_elements_apart<lanes, leaf_types>(*this, number, valid);
-    else return read_elements<lanes, leaf_types>(*this, number, valid);
+    if constexpr (inputs::registers <= most_read_at_once) return read_elements_apart<lanes, leaf_types, places>(*this, number, valid);
+    else return read_elements<lanes, leaf_types, places>(*this, number, valid);
   }
   struct size_list {
-    int of[operand_table<K::leaves>::size];
+    int of[leaves > 0 ? leaves : 1];
   };
   template <class... T>
   static size_list sizes(type_list<T...>) {
@@ -17702,16 +17727,16 @@ struct given_machine : Base {
 };
 
 /// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
-template <class T, class K>
+template <class T, class Source>
 struct finish_elements : store_elements<T> {
-  static constexpr int leaves = K::leaves;
-  element_source<K> rest;
+  static constexpr int leaves = Source::leaves;
+  Source rest;
 
-  finish_elements(const store_elements<T>& to, const element_source<K>& source) : store_elements<T>(to), rest(source) {}
+  finish_elements(const store_elements<T>& to, const Source& source) : store_elements<T>(to), rest(source) {}
 
   template <int lanes>
   SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
-    using base = chunk_machine<typename K::leaf_types, lanes>;
+    using base = chunk_machine<typename Source::leaf_types, lanes>;
     given_machine<base, T> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
     chunk<compute_type<T>, lanes> y;
     SINTER_UNROLL
@@ -17731,20 +17756,20 @@ struct store_results {
   SINTER_WORD void operator()(index_t number, T x) const { out[number] = x; }
 };
 /// The same with elementwise work on the way.
-template <class T, class K>
+template <class T, class Source>
 struct finish_results {
   T* out;
-  element_source<K> rest;
+  Source rest;
 
   SINTER_WORD void operator()(index_t number, T x) const {
-    using base = typename element_source<K>::machine;
+    using base = typename Source::machine;
     out[number] = static_cast<T>(rest.value(given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
   }
 };
 
-/// The source over axes that hold K's leaves.
-template <class K>
-element_source<K> make_source(const K& plan, pass_axes axes) {
+/// The source over axes, at most Axes of them, that hold K's leaves.
+template <int Axes, class K>
+element_source<K, outer_axes_of(Axes)> make_source(const K& plan, pass_axes axes) {
   axes.coalesce();
   return {plan, axes};
 }
@@ -17755,10 +17780,10 @@ namespace sinter::cuda_impl {
 
 /// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins fit,
 /// a block counts in shared memory first.
-template <class K>
+template <class Source>
 struct count_body {
   static constexpr index_t most_shared = 4096;
-  element_source<K> source;
+  Source source;
   index_t n = 0, bins = 0;
   unsigned long long* counts = nullptr;
 
@@ -17959,7 +17984,7 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
   const int valid = left < lanes ? static_cast<int>(left) : lanes;
   const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0, plain = valid == lanes ? frame.plain_outputs : 0;
   if constexpr (inputs::count > 0) {
-    if constexpr (Frame::shared && inputs::count * inputs::registers_each <= most_read_at_once)
+    if constexpr (Frame::shared && inputs::registers <= most_read_at_once)
       m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
     else m.read = read_operands<lanes>(types_read<Pass>{}, in, whole, valid, frame.in);
   }
@@ -18024,41 +18049,44 @@ struct pass_operands {
     to.data = axes.data[s];
     to.step = axes.step(s) * size[s];
     to.whole = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
-    for (int d = 0; d + 1 < axes.rank; ++d) {
-      to.stride[d] = axes.strides[s][d] * size[s];
-      to.whole = to.whole && axes.strides[s][d] % lanes == 0;
-    }
+    for (int d = 0; d + 1 < axes.rank; ++d) to.whole = to.whole && axes.strides[s][d] % lanes == 0;
     if (s >= inputs) {
       to.add = add[s - inputs];
       to.wide = wide[s - inputs];
     }
     return to;
   }
-  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain.
-  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out, std::uint64_t& whole, std::uint64_t& plain) const {
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain. Strides go where
+  /// `room` of each operand follow each other.
+  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out, std::uint64_t& whole, std::uint64_t& plain,
+                                   index_t* in_strides, index_t* out_strides, int room) const {
     whole = plain = 0;
     for (int s = 0, to = 0; s < inputs; ++s) {
       if ((read >> s & 1) == 0) continue;
       in[to] = place(s, lanes);
+      axes.copy_strides(s, in_strides + to * room, size[s]);
       whole |= std::uint64_t{in[to].whole} << to;
       ++to;
     }
     for (int s = 0; s < outputs; ++s) {
       out[s] = place(inputs + s, lanes);
+      axes.copy_strides(inputs + s, out_strides + s * room, size[inputs + s]);
       plain |= std::uint64_t{out[s].plain()} << s;
     }
   }
 };
 
-/// The chunks of a pass, in rows.
+/// The chunks of a pass, in rows, of which the numbers have at most Most axes.
+template <int Most>
 struct chunk_space {
-  index_space space;
-  index_t index_stride[max_rank] = {};  ///< of the row-major index of an element, along the outer axes
+  static constexpr int room = index_space<Most>::room;
+  index_space<Most> space;
+  index_t index_stride[room] = {};  ///< of the row-major index of an element, along the outer axes
   index_t chunks_per_row = 0;
   divider by_chunks = {};
   bool narrow = true;  ///< the chunks' numbers fit the dividers
 
-  [[gnu::noinline]] chunk_space(const pass_axes& axes, int lanes) : space(axes.space()) {
+  [[gnu::noinline]] chunk_space(const pass_axes& axes, int lanes) : space(axes.template space<Most>()) {
     for (int d = 0; d < space.outer_axes; ++d) index_stride[d] = axes.index[d];
     chunks_per_row = (space.inner + lanes - 1) / lanes;
     narrow = chunks() < (index_t{1} << 31);
@@ -18067,19 +18095,21 @@ struct chunk_space {
   SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
 };
 
-/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands share it.
-template <int Reads, int Outputs, int Lanes>
-struct map_frame : chunk_space {
+/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands, of as many axes, share it.
+template <int Reads, int Outputs, int Lanes, int Most>
+struct map_frame : chunk_space<Most> {
   static constexpr bool shared = true;  ///< by the kernels of a file, as are the functions that read and write there
   static constexpr int reads = Reads, outputs = Outputs, lanes = Lanes;
+  using chunk_space<Most>::chunks, chunk_space<Most>::index_stride, chunk_space<Most>::room, chunk_space<Most>::space;
 
   operand_place in[reads > 0 ? reads : 1];
   operand_place out[outputs > 0 ? outputs : 1];
+  index_t in_stride[reads > 0 ? reads : 1][room] = {}, out_stride[outputs > 0 ? outputs : 1][room] = {};
   std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
 
   /// The axes of p are coalesced.
-  map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space(p.axes, lanes) {
-    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs);
+  map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space<Most>(p.axes, lanes) {
+    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs, in_stride[0], out_stride[0], room);
   }
 
   launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
@@ -18093,20 +18123,23 @@ struct map_frame : chunk_space {
     for (int s = 0; s < outputs; ++s) to_out.of[s] = out[s].data + column * out[s].step;
     if (space.rows > 1)
       each_coordinate(space, row, [&](int d, index_t i) {
-        for (int s = 0; s < reads; ++s) to_in.of[s] += i * in[s].stride[d];
-        for (int s = 0; s < outputs; ++s) to_out.of[s] += i * out[s].stride[d];
+        for (int s = 0; s < reads; ++s) to_in.of[s] += i * in_stride[s][d];
+        for (int s = 0; s < outputs; ++s) to_out.of[s] += i * out_stride[s][d];
         index += i * index_stride[d];
       });
     return index;
   }
 };
 
-template <class Pass>
-using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>>;
+/// Over at most Axes axes.
+template <class Pass, int Axes>
+using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>, outer_axes_of(Axes)>;
 
-template <class Pass>
-struct map_body : frame_of<Pass> {
-  using frame = frame_of<Pass>;
+template <class Pass, int Axes>
+struct map_body : frame_of<Pass, Axes> {
+  using frame = frame_of<Pass, Axes>;
+  /// A thread that holds little can do with 64 registers; told nothing, ptxas keeps where all operands lie in more, from chunk to chunk.
+  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers <= 36 ? 4 : 2;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
@@ -18235,20 +18268,21 @@ class grouped final : public sinter::detail::independent_passes::kind {
 
 namespace sinter::cuda_impl {
 
-/// One gather, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to element c of `x`
+/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to element c of `x`
 /// with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
+template <int Axes>
 struct gather_lines {
-  index_space lines;  ///< all other axes, with inner extent 1
-  operand_table<3> at;
+  index_space<outer_axes_of(Axes)> lines;  ///< all other axes, with inner extent 1
+  operand_table<3, outer_axes_of(Axes)> at;
   index_t along = 0;
   index_t extent = 0;  ///< of x along the axis
   index_t step[3] = {};  ///< of x, index and y along the axis
 };
 
 /// y = x[index]: a thread per element; 0 where there is no such index.
-template <class T>
+template <class T, int Axes>
 struct gather_body {
-  gather_lines shape;
+  gather_lines<Axes> shape;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -18266,9 +18300,9 @@ struct gather_body {
 };
 
 /// x[index] += y: a thread per line, in order along it, so that the sum does not depend on the schedule.
-template <class T>
+template <class T, int Axes>
 struct scatter_add_body {
-  gather_lines shape;
+  gather_lines<Axes> shape;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -18286,9 +18320,9 @@ struct scatter_add_body {
 };
 
 /// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
-template <class T>
+template <class T, int Axes>
 struct scatter_runs_body {
-  gather_lines shape;
+  gather_lines<Axes> shape;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -18433,6 +18467,7 @@ struct sums_grid {
 /// An output that is a sum, and where that goes.
 struct sum_place : operand_place {
   double* partial;  ///< sums of the blocks
+  int output;       ///< its number
   sink_kind kind;
   sinter::detail::kernel::gradient_format format;
 
@@ -18457,6 +18492,7 @@ struct sums_plan : sums_grid {
       plain &= ~(std::uint64_t{1} << s);
       static_cast<operand_place&>(to[n]) = out[s];
       to[n].partial = partial[s];
+      to[n].output = s;
       to[n].kind = kind[s];
       to[n].format = format[s];
       ++n;
@@ -18527,8 +18563,9 @@ SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, const g
 
 /// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles: there may be
 /// elements of half and bfloat16, of double.
-template <int lanes, bool Narrow, bool Doubles, class G>
-SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_space& space, const team& t, bool merging) {
+template <int lanes, bool Narrow, bool Doubles, int Most, class G>
+SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_t* stride, const index_space<Most>& space, const team& t,
+                               bool merging) {
   if (merging) {
     each_of(t, [&](int i) {
       share[i] = 0;
@@ -18544,7 +18581,7 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
   if (t.place != 0) return;
   if (t.pieces > 1 && !merging) return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
   index_t first = t.column * to.step;
-  each_coordinate(space, t.row, [&](int d, index_t i) { first += i * to.stride[d]; });
+  each_coordinate(space, t.row, [&](int d, index_t i) { first += i * stride[d]; });
   each_of(t, [&](int i) {
     const index_t place = first + i * to.step;
     using sinter::detail::kernel::gradient_format;
@@ -18561,9 +18598,9 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
 
 /// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
 /// Then the block that comes last adds up what all have left. All kernels share it.
-template <bool Narrow, bool Doubles, class G, class Sum, int lanes>
-SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space& space, const sum_place* places, const gathered<Sum, lanes> terms,
-                              index_t row, bool through) {
+template <bool Narrow, bool Doubles, int Most, class G, class Sum, int lanes>
+SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space<Most>& space, const sum_place* places, const index_t* strides,
+                              const gathered<Sum, lanes> terms, index_t row, bool through) {
   const sums_block block(g, grid);
   double* const share = in_block(g.template shared<double>()) + g.thread() * lanes;
   bool columns_done = !through, totals_done = !through, merging = false;
@@ -18580,7 +18617,7 @@ SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_spac
           terms.part(o, n) = {};
         }
       }
-      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
+      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], strides + places[o].output * space.room, space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
       g.sync();  // before others write to the shares
     }
     if (!through || merging) return;
@@ -18608,11 +18645,11 @@ struct sums_frame : sums_grid {
 };
 
 /// Leaves 20 KiB of a kernel's parameters to the numbers of a formula: nothing has to be passed another way.
-static_assert(sizeof(sums_frame<map_frame<sinter::detail::max_operands, sinter::detail::max_operands, 4>>) <= 12 * 1024);
+static_assert(sizeof(sums_frame<map_frame<sinter::detail::max_operands, sinter::detail::max_operands, 4, outer_axes_of(max_rank)>>) <= 12 * 1024);
 
-template <class Pass>
-struct map_sums_body : sums_frame<frame_of<Pass>> {
-  using frame = sums_frame<frame_of<Pass>>;
+template <class Pass, int Axes>
+struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
+  using frame = sums_frame<frame_of<Pass, Axes>>;
   using frame::across, frame::at, frame::down, frame::lanes, frame::place, frame::rows, frame::strips, frame::sums;
   static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
   using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
@@ -18637,7 +18674,7 @@ struct map_sums_body : sums_frame<frame_of<Pass>> {
       top += down;
       const bool through = top >= part.end;
       if (sums > 0 && (rows || through))
-        add_up<formats.any_narrow, formats.any_double>(g, *this, at.space, place, terms, row, through);
+        add_up<formats.any_narrow, formats.any_double>(g, *this, at.space, place, at.out_stride[0], terms, row, through);
       if (through) break;
     }
   }
@@ -18676,7 +18713,7 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
     if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) plan.groups *= axes.shape[d];
   }
   if (first >= 0) axes.bring_forward(p.inputs + first);
-  const chunk_space chunks(axes, lanes);
+  const chunk_space<outer_axes_of(max_rank)> chunks(axes, lanes);
   if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
     for (int s = 0; s < p.outputs; ++s)
       if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;
@@ -18876,11 +18913,11 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
 
 /// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
 /// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to `put`.
-template <class R, class K, class Put>
+template <class R, class Source, class Put>
 struct reduce_rows_body {
   using state = typename R::state;
-  static constexpr int lanes = element_source<K>::usual_lanes;
-  element_source<K> source;
+  static constexpr int lanes = Source::usual_lanes;
+  Source source;
   index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
   int group = 1;
   Put put;
@@ -18935,11 +18972,11 @@ inline index_t strips_of(index_t columns, int lanes) {
 
 /// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others take
 /// rows in turn.
-template <class R, class K, class Put>
+template <class R, class Source, class Put>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int lanes = element_source<K>::usual_lanes;
-  element_source<K> source;
+  static constexpr int lanes = Source::usual_lanes;
+  Source source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   Put put;
   state* partial = nullptr;
@@ -19031,39 +19068,39 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
 }
 
 /// Folds rows, or columns, each in its pieces: to `put` where there is one, to `partial` where there are several.
-template <class R, class K, class Put, class Run>
-void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
+template <class R, class Source, class Put, class Run>
+void fold_rows(const Source& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
                typename R::state* partial, const Run& run) {
-  using body_type = reduce_rows_body<R, K, Put>;
+  using body_type = reduce_rows_body<R, Source, Put>;
   body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
   while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
   run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
 }
-template <class R, class K, class Put, class Run>
-void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
+template <class R, class Source, class Put, class Run>
+void fold_columns(const Source& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
                   typename R::state* partial, const Run& run) {
-  using body_type = reduce_columns_body<R, K, Put>;
+  using body_type = reduce_columns_body<R, Source, Put>;
   const int width = width_of_strips(s.inner, body_type::lanes);
   const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, put, partial, width};
   run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
 }
 /// The pieces for it.
-template <class K>
+template <class Source>
 fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
-  return cut(s.outer * strips_of(s.inner, element_source<K>::usual_lanes), s.reduced, 64);
+  return cut(s.outer * strips_of(s.inner, Source::usual_lanes), s.reduced, 64);
 }
 
-/// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
-template <class R, class K, class Put, class Run, class Memory>
+/// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives scratch space.
+template <class R, int Axes, class K, class Put, class Run, class Memory>
 void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
   if (s.outer * s.inner == 0) return;
-  const auto source = make_source(plan, axes);
+  const auto source = make_source<Axes>(plan, axes);
   const index_t results = s.outer * s.inner;
   const bool columns = s.inner > 1 && s.reduced > 0;
-  const fold_pieces p = columns ? cut_columns<K>(s) : cut(results, s.reduced, 4096);
+  const fold_pieces p = columns ? cut_columns<decltype(source)>(s) : cut(results, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
   if (columns) fold_columns<R>(source, s, p, put, partial, run);
   else fold_rows<R>(source, results, s.reduced, p, put, partial, run);
@@ -19350,16 +19387,16 @@ template <class T>
 inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std::is_same_v<T, compute_type<T>>;
 
 /// Values of a row of a source.
-template <int lanes, class K>
+template <int lanes, class Source>
 struct source_row {
-  const element_source<K>& source;
+  const Source& source;
   index_t first;
   bool whole = source.dense;
   SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
   SINTER_WORD auto* in_memory_at(int c) const
-    requires lies_as_kept<K>
+    requires lies_as_kept<typename Source::formula>
   {
-    using T = typename K::value_type;
+    using T = typename Source::formula::value_type;
     return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + first) + c;
   }
 };
@@ -19368,23 +19405,23 @@ template <class T>
 inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
 
 /// Put: store_elements or finish_elements.
-template <class Kernel, class K, class T, class Put>
-struct rows_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves + Put::leaves> {
+template <class Kernel, class Source, class T, class Put>
+struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Put::leaves> {
   using C = compute_type<T>;
-  element_source<K> source;
+  Source source;
   Kernel kernel;
   Put put;
   C* saved;
 
-  rows_body(const element_source<K>& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, K::leaves + Put::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), kernel(k), put(p), saved(s) {}
+  rows_body(const Source& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
+      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), kernel(k), put(p), saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
       kernel.run(
-          team, source_row<row_lanes<T>, K>{source, first}, [&](index_t column, int valid, const auto& x) { put(first + column, valid, x); },
+          team, source_row<row_lanes<T>, Source>{source, first}, [&](index_t column, int valid, const auto& x) { put(first + column, valid, x); },
           there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
@@ -19442,22 +19479,22 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
 };
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
-template <class K, class T>
-struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves> {
+template <class Source, class T>
+struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
   using C = compute_type<T>;
-  element_source<K> source;
+  Source source;
   const std::int64_t* labels;
   T* loss;
   C* lse;
 
-  cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, K::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), labels(label), loss(to), lse(parts) {}
+  cross_entropy_body(const Source& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
+      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), labels(label), loss(to), lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t length = this->n;
-      const auto v = team.keep(source_row<row_lanes<T>, K>{source, row * length});
+      const auto v = team.keep(source_row<row_lanes<T>, Source>{source, row * length});
       const auto [shift, sum] = sum_of_exp<C>(team, v);
       const C rest = math::log(sum);
       if (!there || team.place != 0) return;
@@ -19470,11 +19507,11 @@ struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves>
 };
 
 /// dx = g[row] (exp(x - lse) - [column == label])
-template <class K, class T>
-struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves> {
+template <class Source, class T>
+struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
   using C = compute_type<T>;
   static constexpr int lanes = row_lanes<T>;
-  element_source<K> source;
+  Source source;
   const std::int64_t* labels;
   const C* lse;
   const T* g_of_loss;
@@ -19482,9 +19519,9 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K:
   bool add;
   bool whole;
 
-  reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
+  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
                              bool adds)
-      : row_groups<C, lanes, K::leaves>(count, length, 0), source(x.in_rows(lanes, count, length)), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds),
+      : row_groups<C, lanes, Source::leaves>(count, length, 0), source(x.in_rows(lanes, count, length)), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds),
         whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
 
   template <class G>
@@ -19494,7 +19531,7 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K:
       const index_t length = this->n;
       const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
       T* const to = dx + row * length;
-      team.each(source_row<lanes, K>{source, row * length}, [&](index_t column, int valid, auto x) {
+      team.each(source_row<lanes, Source>{source, row * length}, [&](index_t column, int valid, auto x) {
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) {
           const C exponent = (x.value[i] - shift) - rest;
@@ -19595,11 +19632,11 @@ namespace sinter::cuda_impl {
 
 /// Rows along the last axis; `group` threads share a row, or one of its pieces, and take `each` neighbours at a time. A piece
 /// starts from the folds of those before it in `partial`.
-template <class R, class T, class K, class Out>
+template <class R, class T, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
   static constexpr int each = 8;
-  element_source<K> source;
+  Source source;
   index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
   int group = 1;
   Out out;
@@ -19669,10 +19706,10 @@ struct scan_rows_body {
 };
 
 /// Columns: a thread per column and piece.
-template <class R, class K, class Out>
+template <class R, class Source, class Out>
 struct scan_columns_body {
   using state = typename R::state;
-  element_source<K> source;
+  Source source;
   index_t outer = 0, n = 0, inner = 0, pieces = 1, per_piece = 0;
   Out out;
   const state* partial = nullptr;
@@ -19696,22 +19733,22 @@ struct scan_columns_body {
 };
 
 /// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space.
-template <class R, class T, class K, class Out, class Run, class Memory>
-void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory) {
+template <class R, class T, class Source, class Out, class Run, class Memory>
+void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory) {
   using state = typename R::state;
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
   const bool columns = s.inner > 1;
-  const fold_pieces p = columns ? cut_columns<K>(s) : cut(lines, s.reduced, 4096);
+  const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
   const store_results<typename R::result> nowhere{nullptr};
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
   if (columns) {
     if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
-    run(scan_columns_body<R, K, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
+    run(scan_columns_body<R, Source, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
         launch_shape{blocks_for(lines * p.count, block_threads), 0});
   } else {
     if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
-    scan_rows_body<R, T, K, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
+    scan_rows_body<R, T, Source, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
     while (body.group < block_threads && body.group * body.each < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
   }
@@ -19889,7 +19926,7 @@ class radix_sorter {
     const index_t tiles = shares(n) / radix, shared = shares(n);
     pass_axes axes(&shared, 1, 1);
     axes.bind_dense(0, counts);
-    const auto source = make_source(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
+    const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
     const auto run = [&n](const auto& body, const launch_shape& s) { gpu<D>::launch({"a sort", &n, 1}, body, s); };
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
@@ -19959,7 +19996,7 @@ struct selection {
 };
 
 /// The first k of n elements of each line: (outer, k, inner). A block per line.
-template <class T, class K>
+template <class T, class Source>
 struct select_body {
   static constexpr int most = 1024;          ///< elements that are found
   static constexpr index_t most_kept = 4096;  ///< keys that are computed once
@@ -19973,7 +20010,7 @@ struct select_body {
     bool ends;
   };
 
-  element_source<K> source;
+  Source source;
   sort_lines lines;
   bool descending;
   int k;
@@ -20095,9 +20132,9 @@ struct select_body {
 namespace sinter::cuda_impl {
 
 /// Keys line by line, above them, where `line_shift` > 0, the number of the line.
-template <class T, class K>
+template <class T, class Source>
 struct sort_keys_body {
-  element_source<K> source;
+  Source source;
   sort_lines lines;
   bool descending = false;
   int line_shift = 0;
@@ -20131,9 +20168,9 @@ struct line_keys_body {
 };
 
 /// The first k elements of each line by their sorted positions: (outer, k, inner).
-template <class T, class K>
+template <class T, class Source>
 struct pick_sorted_body {
-  element_source<K> source;
+  Source source;
   sort_lines lines;
   index_t k = 0;
   const std::uint32_t* positions = nullptr;
@@ -20157,12 +20194,12 @@ inline constexpr index_t most_sorted = index_t{1} << 27;
 
 /// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others. All lines are sorted together: by line and key at once where
 /// both fit in 64 bits, otherwise first by key and then, stably, by line. At most `most` elements, but a whole line, at once.
-template <device D, class T, class K>
-void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
+template <device D, class T, class Source>
+void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
              index_t most = most_sorted) {
   const index_t n = s.reduced, all = s.outer * s.inner;
-  if (all > 0 && select_body<T, K>::fits(all, n, k)) {
-    const select_body<T, K> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
+  if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
+    const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
     const index_t shape[] = {s.outer, n, s.inner};
     return gpu<D>::launch({"topk", shape, 3}, body, body.launch());
   }
@@ -20176,13 +20213,13 @@ void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& 
     while ((index_t{1} << line_bits) < lines.count) ++line_bits;
     const bool together = key_bits + line_bits <= 64;
     const auto run = [&total](const auto& body, index_t threads) { gpu<D>::launch({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
-    run(sort_keys_body<T, K>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
+    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
     pairs.sort(total, together ? key_bits + line_bits : key_bits);
     if (!together) {
       run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);
       pairs.sort(total, line_bits);
     }
-    run(pick_sorted_body<T, K>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
+    run(pick_sorted_body<T, Source>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
   }
 }
 
@@ -20197,6 +20234,8 @@ struct rms_norm_op;
 
 namespace sinter::cuda_impl {
 
+using sinter::detail::any_shape;
+using sinter::detail::shape_upto;
 using sinter::detail::temporary;
 
 template <class Op>
@@ -20208,9 +20247,9 @@ auto row_kernel([[maybe_unused]] const Op& op) {
 
 /// The axes of an expression without points, with its leaves bound.
 template <int N>
-pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
+pass_axes axes_of(const any_shape& shape, const leaf_ref* leaves) {
   static_assert(sinter::detail::pass_of<N> > 0);
-  pass_axes axes(shape, rank, N);
+  pass_axes axes(shape.data, shape.rank, N);
   for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
   return axes;
 }
@@ -20229,33 +20268,33 @@ struct add_pass {
   }
 };
 
-/// Passes R folded over the values of K, along the axes marked in `reduced`, to `put`.
-template <device D, class R, class K, class Put>
+/// Passes R folded over the values of K, of at most Axes axes, along those marked in `reduced`, to `put`.
+template <device D, class R, int Axes, class K, class Put>
 void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
   std::vector<temporary<D>> pieces;
-  plan_reduction<R>(
+  plan_reduction<R, Axes>(
       plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { gpu<D>::launch({what, axes.shape, axes.rank}, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
-template <device D, bool Sums = false, class Pass>
-void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks);
+template <device D, bool Sums = false, class Pass, int Axes>
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks);
 
 /// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
 template <class T, class To, device D>
-void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sink) {
+void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
   bool reduced[max_rank] = {};
   index_t kept = 1;
-  for (int d = 0; d < rank; ++d) {
+  for (int d = 0; d < shape.rank; ++d) {
     reduced[d] = sink.strides[d] == 0;
-    if (!reduced[d]) kept *= shape[d];
+    if (!reduced[d]) kept *= shape.data[d];
   }
-  pass_axes axes(shape, rank, 1);
+  pass_axes axes(shape.data, shape.rank, 1);
   axes.bind_dense(0, values);
   const bool at_once = !sink.add && std::is_same_v<T, To>;
   const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
   T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
-  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, store_results<T>{sums});
+  reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, store_results<T>{sums});
   if (at_once) return;
   leaf_ref from;
   from.data = sums;
@@ -20266,7 +20305,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   from.strides = &one;
   sink_ref to = sink;
   to.strides[0] = 1;
-  run_pass<D>("adding a gradient", add_pass<T, To>{}, &kept, 1, &from, &to);
+  run_pass<D>("adding a gradient", add_pass<T, To>{}, shape_upto<1>(&kept, 1), &from, &to);
 }
 
 /// A backward pass with sums, as the function that starts it.
@@ -20278,20 +20317,20 @@ struct sums_pass {
   const void* formula;
   void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
 };
-template <class Pass, device D>
+template <class Pass, int Axes, device D>
 void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
-  const map_sums_body<Pass> body(*static_cast<const Pass*>(pass.formula), p, plan);
+  const map_sums_body<Pass, Axes> body(*static_cast<const Pass*>(pass.formula), p, plan);
   gpu<D>::launch(pass.done, body, body.launch());
 }
 
 /// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
 /// Doubles: there may be gradients of half and bfloat16, of double.
 template <device D, bool Narrow, bool Doubles>
-void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const index_t* shape, int rank, const sink_ref* sinks) {
+void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const any_shape& shape, const sink_ref* sinks) {
   using sinter::detail::kernel::gradient_format;
   pass_operands p = operands;  // copied here, which is compiled once
   index_t numel = 1;
-  for (int d = 0; d < rank; ++d) numel *= shape[d];
+  for (int d = 0; d < shape.rank; ++d) numel *= shape.data[d];
   bool apart[sinter::detail::max_operands] = {};
   std::vector<temporary<D>> memory;
   const auto take = [&memory](index_t bytes) { return memory.emplace_back(static_cast<std::size_t>(bytes)).data(); };
@@ -20303,7 +20342,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     done = plan_sums(now, pass.lanes, pass.room, folds, apart, plan);
     if (done && plan.groups > 0) {
       for (int s = 0; s < p.outputs; ++s)
-        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space().inner))
+        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space<outer_axes_of(max_rank)>().inner))
           plan.partial[s] = static_cast<double*>(take(n * index_t{sizeof(double)}));
       plan.arrivals = gpu<D>::arrivals();
       pass.start(pass, now, plan);
@@ -20321,7 +20360,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
   }
   for (int s = 0; s < p.outputs; ++s) {
     if (!apart[s]) continue;
-    const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, rank, p.axes.data[p.inputs + s], sinks[s]); };
+    const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, p.axes.data[p.inputs + s], sinks[s]); };
     const gradient_format format = pass.format[s];
     if constexpr (Narrow) {
       if (format == gradient_format::half) fold.template operator()<float, half>();
@@ -20336,24 +20375,25 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
 
 /// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum. Sums:
 /// there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
-template <device D, bool Sums, class Pass>
-void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+template <device D, bool Sums, class Pass, int Axes>
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks) {
   using sinter::detail::pass_of;
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   static_assert(pass_of<inputs> > 0 && pass_of<outputs> > 0);
-  pass_operands p(shape, rank, leaves, inputs, sinks, outputs);
+  const work done(what, shape.data, shape.rank);
+  pass_operands p(shape.data, shape.rank, leaves, inputs, sinks, outputs);
   if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
     bool folds[outputs];
     if (p.find_repeated(folds) || Sums) {
-      const sums_pass sums{{what, shape, rank}, lanes_of<Pass>, map_sums_body<Pass>::room, format.of, &pass, &start_sums<Pass, D>};
-      return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, rank, sinks);
+      const sums_pass sums{done, lanes_of<Pass>, map_sums_body<Pass, Axes>::room, format.of, &pass, &start_sums<Pass, Axes, D>};
+      return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, sinks);
     }
   }
   if constexpr (!Sums) {
     p.axes.coalesce();
-    const map_body<Pass> body(pass, p);
-    gpu<D>::launch({what, shape, rank}, body, body.launch());
+    const map_body<Pass, Axes> body(pass, p);
+    gpu<D>::launch(done, body, body.launch());
   }
 }
 
@@ -20374,36 +20414,30 @@ struct backend<D> {
    protected:
     ~epilogue() = default;
   };
-  template <class T, class K>
+  template <class T, class K, int Rank>
   class fused_epilogue final : public epilogue {
    public:
-    fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink)
-        : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
-    void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
+    fused_epilogue(const K& plan, const shape_upto<Rank>& shape, const leaf_ref* leaves, const sink_ref& sink)
+        : plan_(plan), shape_(shape), leaves_(leaves), sink_(sink) {}
+    void run() const override { map<T>(plan_, shape_, leaves_, sink_); }
     /// As the end of another kernel.
-    cuda_impl::finish_elements<T, K> finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
-      auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)).in_rows(lanes, rows, n);
-      rest.unread = given();
-      return {to, rest};
+    auto finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
+      return cuda_impl::finish_elements<T, source>(to, rest().in_rows(lanes, rows, n));
     }
-    cuda_impl::finish_results<T, K> finish(T* out) const {
-      auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_));
-      rest.unread = given();
-      return {out, rest};
-    }
+    auto finish(T* out) const { return cuda_impl::finish_results<T, source>{out, rest()}; }
     cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
 
    private:
-    /// The leaves that stand for what the other kernel has made.
-    std::uint64_t given() const {
-      std::uint64_t leaves = 0;
-      for (int s = 0; s < K::leaves; ++s) leaves |= std::uint64_t{leaves_[s].data == sink_.data} << s;
-      return leaves;
+    using source = cuda_impl::element_source<K, cuda_impl::outer_axes_of(Rank)>;
+    /// The formula without the leaves that stand for what the other kernel has made.
+    source rest() const {
+      source s = cuda_impl::make_source<Rank>(plan_, cuda_impl::axes_of<K::leaves>(shape_, leaves_));
+      for (int l = 0; l < K::leaves; ++l) s.unread |= std::uint64_t{leaves_[l].data == sink_.data} << l;
+      return s;
     }
 
     K plan_;
-    const index_t* shape_;
-    int rank_;
+    shape_upto<Rank> shape_;
     const leaf_ref* leaves_;
     sink_ref sink_;
   };
@@ -20417,13 +20451,13 @@ struct backend<D> {
     else return false;
   }();
 
-  template <class T, class K>
-  static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
-    cuda_impl::run_pass<D>("an elementwise statement", kernel::forward_pass<K, T>{plan}, shape, rank, leaves, &out);
+  template <class T, class K, int Axes>
+  static void map(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref& out) {
+    cuda_impl::run_pass<D>("an elementwise statement", kernel::forward_pass<K, T>{plan}, shape, leaves, &out);
   }
-  template <class Roots>
-  static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
-    cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, rank, leaves, sinks);
+  template <class Roots, int Axes>
+  static void map_many(const Roots& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks) {
+    cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, leaves, sinks);
   }
   /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
   template <class K>
@@ -20437,19 +20471,19 @@ struct backend<D> {
     alone.add({plan}, n, in, out);
     alone.run();
   }
-  template <class T, bool Sums = false, class K>
-  static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
-    cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
+  template <class T, bool Sums = false, class K, int Axes>
+  static void reverse(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* inputs, const sink_ref* sinks) {
+    cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, inputs, sinks);
   }
 
-  template <class R, class T, class K, class Epilogue>
-  static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
+  template <class R, class T, class K, int Axes, class Epilogue>
+  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const Epilogue* after) {
     const auto put = [&] {
       if constexpr (requires { after->finish(out); }) return after->finish(out);
       else return cuda_impl::store_results<typename R::result>{out};
     }();
-    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, put);
+    cuda_impl::reduce_on<D, R, Axes>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, leaves), reduced, put);
   }
 
   template <class R, class E, class Out>
@@ -20470,8 +20504,8 @@ struct backend<D> {
 
   template <class E>
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
-    const cuda_impl::count_body<lowered<false, E>> body{source_of(e), e.shape().numel(), counts.numel(),
-                                                        reinterpret_cast<unsigned long long*>(access::data(counts))};
+    const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
+                                                    reinterpret_cast<unsigned long long*>(access::data(counts))};
     gpu::launch({"a count", e.shape()}, body, body.launch());
   }
 
@@ -20506,25 +20540,25 @@ struct backend<D> {
   template <class T, int R>
   static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
-    const cuda_impl::gather_body<T> body{lines_of(x, axis, index, y)};
+    const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
     gpu::launch({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
   static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
-    const cuda_impl::gather_lines lines = lines_of(x, axis, index, y);
+    const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
     const cuda_impl::work what{"adding at indices", index.shape()};
     if (order == index_order::runs)
-      gpu::launch(what, cuda_impl::scatter_runs_body<T>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+      gpu::launch(what, cuda_impl::scatter_runs_body<T, R>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
-      gpu::launch(what, cuda_impl::scatter_add_body<T>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+      gpu::launch(what, cuda_impl::scatter_add_body<T, R>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>
   static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
                             const tensor<compute_type<T>, 1, D>& lse) {
     if (loss.numel() == 0) return;
-    const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
+    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
     gpu::launch({"cross_entropy", e.shape()}, body, body.launch());
   }
@@ -20532,7 +20566,7 @@ struct backend<D> {
   static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
                                     const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
     if (dx.numel() == 0) return;
-    const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
+    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
     gpu::launch({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
@@ -20587,18 +20621,19 @@ struct backend<D> {
     if (to.numel() == 0) return;
     const index_t n = to.shape()[to.rank - 1];
     auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
+    const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
     gpu::launch({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
-  static auto source_of(const E& e) {
-    using K = lowered<false, E>;
+  using source_for = cuda_impl::element_source<lowered<false, E>, cuda_impl::outer_axes_of(E::rank)>;
+  template <class E>
+  static source_for<E> source_of(const E& e) {
     const leaves_of<E> leaves(e);
-    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
+    return cuda_impl::make_source<E::rank>(lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
   }
 
   template <class T, int R>
-  static cuda_impl::gather_lines lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     cuda_impl::pass_axes axes(3);
     axes.rank = R;  // the others in order, then an inner axis of one element
     for (int d = 0, to = 0; d < R; ++d) {
@@ -20613,7 +20648,8 @@ struct backend<D> {
     axes.data[0] = reinterpret_cast<char*>(access::data(x));
     axes.data[1] = reinterpret_cast<char*>(access::data(index));
     axes.data[2] = reinterpret_cast<char*>(access::data(y));
-    return {axes.space(), axes.table<3>(0), index.shape()[axis], x.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+    constexpr int outer = cuda_impl::outer_axes_of(R);
+    return {axes.space<outer>(), axes.table<3, outer>(0), index.shape()[axis], x.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
 
@@ -21669,8 +21705,8 @@ void sum_rows(grad_state& product, const state_ptr& bias) {
 
 /// The statement act(product + bias), or one that looks so: F is its formula, without the marks of what is tracked.
 template <device D, class T, class K, class F, bool Sums>
-struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, sinter::detail::layer_node {
-  using statement = sinter::detail::statement_node<D, T, K, Sums>;
+struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>, sinter::detail::layer_node {
+  using statement = sinter::detail::statement_node<D, T, K, 2, Sums>;
   using activation = product_tail::activation;
   static constexpr activation act = tail_formula<F>::act;
   storage_ptr kept;
@@ -21757,7 +21793,7 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, si
     const index_t strides[] = {tail.kept_leading(shape[1]), 1};
     leaf_ref in[2] = {{kept->data, shape.data(), strides, 2, sizeof(T)}, sinter::detail::leaf_of(g)};
     const sink_ref out = sinter::detail::sink_of(to.grad);
-    sinter::detail::backend<D>::template reverse<T>(P{}, shape.data(), 2, in, &out);
+    sinter::detail::backend<D>::template reverse<T>(P{}, sinter::detail::shape_upto<2>(shape), in, &out);
     if (!e.bias) return;
     e.product->producer->as_product()->bias = {};  // an earlier pass may have ended in an error
     if (!leave_sums(e)) sum_rows<T, D>(to, e.bias);
@@ -24434,7 +24470,7 @@ class scaled_gradient {
     out[0].element_size = sizeof(T);
     out[1].data = access::data(sum_);
     out[1].element_size = sizeof(C);
-    sinter::detail::backend<D>::template reverse<T>(K{{factor}, {}, {}}, &n, 1, in, out);
+    sinter::detail::backend<D>::template reverse<T>(K{{factor}, {}, {}}, sinter::detail::shape_upto<1>(&n, 1), in, out);
   }
   bool finite() const { return !checked_ || sum_.item() == 0; }
 

@@ -230,9 +230,9 @@ TEST_CASE("spaces beyond 2^31 elements keep their addresses", "[cuda]") {
   axes.strides[0][1] = 7;
   axes.strides[0][2] = 1;
   axes.coalesce();
-  const cuda_impl::index_space space = axes.space();
+  const cuda_impl::index_space space = axes.space<2>();
   CHECK_FALSE(space.narrow);
-  const auto table = axes.table<1>(0);
+  const auto table = axes.table<1, 2>(0);
   for (const index_t row : {index_t{0}, (index_t{1} << 33) - 1, index_t{1} << 33, 3 * (index_t{1} << 33) - 1}) {
     index_t at[1] = {0};
     cuda_impl::add_row(space, table, row, at);

@@ -26,7 +26,7 @@
 
 namespace sinter::cuda_impl {
 
-template <class Pass>
+template <class Pass, int Axes>
 struct map_sums_body;
 template <class Pass>
 struct group_body;
@@ -34,8 +34,8 @@ struct group_body;
 /// Whether a body counts on all the blocks it asks for; the others go on to further work where there are fewer.
 template <class Body>
 inline constexpr bool exact_grid = false;
-template <class Pass>
-inline constexpr bool exact_grid<map_sums_body<Pass>> = true;  // the last of so many adds up
+template <class Pass, int Axes>
+inline constexpr bool exact_grid<map_sums_body<Pass, Axes>> = true;  // the last of so many adds up
 template <class Pass>
 inline constexpr bool exact_grid<group_body<Pass>> = true;  // whose items have blocks of their own
 

@@ -63,7 +63,7 @@ TEST_CASE("lines that do not fit in one sort follow one another", "[cuda]") {
   for (const index_t most : {1, 7, 50, 1000}) {
     const auto values = zeros<float, g0>(x.shape());
     const auto indices = zeros<std::int64_t, g0>(x.shape());
-    cuda_impl::sort_on<g0, float>(cuda_impl::make_source(detail::lower<false>(there), axes), detail::around_axis(x.shape().data(), 3, 1), false, 7,
+    cuda_impl::sort_on<g0, float>(cuda_impl::make_source<3>(detail::lower<false>(there), axes), detail::around_axis(x.shape().data(), 3, 1), false, 7,
                                   detail::access::data(values), detail::access::data(indices), most);
     CHECK(distance(values, expected.values) == 0);
     CHECK(distance(indices, expected.indices) == 0);

@@ -13,15 +13,16 @@
 
 namespace sinter::cpu_impl {
 
+using sinter::detail::any_shape;
 using sinter::detail::leaf_ref;
 using sinter::detail::matrix_ref;
 using sinter::detail::sink_ref;
 
-inline operand to_operand(const leaf_ref& leaf, const index_t* shape, int rank) {
+inline operand to_operand(const leaf_ref& leaf, const any_shape& shape) {
   operand o;
   o.data = static_cast<char*>(leaf.data);
   o.size = leaf.element_size;
-  sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape, o.strides, rank);
+  sinter::detail::broadcast_strides(leaf.shape, leaf.strides, leaf.rank, shape.data, o.strides, shape.rank);
   return o;
 }
 
@@ -34,15 +35,15 @@ inline operand to_operand(const sink_ref& sink, int rank) {
   return o;
 }
 
-inline loop make_loop(kernel_fn fn, const void* plan, const index_t* shape, int rank, const leaf_ref* leaves, int inputs, operand* in) {
+inline loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs, operand* in) {
   loop l;
-  l.rank = rank;
-  for (int d = 0; d < rank; ++d) l.shape[d] = shape[d];
+  l.rank = shape.rank;
+  for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
   l.inputs = inputs;
   l.in = in;
   l.fn = fn;
   l.plan = plan;
-  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape, rank);
+  for (int s = 0; s < inputs; ++s) in[s] = to_operand(leaves[s], shape);
   return l;
 }
 
@@ -65,22 +66,22 @@ struct map_call {
 };
 
 template <int Most>
-void run_map_of(const map_call& call, const index_t* shape, int rank, thread_pool& pool) {
+void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
   operand in[Most], out[Most];
   const auto [fn, plan, leaves, inputs, sinks, outputs] = call;
-  loop l = make_loop(fn, plan, shape, rank, leaves, inputs, in);
+  loop l = make_loop(fn, plan, shape, leaves, inputs, in);
   l.outputs = outputs;
   l.out = out;
   bool stream = outputs > 0 && l.numel() * sinks[0].element_size >= stream_bytes;
-  for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], rank);
+  for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], shape.rank);
   for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
   run_loop(l, pool, stream);
 }
 
-inline void run_map(const map_call& call, const index_t* shape, int rank, thread_pool& pool) {
+inline void run_map(const map_call& call, const any_shape& shape, thread_pool& pool) {
   constexpr int few = 8;
-  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, rank, pool);
-  else run_map_of<max_operands>(call, shape, rank, pool);
+  if (call.inputs <= few && call.outputs <= few) run_map_of<few>(call, shape, pool);
+  else run_map_of<max_operands>(call, shape, pool);
 }
 
 /// Elementwise work on a result that another kernel makes part by part: run on each part while it is in cache.
@@ -163,17 +164,17 @@ class epilogue {
 template <class T, class K>
 class fused_epilogue : public epilogue {
  public:
-  fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
-    l_.rank = rank;
-    for (int d = 0; d < rank; ++d) l_.shape[d] = shape[d];
+  fused_epilogue(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& sink) : plan_(plan) {
+    l_.rank = shape.rank;
+    for (int d = 0; d < l_.rank; ++d) l_.shape[d] = shape.data[d];
     l_.inputs = K::leaves;
     l_.outputs = 1;
     l_.in = in_;
     l_.out = out_;
     l_.fn = forward_kernel<K, T>;
     l_.plan = &plan_;
-    out_[0] = to_operand(sink, rank);
-    for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape, rank);
+    out_[0] = to_operand(sink, shape.rank);
+    for (int s = 0; s < K::leaves; ++s) in_[s] = to_operand(leaves[s], shape);
   }
   fused_epilogue(const fused_epilogue&) = delete;
   fused_epilogue& operator=(const fused_epilogue&) = delete;
@@ -244,7 +245,7 @@ void with_producer(const E& e, const F& f) {
   operand in[pass_of<K::leaves + 1>];
   operand out[1];
   const K plan = sinter::detail::lower<false>(e);
-  loop l = make_loop(forward_kernel<K, T>, &plan, e.shape().data(), E::rank, leaves, K::leaves, in);
+  loop l = make_loop(forward_kernel<K, T>, &plan, {e.shape().data(), E::rank}, leaves, K::leaves, in);
   sink_ref dense;
   dense.element_size = sizeof(T);
   set_dense_output(l, dense, out);
@@ -259,32 +260,32 @@ template <device D>
   requires is_cpu_v<D>
 struct backend<D> {
   using epilogue = cpu_impl::epilogue;
-  template <class T, class K>
+  template <class T, class K, int>
   using fused_epilogue = cpu_impl::fused_epilogue<T, K>;
 
   static cpu_impl::thread_pool& pool() { return cpu_impl::pool_of<D>(); }
 
   /// out = K(leaves) over the index space `shape`.
   template <class T, class K>
-  static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
+  static void map(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& out) {
     static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
-    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1}, shape, rank, pool());
+    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1}, shape, pool());
   }
 
   /// Several results in one pass over `shape`; see kernel::roots.
   template <class Roots>
-  static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+  static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
     static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
-    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape, rank, pool());
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape, pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
   template <class R, class T, class K>
-  static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
+  static void reduce(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const epilogue* e) {
     cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
     cpu_impl::operand to[1];
-    cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, rank, leaves, K::leaves, in);
+    cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, leaves, K::leaves, in);
     sink_ref dense;
     dense.element_size = sizeof(T);
     cpu_impl::set_dense_output(l, dense, to);
@@ -391,7 +392,7 @@ struct backend<D> {
       out[i].strides[0] = 1;
       out[i].element_size = outputs[i].element_size;
     }
-    map_many(plan, &n, 1, in, out);
+    map_many(plan, {&n, 1}, in, out);
   }
 
   template <class T>
@@ -403,10 +404,10 @@ struct backend<D> {
   /// Adds up the gradients of K's tracked leaves. `inputs` holds the leaves, the gradient of the result and, where
   /// kernel::reads_result<K>, the result.
   template <class T, bool = false, class K>
-  static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
+  static void reverse(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
     static_assert(cpu_impl::pass_of<n> > 0);
-    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks}, shape, rank, pool());
+    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks}, shape, pool());
   }
 };
 

@@ -23,6 +23,8 @@ struct rms_norm_op;
 
 namespace sinter::cuda_impl {
 
+using sinter::detail::any_shape;
+using sinter::detail::shape_upto;
 using sinter::detail::temporary;
 
 template <class Op>
@@ -34,9 +36,9 @@ auto row_kernel([[maybe_unused]] const Op& op) {
 
 /// The axes of an expression without points, with its leaves bound.
 template <int N>
-pass_axes axes_of(const index_t* shape, int rank, const leaf_ref* leaves) {
+pass_axes axes_of(const any_shape& shape, const leaf_ref* leaves) {
   static_assert(sinter::detail::pass_of<N> > 0);
-  pass_axes axes(shape, rank, N);
+  pass_axes axes(shape.data, shape.rank, N);
   for (int s = 0; s < N; ++s) axes.bind(s, leaves[s]);
   return axes;
 }
@@ -55,33 +57,33 @@ struct add_pass {
   }
 };
 
-/// Passes R folded over the values of K, along the axes marked in `reduced`, to `put`.
-template <device D, class R, class K, class Put>
+/// Passes R folded over the values of K, of at most Axes axes, along those marked in `reduced`, to `put`.
+template <device D, class R, int Axes, class K, class Put>
 void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
   std::vector<temporary<D>> pieces;
-  plan_reduction<R>(
+  plan_reduction<R, Axes>(
       plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { gpu<D>::launch({what, axes.shape, axes.rank}, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
-template <device D, bool Sums = false, class Pass>
-void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks);
+template <device D, bool Sums = false, class Pass, int Axes>
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks);
 
 /// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
 template <class T, class To, device D>
-void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sink) {
+void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
   bool reduced[max_rank] = {};
   index_t kept = 1;
-  for (int d = 0; d < rank; ++d) {
+  for (int d = 0; d < shape.rank; ++d) {
     reduced[d] = sink.strides[d] == 0;
-    if (!reduced[d]) kept *= shape[d];
+    if (!reduced[d]) kept *= shape.data[d];
   }
-  pass_axes axes(shape, rank, 1);
+  pass_axes axes(shape.data, shape.rank, 1);
   axes.bind_dense(0, values);
   const bool at_once = !sink.add && std::is_same_v<T, To>;
   const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
   T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
-  reduce_on<D, sinter::detail::sum_reducer<T>>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, store_results<T>{sums});
+  reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, store_results<T>{sums});
   if (at_once) return;
   leaf_ref from;
   from.data = sums;
@@ -92,7 +94,7 @@ void fold_into(const index_t* shape, int rank, void* values, const sink_ref& sin
   from.strides = &one;
   sink_ref to = sink;
   to.strides[0] = 1;
-  run_pass<D>("adding a gradient", add_pass<T, To>{}, &kept, 1, &from, &to);
+  run_pass<D>("adding a gradient", add_pass<T, To>{}, shape_upto<1>(&kept, 1), &from, &to);
 }
 
 /// A backward pass with sums, as the function that starts it.
@@ -104,20 +106,20 @@ struct sums_pass {
   const void* formula;
   void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
 };
-template <class Pass, device D>
+template <class Pass, int Axes, device D>
 void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
-  const map_sums_body<Pass> body(*static_cast<const Pass*>(pass.formula), p, plan);
+  const map_sums_body<Pass, Axes> body(*static_cast<const Pass*>(pass.formula), p, plan);
   gpu<D>::launch(pass.done, body, body.launch());
 }
 
 /// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
 /// Doubles: there may be gradients of half and bfloat16, of double.
 template <device D, bool Narrow, bool Doubles>
-void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const index_t* shape, int rank, const sink_ref* sinks) {
+void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const any_shape& shape, const sink_ref* sinks) {
   using sinter::detail::kernel::gradient_format;
   pass_operands p = operands;  // copied here, which is compiled once
   index_t numel = 1;
-  for (int d = 0; d < rank; ++d) numel *= shape[d];
+  for (int d = 0; d < shape.rank; ++d) numel *= shape.data[d];
   bool apart[sinter::detail::max_operands] = {};
   std::vector<temporary<D>> memory;
   const auto take = [&memory](index_t bytes) { return memory.emplace_back(static_cast<std::size_t>(bytes)).data(); };
@@ -129,7 +131,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     done = plan_sums(now, pass.lanes, pass.room, folds, apart, plan);
     if (done && plan.groups > 0) {
       for (int s = 0; s < p.outputs; ++s)
-        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space().inner))
+        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space<outer_axes_of(max_rank)>().inner))
           plan.partial[s] = static_cast<double*>(take(n * index_t{sizeof(double)}));
       plan.arrivals = gpu<D>::arrivals();
       pass.start(pass, now, plan);
@@ -147,7 +149,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
   }
   for (int s = 0; s < p.outputs; ++s) {
     if (!apart[s]) continue;
-    const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, rank, p.axes.data[p.inputs + s], sinks[s]); };
+    const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, p.axes.data[p.inputs + s], sinks[s]); };
     const gradient_format format = pass.format[s];
     if constexpr (Narrow) {
       if (format == gradient_format::half) fold.template operator()<float, half>();
@@ -162,24 +164,25 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
 
 /// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum. Sums:
 /// there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
-template <device D, bool Sums, class Pass>
-void run_pass(const char* what, const Pass& pass, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
+template <device D, bool Sums, class Pass, int Axes>
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks) {
   using sinter::detail::pass_of;
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   static_assert(pass_of<inputs> > 0 && pass_of<outputs> > 0);
-  pass_operands p(shape, rank, leaves, inputs, sinks, outputs);
+  const work done(what, shape.data, shape.rank);
+  pass_operands p(shape.data, shape.rank, leaves, inputs, sinks, outputs);
   if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
     bool folds[outputs];
     if (p.find_repeated(folds) || Sums) {
-      const sums_pass sums{{what, shape, rank}, lanes_of<Pass>, map_sums_body<Pass>::room, format.of, &pass, &start_sums<Pass, D>};
-      return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, rank, sinks);
+      const sums_pass sums{done, lanes_of<Pass>, map_sums_body<Pass, Axes>::room, format.of, &pass, &start_sums<Pass, Axes, D>};
+      return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, sinks);
     }
   }
   if constexpr (!Sums) {
     p.axes.coalesce();
-    const map_body<Pass> body(pass, p);
-    gpu<D>::launch({what, shape, rank}, body, body.launch());
+    const map_body<Pass, Axes> body(pass, p);
+    gpu<D>::launch(done, body, body.launch());
   }
 }
 
@@ -200,36 +203,30 @@ struct backend<D> {
    protected:
     ~epilogue() = default;
   };
-  template <class T, class K>
+  template <class T, class K, int Rank>
   class fused_epilogue final : public epilogue {
    public:
-    fused_epilogue(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& sink)
-        : plan_(plan), shape_(shape), rank_(rank), leaves_(leaves), sink_(sink) {}
-    void run() const override { map<T>(plan_, shape_, rank_, leaves_, sink_); }
+    fused_epilogue(const K& plan, const shape_upto<Rank>& shape, const leaf_ref* leaves, const sink_ref& sink)
+        : plan_(plan), shape_(shape), leaves_(leaves), sink_(sink) {}
+    void run() const override { map<T>(plan_, shape_, leaves_, sink_); }
     /// As the end of another kernel.
-    cuda_impl::finish_elements<T, K> finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
-      auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_)).in_rows(lanes, rows, n);
-      rest.unread = given();
-      return {to, rest};
+    auto finish(const cuda_impl::store_elements<T>& to, int lanes, index_t rows, index_t n) const {
+      return cuda_impl::finish_elements<T, source>(to, rest().in_rows(lanes, rows, n));
     }
-    cuda_impl::finish_results<T, K> finish(T* out) const {
-      auto rest = cuda_impl::make_source(plan_, cuda_impl::axes_of<K::leaves>(shape_, rank_, leaves_));
-      rest.unread = given();
-      return {out, rest};
-    }
+    auto finish(T* out) const { return cuda_impl::finish_results<T, source>{out, rest()}; }
     cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
 
    private:
-    /// The leaves that stand for what the other kernel has made.
-    std::uint64_t given() const {
-      std::uint64_t leaves = 0;
-      for (int s = 0; s < K::leaves; ++s) leaves |= std::uint64_t{leaves_[s].data == sink_.data} << s;
-      return leaves;
+    using source = cuda_impl::element_source<K, cuda_impl::outer_axes_of(Rank)>;
+    /// The formula without the leaves that stand for what the other kernel has made.
+    source rest() const {
+      source s = cuda_impl::make_source<Rank>(plan_, cuda_impl::axes_of<K::leaves>(shape_, leaves_));
+      for (int l = 0; l < K::leaves; ++l) s.unread |= std::uint64_t{leaves_[l].data == sink_.data} << l;
+      return s;
     }
 
     K plan_;
-    const index_t* shape_;
-    int rank_;
+    shape_upto<Rank> shape_;
     const leaf_ref* leaves_;
     sink_ref sink_;
   };
@@ -243,13 +240,13 @@ struct backend<D> {
     else return false;
   }();
 
-  template <class T, class K>
-  static void map(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref& out) {
-    cuda_impl::run_pass<D>("an elementwise statement", kernel::forward_pass<K, T>{plan}, shape, rank, leaves, &out);
+  template <class T, class K, int Axes>
+  static void map(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref& out) {
+    cuda_impl::run_pass<D>("an elementwise statement", kernel::forward_pass<K, T>{plan}, shape, leaves, &out);
   }
-  template <class Roots>
-  static void map_many(const Roots& plan, const index_t* shape, int rank, const leaf_ref* leaves, const sink_ref* sinks) {
-    cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, rank, leaves, sinks);
+  template <class Roots, int Axes>
+  static void map_many(const Roots& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks) {
+    cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, leaves, sinks);
   }
   /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
   template <class K>
@@ -263,19 +260,19 @@ struct backend<D> {
     alone.add({plan}, n, in, out);
     alone.run();
   }
-  template <class T, bool Sums = false, class K>
-  static void reverse(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
-    cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, rank, inputs, sinks);
+  template <class T, bool Sums = false, class K, int Axes>
+  static void reverse(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* inputs, const sink_ref* sinks) {
+    cuda_impl::run_pass<D, Sums>("backward of a statement", kernel::reverse_pass<K, T>{plan}, shape, inputs, sinks);
   }
 
-  template <class R, class T, class K, class Epilogue>
-  static void reduce(const K& plan, const index_t* shape, int rank, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
+  template <class R, class T, class K, int Axes, class Epilogue>
+  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
                      const Epilogue* after) {
     const auto put = [&] {
       if constexpr (requires { after->finish(out); }) return after->finish(out);
       else return cuda_impl::store_results<typename R::result>{out};
     }();
-    cuda_impl::reduce_on<D, R>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, rank, leaves), reduced, put);
+    cuda_impl::reduce_on<D, R, Axes>("a reduction", plan, cuda_impl::axes_of<K::leaves>(shape, leaves), reduced, put);
   }
 
   template <class R, class E, class Out>
@@ -296,8 +293,8 @@ struct backend<D> {
 
   template <class E>
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
-    const cuda_impl::count_body<lowered<false, E>> body{source_of(e), e.shape().numel(), counts.numel(),
-                                                        reinterpret_cast<unsigned long long*>(access::data(counts))};
+    const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
+                                                    reinterpret_cast<unsigned long long*>(access::data(counts))};
     gpu::launch({"a count", e.shape()}, body, body.launch());
   }
 
@@ -332,25 +329,25 @@ struct backend<D> {
   template <class T, int R>
   static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
-    const cuda_impl::gather_body<T> body{lines_of(x, axis, index, y)};
+    const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
     gpu::launch({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
   static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
-    const cuda_impl::gather_lines lines = lines_of(x, axis, index, y);
+    const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
     const cuda_impl::work what{"adding at indices", index.shape()};
     if (order == index_order::runs)
-      gpu::launch(what, cuda_impl::scatter_runs_body<T>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+      gpu::launch(what, cuda_impl::scatter_runs_body<T, R>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
-      gpu::launch(what, cuda_impl::scatter_add_body<T>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+      gpu::launch(what, cuda_impl::scatter_add_body<T, R>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>
   static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
                             const tensor<compute_type<T>, 1, D>& lse) {
     if (loss.numel() == 0) return;
-    const cuda_impl::cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
+    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
     gpu::launch({"cross_entropy", e.shape()}, body, body.launch());
   }
@@ -358,7 +355,7 @@ struct backend<D> {
   static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
                                     const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
     if (dx.numel() == 0) return;
-    const cuda_impl::reverse_cross_entropy_body<lowered<false, E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
+    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
     gpu::launch({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
@@ -413,18 +410,19 @@ struct backend<D> {
     if (to.numel() == 0) return;
     const index_t n = to.shape()[to.rank - 1];
     auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::rows_body<decltype(kernel), lowered<false, E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
+    const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
     gpu::launch({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
-  static auto source_of(const E& e) {
-    using K = lowered<false, E>;
+  using source_for = cuda_impl::element_source<lowered<false, E>, cuda_impl::outer_axes_of(E::rank)>;
+  template <class E>
+  static source_for<E> source_of(const E& e) {
     const leaves_of<E> leaves(e);
-    return cuda_impl::make_source(lower<false>(e), cuda_impl::axes_of<K::leaves>(e.shape().data(), E::rank, leaves));
+    return cuda_impl::make_source<E::rank>(lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
   }
 
   template <class T, int R>
-  static cuda_impl::gather_lines lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     cuda_impl::pass_axes axes(3);
     axes.rank = R;  // the others in order, then an inner axis of one element
     for (int d = 0, to = 0; d < R; ++d) {
@@ -439,7 +437,8 @@ struct backend<D> {
     axes.data[0] = reinterpret_cast<char*>(access::data(x));
     axes.data[1] = reinterpret_cast<char*>(access::data(index));
     axes.data[2] = reinterpret_cast<char*>(access::data(y));
-    return {axes.space(), axes.table<3>(0), index.shape()[axis], x.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+    constexpr int outer = cuda_impl::outer_axes_of(R);
+    return {axes.space<outer>(), axes.table<3, outer>(0), index.shape()[axis], x.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
 

@@ -22,7 +22,7 @@ template <class... T, int Lanes>
 struct alignas(16) held<type_list<T...>, Lanes> {
   static constexpr int count = sizeof...(T), lanes = Lanes;
   using word = sinter::detail::bits_of_size<std::max({std::size_t{1}, sizeof(T)...})>;
-  static constexpr int registers_each = static_cast<int>(sizeof(word)) * lanes / 4;
+  static constexpr int registers = static_cast<int>(sizeof(word)) * lanes / 4 * count;
   word of[count > 0 ? count : 1][lanes];
 
   template <class V>
@@ -98,15 +98,14 @@ SINTER_WORD void write_chunk(T* p, bool whole, int valid, index_t step, bool add
   }
 }
 
-/// Where an operand lies, in bytes.
+/// Where an operand lies, in bytes, and what becomes of it; the strides along the outer axes stand apart.
 struct operand_place {
   char* data;
-  index_t step;              ///< along the inner axis
-  index_t stride[max_rank];  ///< along the outer ones
-  bool whole;                ///< read and written in whole chunks, but for the last of a row
-  bool add;                  ///< to what is there
-  bool wide;                 ///< holds float though its elements are narrow: terms that are folded later
-  int sum;                   ///< the number of the sum that it is a term of, unless below 0
+  index_t step;  ///< along the inner axis
+  bool whole;    ///< read and written in whole chunks, but for the last of a row
+  bool add;      ///< to what is there
+  bool wide;     ///< holds float though its elements are narrow: terms that are folded later
+  int sum;       ///< the number of the sum that it is a term of, unless below 0
 
   /// Nothing but to be overwritten in whole chunks.
   bool plain() const { return whole && !add && !wide && sum < 0; }

@@ -7,10 +7,10 @@ namespace sinter::cuda_impl {
 
 /// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins fit,
 /// a block counts in shared memory first.
-template <class K>
+template <class Source>
 struct count_body {
   static constexpr index_t most_shared = 4096;
-  element_source<K> source;
+  Source source;
   index_t n = 0, bins = 0;
   unsigned long long* counts = nullptr;
 

@@ -12,18 +12,18 @@ template <class... T>
   requires(sizeof...(T) > 0)
 inline constexpr int chunk_lanes<type_list<T...>> = ((sizeof(T) == 2) && ...) ? 8 : 4;
 
-/// Where the leaves of an expression lie.
-template <int N>
+/// Where the leaves of an expression of at most Most outer axes lie.
+template <int N, int Most>
 struct element_places {
-  index_space space;
-  operand_table<N> in;
+  index_space<Most> space;
+  operand_table<N, Most> in;
   bool straight = false;     ///< chunks of rows lie in one row of the space each
   bool dense = false;        ///< leaves are flat arrays like the space, which whole chunks are read of at once
   std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
   std::uint64_t unread = 0;  ///< leaves that chunks do without
 
   struct numbers {
-    index_t at[operand_table<N>::size];
+    index_t at[operand_table<N, Most>::size];
   };
   /// The places of element `number`, in row-major order, in each leaf.
   SINTER_WORD numbers find(index_t number) const {
@@ -55,8 +55,8 @@ struct element_places {
 };
 
 /// f(s, p) for each leaf of elements T that is read, p being the place in leaf s.
-template <class... T, class F>
-SINTER_WORD void each_leaf(type_list<T...>, const element_places<sizeof...(T)>& from, const typename element_places<sizeof...(T)>::numbers& n, const F& f) {
+template <class... T, class Places, class F>
+SINTER_WORD void each_leaf(type_list<T...>, const Places& from, const typename Places::numbers& n, const F& f) {
   int s = 0;
   const auto one = [&]<class U>() SINTER_INLINE_LAMBDA {
     if ((from.unread >> s & 1) == 0) f(s, reinterpret_cast<const U*>(from.in.data[s]) + n.at[s]);
@@ -65,8 +65,8 @@ SINTER_WORD void each_leaf(type_list<T...>, const element_places<sizeof...(T)>& 
   (one.template operator()<T>(), ...);
 }
 /// Reads a chunk of each leaf, from element `number` on.
-template <int lanes, class Types>
-SINTER_WORD held<Types, lanes> read_elements(const element_places<Types::count>& from, index_t number, int valid) {
+template <int lanes, class Types, class Places>
+SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number, int valid) {
   held<Types, lanes> to{};
   auto n = from.find(number);
   if (from.straight) {
@@ -86,15 +86,15 @@ SINTER_WORD held<Types, lanes> read_elements(const element_places<Types::count>&
   return to;
 }
 /// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
-template <int lanes, class Types>
-SINTER_WORD_APART held<Types, lanes> read_elements_apart(const element_places<Types::count>& from, index_t number, int valid) {
+template <int lanes, class Types, class Places>
+SINTER_WORD_APART held<Types, lanes> read_elements_apart(const Places& from, index_t number, int valid) {
   return read_elements<lanes, Types>(from, number, valid);
 }
 /// The same where all lie densely, in whole chunks: nothing waits for what is read before it is used.
-template <int lanes, class Types>
-SINTER_WORD held<Types, lanes> read_dense(const element_places<Types::count>& from, index_t number) {
+template <int lanes, class Types, class Places>
+SINTER_WORD held<Types, lanes> read_dense(const Places& from, index_t number) {
   held<Types, lanes> to{};
-  typename element_places<Types::count>::numbers n;
+  typename Places::numbers n;
   for (index_t& at : n.at) at = number;
   each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
     const chunk<U, lanes> c = read_chunk<U, lanes>(p, true, lanes, 0);
@@ -123,15 +123,17 @@ struct chunk_machine {
 };
 
 /// An expression K and where its leaves lie; any thread may ask for any elements.
-template <class K>
-struct element_source : element_places<K::leaves> {
-  using places = element_places<K::leaves>;
+template <class K, int Most>
+struct element_source : element_places<K::leaves, Most> {
+  using places = element_places<K::leaves, Most>;
+  using formula = K;
   using leaf_types = typename K::leaf_types;
+  static constexpr int leaves = K::leaves;
   static constexpr int usual_lanes = chunk_lanes<leaf_types>;
 
   K plan;
 
-  element_source(const K& formula, const pass_axes& axes) : places{axes.space(), axes.template table<K::leaves>(0)}, plan(formula) {}
+  element_source(const K& k, const pass_axes& axes) : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
 
   /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
   element_source in_rows(int lanes, index_t rows, index_t n) const {
@@ -166,7 +168,7 @@ struct element_source : element_places<K::leaves> {
   SINTER_WORD chunk_machine<leaf_types, lanes> machine_of(index_t number, int valid) const {
     chunk_machine<leaf_types, lanes> m{{}, number};
     if constexpr (K::leaves > 0) {
-      if (this->dense && valid == lanes) m.read = read_dense<lanes, leaf_types>(*this, number);
+      if (this->dense && valid == lanes) m.read = read_dense<lanes, leaf_types, places>(*this, number);
       else m.read = read_anyhow<lanes>(number, valid);
     }
     return m;
@@ -194,8 +196,8 @@ struct element_source : element_places<K::leaves> {
     held<leaf_types, lanes> ahead{};
     if constexpr (K::leaves > 0) {
       if (this->dense && valid == lanes && second_valid == lanes) {
-        m.read = read_dense<lanes, leaf_types>(*this, number);
-        ahead = read_dense<lanes, leaf_types>(*this, second);
+        m.read = read_dense<lanes, leaf_types, places>(*this, number);
+        ahead = read_dense<lanes, leaf_types, places>(*this, second);
       } else {
         m.read = read_anyhow<lanes>(number, valid);
         if (second_valid > 0) ahead = read_anyhow<lanes>(second, second_valid);
@@ -219,11 +221,11 @@ struct element_source : element_places<K::leaves> {
   template <int lanes>
   SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
     using inputs = held<leaf_types, lanes>;
-    if constexpr (inputs::count * inputs::registers_each <= most_read_at_once) return read_elements_apart<lanes, leaf_types>(*this, number, valid);
-    else return read_elements<lanes, leaf_types>(*this, number, valid);
+    if constexpr (inputs::registers <= most_read_at_once) return read_elements_apart<lanes, leaf_types, places>(*this, number, valid);
+    else return read_elements<lanes, leaf_types, places>(*this, number, valid);
   }
   struct size_list {
-    int of[operand_table<K::leaves>::size];
+    int of[leaves > 0 ? leaves : 1];
   };
   template <class... T>
   static size_list sizes(type_list<T...>) {
@@ -263,16 +265,16 @@ struct given_machine : Base {
 };
 
 /// The same with elementwise work on the way: out = K, where the leaves that are not read are the elements themselves.
-template <class T, class K>
+template <class T, class Source>
 struct finish_elements : store_elements<T> {
-  static constexpr int leaves = K::leaves;
-  element_source<K> rest;
+  static constexpr int leaves = Source::leaves;
+  Source rest;
 
-  finish_elements(const store_elements<T>& to, const element_source<K>& source) : store_elements<T>(to), rest(source) {}
+  finish_elements(const store_elements<T>& to, const Source& source) : store_elements<T>(to), rest(source) {}
 
   template <int lanes>
   SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
-    using base = chunk_machine<typename K::leaf_types, lanes>;
+    using base = chunk_machine<typename Source::leaf_types, lanes>;
     given_machine<base, T> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
     chunk<compute_type<T>, lanes> y;
     SINTER_UNROLL
@@ -292,20 +294,20 @@ struct store_results {
   SINTER_WORD void operator()(index_t number, T x) const { out[number] = x; }
 };
 /// The same with elementwise work on the way.
-template <class T, class K>
+template <class T, class Source>
 struct finish_results {
   T* out;
-  element_source<K> rest;
+  Source rest;
 
   SINTER_WORD void operator()(index_t number, T x) const {
-    using base = typename element_source<K>::machine;
+    using base = typename Source::machine;
     out[number] = static_cast<T>(rest.value(given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
   }
 };
 
-/// The source over axes that hold K's leaves.
-template <class K>
-element_source<K> make_source(const K& plan, pass_axes axes) {
+/// The source over axes, at most Axes of them, that hold K's leaves.
+template <int Axes, class K>
+element_source<K, outer_axes_of(Axes)> make_source(const K& plan, pass_axes axes) {
   axes.coalesce();
   return {plan, axes};
 }

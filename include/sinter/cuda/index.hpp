@@ -7,20 +7,21 @@
 
 namespace sinter::cuda_impl {
 
-/// One gather, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to element c of `x`
+/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to element c of `x`
 /// with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
+template <int Axes>
 struct gather_lines {
-  index_space lines;  ///< all other axes, with inner extent 1
-  operand_table<3> at;
+  index_space<outer_axes_of(Axes)> lines;  ///< all other axes, with inner extent 1
+  operand_table<3, outer_axes_of(Axes)> at;
   index_t along = 0;
   index_t extent = 0;  ///< of x along the axis
   index_t step[3] = {};  ///< of x, index and y along the axis
 };
 
 /// y = x[index]: a thread per element; 0 where there is no such index.
-template <class T>
+template <class T, int Axes>
 struct gather_body {
-  gather_lines shape;
+  gather_lines<Axes> shape;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -38,9 +39,9 @@ struct gather_body {
 };
 
 /// x[index] += y: a thread per line, in order along it, so that the sum does not depend on the schedule.
-template <class T>
+template <class T, int Axes>
 struct scatter_add_body {
-  gather_lines shape;
+  gather_lines<Axes> shape;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -58,9 +59,9 @@ struct scatter_add_body {
 };
 
 /// x[index] += y where equal indices of a line are neighbours: the thread of the first of them adds all, in order.
-template <class T>
+template <class T, int Axes>
 struct scatter_runs_body {
-  gather_lines shape;
+  gather_lines<Axes> shape;
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {

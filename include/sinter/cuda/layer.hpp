@@ -23,8 +23,8 @@ void sum_rows(grad_state& product, const state_ptr& bias) {
 
 /// The statement act(product + bias), or one that looks so: F is its formula, without the marks of what is tracked.
 template <device D, class T, class K, class F, bool Sums>
-struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, sinter::detail::layer_node {
-  using statement = sinter::detail::statement_node<D, T, K, Sums>;
+struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>, sinter::detail::layer_node {
+  using statement = sinter::detail::statement_node<D, T, K, 2, Sums>;
   using activation = product_tail::activation;
   static constexpr activation act = tail_formula<F>::act;
   storage_ptr kept;
@@ -111,7 +111,7 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, Sums>, si
     const index_t strides[] = {tail.kept_leading(shape[1]), 1};
     leaf_ref in[2] = {{kept->data, shape.data(), strides, 2, sizeof(T)}, sinter::detail::leaf_of(g)};
     const sink_ref out = sinter::detail::sink_of(to.grad);
-    sinter::detail::backend<D>::template reverse<T>(P{}, shape.data(), 2, in, &out);
+    sinter::detail::backend<D>::template reverse<T>(P{}, sinter::detail::shape_upto<2>(shape), in, &out);
     if (!e.bias) return;
     e.product->producer->as_product()->bias = {};  // an earlier pass may have ended in an error
     if (!leave_sums(e)) sum_rows<T, D>(to, e.bias);

@@ -171,7 +171,7 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
   const int valid = left < lanes ? static_cast<int>(left) : lanes;
   const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0, plain = valid == lanes ? frame.plain_outputs : 0;
   if constexpr (inputs::count > 0) {
-    if constexpr (Frame::shared && inputs::count * inputs::registers_each <= most_read_at_once)
+    if constexpr (Frame::shared && inputs::registers <= most_read_at_once)
       m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
     else m.read = read_operands<lanes>(types_read<Pass>{}, in, whole, valid, frame.in);
   }
@@ -236,41 +236,44 @@ struct pass_operands {
     to.data = axes.data[s];
     to.step = axes.step(s) * size[s];
     to.whole = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
-    for (int d = 0; d + 1 < axes.rank; ++d) {
-      to.stride[d] = axes.strides[s][d] * size[s];
-      to.whole = to.whole && axes.strides[s][d] % lanes == 0;
-    }
+    for (int d = 0; d + 1 < axes.rank; ++d) to.whole = to.whole && axes.strides[s][d] % lanes == 0;
     if (s >= inputs) {
       to.add = add[s - inputs];
       to.wide = wide[s - inputs];
     }
     return to;
   }
-  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain.
-  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out, std::uint64_t& whole, std::uint64_t& plain) const {
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain. Strides go where
+  /// `room` of each operand follow each other.
+  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out, std::uint64_t& whole, std::uint64_t& plain,
+                                   index_t* in_strides, index_t* out_strides, int room) const {
     whole = plain = 0;
     for (int s = 0, to = 0; s < inputs; ++s) {
       if ((read >> s & 1) == 0) continue;
       in[to] = place(s, lanes);
+      axes.copy_strides(s, in_strides + to * room, size[s]);
       whole |= std::uint64_t{in[to].whole} << to;
       ++to;
     }
     for (int s = 0; s < outputs; ++s) {
       out[s] = place(inputs + s, lanes);
+      axes.copy_strides(inputs + s, out_strides + s * room, size[inputs + s]);
       plain |= std::uint64_t{out[s].plain()} << s;
     }
   }
 };
 
-/// The chunks of a pass, in rows.
+/// The chunks of a pass, in rows, of which the numbers have at most Most axes.
+template <int Most>
 struct chunk_space {
-  index_space space;
-  index_t index_stride[max_rank] = {};  ///< of the row-major index of an element, along the outer axes
+  static constexpr int room = index_space<Most>::room;
+  index_space<Most> space;
+  index_t index_stride[room] = {};  ///< of the row-major index of an element, along the outer axes
   index_t chunks_per_row = 0;
   divider by_chunks = {};
   bool narrow = true;  ///< the chunks' numbers fit the dividers
 
-  [[gnu::noinline]] chunk_space(const pass_axes& axes, int lanes) : space(axes.space()) {
+  [[gnu::noinline]] chunk_space(const pass_axes& axes, int lanes) : space(axes.template space<Most>()) {
     for (int d = 0; d < space.outer_axes; ++d) index_stride[d] = axes.index[d];
     chunks_per_row = (space.inner + lanes - 1) / lanes;
     narrow = chunks() < (index_t{1} << 31);
@@ -279,19 +282,21 @@ struct chunk_space {
   SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
 };
 
-/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands share it.
-template <int Reads, int Outputs, int Lanes>
-struct map_frame : chunk_space {
+/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands, of as many axes, share it.
+template <int Reads, int Outputs, int Lanes, int Most>
+struct map_frame : chunk_space<Most> {
   static constexpr bool shared = true;  ///< by the kernels of a file, as are the functions that read and write there
   static constexpr int reads = Reads, outputs = Outputs, lanes = Lanes;
+  using chunk_space<Most>::chunks, chunk_space<Most>::index_stride, chunk_space<Most>::room, chunk_space<Most>::space;
 
   operand_place in[reads > 0 ? reads : 1];
   operand_place out[outputs > 0 ? outputs : 1];
+  index_t in_stride[reads > 0 ? reads : 1][room] = {}, out_stride[outputs > 0 ? outputs : 1][room] = {};
   std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
 
   /// The axes of p are coalesced.
-  map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space(p.axes, lanes) {
-    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs);
+  map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space<Most>(p.axes, lanes) {
+    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs, in_stride[0], out_stride[0], room);
   }
 
   launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
@@ -305,20 +310,23 @@ struct map_frame : chunk_space {
     for (int s = 0; s < outputs; ++s) to_out.of[s] = out[s].data + column * out[s].step;
     if (space.rows > 1)
       each_coordinate(space, row, [&](int d, index_t i) {
-        for (int s = 0; s < reads; ++s) to_in.of[s] += i * in[s].stride[d];
-        for (int s = 0; s < outputs; ++s) to_out.of[s] += i * out[s].stride[d];
+        for (int s = 0; s < reads; ++s) to_in.of[s] += i * in_stride[s][d];
+        for (int s = 0; s < outputs; ++s) to_out.of[s] += i * out_stride[s][d];
         index += i * index_stride[d];
       });
     return index;
   }
 };
 
-template <class Pass>
-using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>>;
+/// Over at most Axes axes.
+template <class Pass, int Axes>
+using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>, outer_axes_of(Axes)>;
 
-template <class Pass>
-struct map_body : frame_of<Pass> {
-  using frame = frame_of<Pass>;
+template <class Pass, int Axes>
+struct map_body : frame_of<Pass, Axes> {
+  using frame = frame_of<Pass, Axes>;
+  /// A thread that holds little can do with 64 registers; told nothing, ptxas keeps where all operands lie in more, from chunk to chunk.
+  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers <= 36 ? 4 : 2;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}

@@ -81,6 +81,7 @@ struct sums_grid {
 /// An output that is a sum, and where that goes.
 struct sum_place : operand_place {
   double* partial;  ///< sums of the blocks
+  int output;       ///< its number
   sink_kind kind;
   sinter::detail::kernel::gradient_format format;
 
@@ -105,6 +106,7 @@ struct sums_plan : sums_grid {
       plain &= ~(std::uint64_t{1} << s);
       static_cast<operand_place&>(to[n]) = out[s];
       to[n].partial = partial[s];
+      to[n].output = s;
       to[n].kind = kind[s];
       to[n].format = format[s];
       ++n;
@@ -175,8 +177,9 @@ SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, const g
 
 /// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles: there may be
 /// elements of half and bfloat16, of double.
-template <int lanes, bool Narrow, bool Doubles, class G>
-SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_space& space, const team& t, bool merging) {
+template <int lanes, bool Narrow, bool Doubles, int Most, class G>
+SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_t* stride, const index_space<Most>& space, const team& t,
+                               bool merging) {
   if (merging) {
     each_of(t, [&](int i) {
       share[i] = 0;
@@ -192,7 +195,7 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
   if (t.place != 0) return;
   if (t.pieces > 1 && !merging) return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
   index_t first = t.column * to.step;
-  each_coordinate(space, t.row, [&](int d, index_t i) { first += i * to.stride[d]; });
+  each_coordinate(space, t.row, [&](int d, index_t i) { first += i * stride[d]; });
   each_of(t, [&](int i) {
     const index_t place = first + i * to.step;
     using sinter::detail::kernel::gradient_format;
@@ -209,9 +212,9 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
 
 /// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
 /// Then the block that comes last adds up what all have left. All kernels share it.
-template <bool Narrow, bool Doubles, class G, class Sum, int lanes>
-SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space& space, const sum_place* places, const gathered<Sum, lanes> terms,
-                              index_t row, bool through) {
+template <bool Narrow, bool Doubles, int Most, class G, class Sum, int lanes>
+SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space<Most>& space, const sum_place* places, const index_t* strides,
+                              const gathered<Sum, lanes> terms, index_t row, bool through) {
   const sums_block block(g, grid);
   double* const share = in_block(g.template shared<double>()) + g.thread() * lanes;
   bool columns_done = !through, totals_done = !through, merging = false;
@@ -228,7 +231,7 @@ SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_spac
           terms.part(o, n) = {};
         }
       }
-      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
+      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], strides + places[o].output * space.room, space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
       g.sync();  // before others write to the shares
     }
     if (!through || merging) return;
@@ -256,11 +259,11 @@ struct sums_frame : sums_grid {
 };
 
 /// Leaves 20 KiB of a kernel's parameters to the numbers of a formula: nothing has to be passed another way.
-static_assert(sizeof(sums_frame<map_frame<sinter::detail::max_operands, sinter::detail::max_operands, 4>>) <= 12 * 1024);
+static_assert(sizeof(sums_frame<map_frame<sinter::detail::max_operands, sinter::detail::max_operands, 4, outer_axes_of(max_rank)>>) <= 12 * 1024);
 
-template <class Pass>
-struct map_sums_body : sums_frame<frame_of<Pass>> {
-  using frame = sums_frame<frame_of<Pass>>;
+template <class Pass, int Axes>
+struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
+  using frame = sums_frame<frame_of<Pass, Axes>>;
   using frame::across, frame::at, frame::down, frame::lanes, frame::place, frame::rows, frame::strips, frame::sums;
   static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
   using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
@@ -285,7 +288,7 @@ struct map_sums_body : sums_frame<frame_of<Pass>> {
       top += down;
       const bool through = top >= part.end;
       if (sums > 0 && (rows || through))
-        add_up<formats.any_narrow, formats.any_double>(g, *this, at.space, place, terms, row, through);
+        add_up<formats.any_narrow, formats.any_double>(g, *this, at.space, place, at.out_stride[0], terms, row, through);
       if (through) break;
     }
   }
@@ -324,7 +327,7 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
     if (first >= 0 && d + 1 < axes.rank && !in_group(first, d)) plan.groups *= axes.shape[d];
   }
   if (first >= 0) axes.bring_forward(p.inputs + first);
-  const chunk_space chunks(axes, lanes);
+  const chunk_space<outer_axes_of(max_rank)> chunks(axes, lanes);
   if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
     for (int s = 0; s < p.outputs; ++s)
       if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;

@@ -173,7 +173,7 @@ class radix_sorter {
     const index_t tiles = shares(n) / radix, shared = shares(n);
     pass_axes axes(&shared, 1, 1);
     axes.bind_dense(0, counts);
-    const auto source = make_source(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
+    const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
     const auto run = [&n](const auto& body, const launch_shape& s) { gpu<D>::launch({"a sort", &n, 1}, body, s); };
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;

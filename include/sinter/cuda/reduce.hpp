@@ -20,11 +20,11 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
 
 /// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
 /// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to `put`.
-template <class R, class K, class Put>
+template <class R, class Source, class Put>
 struct reduce_rows_body {
   using state = typename R::state;
-  static constexpr int lanes = element_source<K>::usual_lanes;
-  element_source<K> source;
+  static constexpr int lanes = Source::usual_lanes;
+  Source source;
   index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
   int group = 1;
   Put put;
@@ -79,11 +79,11 @@ inline index_t strips_of(index_t columns, int lanes) {
 
 /// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others take
 /// rows in turn.
-template <class R, class K, class Put>
+template <class R, class Source, class Put>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int lanes = element_source<K>::usual_lanes;
-  element_source<K> source;
+  static constexpr int lanes = Source::usual_lanes;
+  Source source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   Put put;
   state* partial = nullptr;
@@ -175,39 +175,39 @@ inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
 }
 
 /// Folds rows, or columns, each in its pieces: to `put` where there is one, to `partial` where there are several.
-template <class R, class K, class Put, class Run>
-void fold_rows(const element_source<K>& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
+template <class R, class Source, class Put, class Run>
+void fold_rows(const Source& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
                typename R::state* partial, const Run& run) {
-  using body_type = reduce_rows_body<R, K, Put>;
+  using body_type = reduce_rows_body<R, Source, Put>;
   body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
   while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
   run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
 }
-template <class R, class K, class Put, class Run>
-void fold_columns(const element_source<K>& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
+template <class R, class Source, class Put, class Run>
+void fold_columns(const Source& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
                   typename R::state* partial, const Run& run) {
-  using body_type = reduce_columns_body<R, K, Put>;
+  using body_type = reduce_columns_body<R, Source, Put>;
   const int width = width_of_strips(s.inner, body_type::lanes);
   const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, put, partial, width};
   run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
 }
 /// The pieces for it.
-template <class K>
+template <class Source>
 fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
-  return cut(s.outer * strips_of(s.inner, element_source<K>::usual_lanes), s.reduced, 64);
+  return cut(s.outer * strips_of(s.inner, Source::usual_lanes), s.reduced, 64);
 }
 
-/// Calls run(body, launch_shape) for each kernel of a reduction, in order; memory(bytes) gives scratch space.
-template <class R, class K, class Put, class Run, class Memory>
+/// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives scratch space.
+template <class R, int Axes, class K, class Put, class Run, class Memory>
 void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
   if (s.outer * s.inner == 0) return;
-  const auto source = make_source(plan, axes);
+  const auto source = make_source<Axes>(plan, axes);
   const index_t results = s.outer * s.inner;
   const bool columns = s.inner > 1 && s.reduced > 0;
-  const fold_pieces p = columns ? cut_columns<K>(s) : cut(results, s.reduced, 4096);
+  const fold_pieces p = columns ? cut_columns<decltype(source)>(s) : cut(results, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
   if (columns) fold_columns<R>(source, s, p, put, partial, run);
   else fold_rows<R>(source, results, s.reduced, p, put, partial, run);

@@ -283,16 +283,16 @@ template <class T>
 inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std::is_same_v<T, compute_type<T>>;
 
 /// Values of a row of a source.
-template <int lanes, class K>
+template <int lanes, class Source>
 struct source_row {
-  const element_source<K>& source;
+  const Source& source;
   index_t first;
   bool whole = source.dense;
   SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
   SINTER_WORD auto* in_memory_at(int c) const
-    requires lies_as_kept<K>
+    requires lies_as_kept<typename Source::formula>
   {
-    using T = typename K::value_type;
+    using T = typename Source::formula::value_type;
     return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + first) + c;
   }
 };
@@ -301,23 +301,23 @@ template <class T>
 inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
 
 /// Put: store_elements or finish_elements.
-template <class Kernel, class K, class T, class Put>
-struct rows_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves + Put::leaves> {
+template <class Kernel, class Source, class T, class Put>
+struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Put::leaves> {
   using C = compute_type<T>;
-  element_source<K> source;
+  Source source;
   Kernel kernel;
   Put put;
   C* saved;
 
-  rows_body(const element_source<K>& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, K::leaves + Put::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), kernel(k), put(p), saved(s) {}
+  rows_body(const Source& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
+      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), kernel(k), put(p), saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
       kernel.run(
-          team, source_row<row_lanes<T>, K>{source, first}, [&](index_t column, int valid, const auto& x) { put(first + column, valid, x); },
+          team, source_row<row_lanes<T>, Source>{source, first}, [&](index_t column, int valid, const auto& x) { put(first + column, valid, x); },
           there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
@@ -375,22 +375,22 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
 };
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
-template <class K, class T>
-struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves> {
+template <class Source, class T>
+struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
   using C = compute_type<T>;
-  element_source<K> source;
+  Source source;
   const std::int64_t* labels;
   T* loss;
   C* lse;
 
-  cross_entropy_body(const element_source<K>& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, K::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), labels(label), loss(to), lse(parts) {}
+  cross_entropy_body(const Source& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
+      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), labels(label), loss(to), lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t length = this->n;
-      const auto v = team.keep(source_row<row_lanes<T>, K>{source, row * length});
+      const auto v = team.keep(source_row<row_lanes<T>, Source>{source, row * length});
       const auto [shift, sum] = sum_of_exp<C>(team, v);
       const C rest = math::log(sum);
       if (!there || team.place != 0) return;
@@ -403,11 +403,11 @@ struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves>
 };
 
 /// dx = g[row] (exp(x - lse) - [column == label])
-template <class K, class T>
-struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K::leaves> {
+template <class Source, class T>
+struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves> {
   using C = compute_type<T>;
   static constexpr int lanes = row_lanes<T>;
-  element_source<K> source;
+  Source source;
   const std::int64_t* labels;
   const C* lse;
   const T* g_of_loss;
@@ -415,9 +415,9 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K:
   bool add;
   bool whole;
 
-  reverse_cross_entropy_body(const element_source<K>& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
+  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
                              bool adds)
-      : row_groups<C, lanes, K::leaves>(count, length, 0), source(x.in_rows(lanes, count, length)), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds),
+      : row_groups<C, lanes, Source::leaves>(count, length, 0), source(x.in_rows(lanes, count, length)), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds),
         whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
 
   template <class G>
@@ -427,7 +427,7 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, K:
       const index_t length = this->n;
       const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
       T* const to = dx + row * length;
-      team.each(source_row<lanes, K>{source, row * length}, [&](index_t column, int valid, auto x) {
+      team.each(source_row<lanes, Source>{source, row * length}, [&](index_t column, int valid, auto x) {
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) {
           const C exponent = (x.value[i] - shift) - rest;

@@ -8,11 +8,11 @@ namespace sinter::cuda_impl {
 
 /// Rows along the last axis; `group` threads share a row, or one of its pieces, and take `each` neighbours at a time. A piece
 /// starts from the folds of those before it in `partial`.
-template <class R, class T, class K, class Out>
+template <class R, class T, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
   static constexpr int each = 8;
-  element_source<K> source;
+  Source source;
   index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
   int group = 1;
   Out out;
@@ -82,10 +82,10 @@ struct scan_rows_body {
 };
 
 /// Columns: a thread per column and piece.
-template <class R, class K, class Out>
+template <class R, class Source, class Out>
 struct scan_columns_body {
   using state = typename R::state;
-  element_source<K> source;
+  Source source;
   index_t outer = 0, n = 0, inner = 0, pieces = 1, per_piece = 0;
   Out out;
   const state* partial = nullptr;
@@ -109,22 +109,22 @@ struct scan_columns_body {
 };
 
 /// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space.
-template <class R, class T, class K, class Out, class Run, class Memory>
-void plan_scan(const element_source<K>& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory) {
+template <class R, class T, class Source, class Out, class Run, class Memory>
+void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory) {
   using state = typename R::state;
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
   const bool columns = s.inner > 1;
-  const fold_pieces p = columns ? cut_columns<K>(s) : cut(lines, s.reduced, 4096);
+  const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
   const store_results<typename R::result> nowhere{nullptr};
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
   if (columns) {
     if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
-    run(scan_columns_body<R, K, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
+    run(scan_columns_body<R, Source, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
         launch_shape{blocks_for(lines * p.count, block_threads), 0});
   } else {
     if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
-    scan_rows_body<R, T, K, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
+    scan_rows_body<R, T, Source, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
     while (body.group < block_threads && body.group * body.each < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
   }

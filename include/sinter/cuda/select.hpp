@@ -47,7 +47,7 @@ struct selection {
 };
 
 /// The first k of n elements of each line: (outer, k, inner). A block per line.
-template <class T, class K>
+template <class T, class Source>
 struct select_body {
   static constexpr int most = 1024;          ///< elements that are found
   static constexpr index_t most_kept = 4096;  ///< keys that are computed once
@@ -61,7 +61,7 @@ struct select_body {
     bool ends;
   };
 
-  element_source<K> source;
+  Source source;
   sort_lines lines;
   bool descending;
   int k;

@@ -7,9 +7,9 @@
 namespace sinter::cuda_impl {
 
 /// Keys line by line, above them, where `line_shift` > 0, the number of the line.
-template <class T, class K>
+template <class T, class Source>
 struct sort_keys_body {
-  element_source<K> source;
+  Source source;
   sort_lines lines;
   bool descending = false;
   int line_shift = 0;
@@ -43,9 +43,9 @@ struct line_keys_body {
 };
 
 /// The first k elements of each line by their sorted positions: (outer, k, inner).
-template <class T, class K>
+template <class T, class Source>
 struct pick_sorted_body {
-  element_source<K> source;
+  Source source;
   sort_lines lines;
   index_t k = 0;
   const std::uint32_t* positions = nullptr;
@@ -69,12 +69,12 @@ inline constexpr index_t most_sorted = index_t{1} << 27;
 
 /// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others. All lines are sorted together: by line and key at once where
 /// both fit in 64 bits, otherwise first by key and then, stably, by line. At most `most` elements, but a whole line, at once.
-template <device D, class T, class K>
-void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
+template <device D, class T, class Source>
+void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
              index_t most = most_sorted) {
   const index_t n = s.reduced, all = s.outer * s.inner;
-  if (all > 0 && select_body<T, K>::fits(all, n, k)) {
-    const select_body<T, K> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
+  if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
+    const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
     const index_t shape[] = {s.outer, n, s.inner};
     return gpu<D>::launch({"topk", shape, 3}, body, body.launch());
   }
@@ -88,13 +88,13 @@ void sort_on(const element_source<K>& source, const sinter::detail::fold_shape& 
     while ((index_t{1} << line_bits) < lines.count) ++line_bits;
     const bool together = key_bits + line_bits <= 64;
     const auto run = [&total](const auto& body, index_t threads) { gpu<D>::launch({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
-    run(sort_keys_body<T, K>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
+    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
     pairs.sort(total, together ? key_bits + line_bits : key_bits);
     if (!together) {
       run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);
       pairs.sort(total, line_bits);
     }
-    run(pick_sorted_body<T, K>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
+    run(pick_sorted_body<T, Source>{source, lines, k, pairs.values(), values, indices}, lines.count * k);
   }
 }
 

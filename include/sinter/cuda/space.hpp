@@ -76,25 +76,30 @@ struct divider {
   }
 };
 
-/// Rows of `inner` elements, in row-major order of the outer axes.
+/// The outer axes of a tensor, all but its last one.
+constexpr int outer_axes_of(int rank) { return rank > 1 ? rank - 1 : 0; }
+
+/// Rows of `inner` elements, in row-major order of the outer axes, of which there are at most Most.
+template <int Most>
 struct index_space {
+  static constexpr int room = Most > 0 ? Most : 1;
   int outer_axes = 0;
   bool narrow = true;  ///< row numbers fit the dividers
   bool narrow_elements = true;  ///< so do element numbers
   index_t inner = 1;
   index_t rows = 1;
-  index_t extent[max_rank] = {};
-  divider by[max_rank];
+  index_t extent[room] = {};
+  divider by[room];
   divider by_inner;
 };
 
 /// One operand of each kind: its first element, its step along the inner axis and its strides along the outer ones.
-template <int N>
+template <int N, int Most>
 struct operand_table {
   static constexpr int size = N > 0 ? N : 1;
   char* data[size] = {};
   index_t step[size] = {};
-  index_t stride[size][max_rank] = {};
+  index_t stride[size][index_space<Most>::room] = {};
 };
 
 /// n / d, by multiplication where n fits.
@@ -102,11 +107,13 @@ SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits)
   return fits ? static_cast<index_t>(by(static_cast<std::uint32_t>(n))) : n / d;
 }
 
-/// Calls f(axis, coordinate) for the outer axes of row number `row`.
-template <class F>
-SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F& f) {
-  for (int d = space.outer_axes - 1; d >= 0; --d) {
-    keep_loop(d);
+/// Calls f(axis, coordinate) for the outer axes of row number `row`: without a loop, as there are at most Most; axes that were joined
+/// with others, which all threads agree on, are left out.
+template <int Most, class F>
+SINTER_WORD void each_coordinate(const index_space<Most>& space, index_t row, const F& f) {
+  SINTER_UNROLL
+  for (int d = Most - 1; d >= 0; --d) {
+    if (d >= space.outer_axes) continue;
     const index_t rest = d > 0 ? quotient(row, space.extent[d], space.by[d], space.narrow) : 0;
     f(d, row - rest * space.extent[d]);
     row = rest;
@@ -114,8 +121,8 @@ SINTER_WORD void each_coordinate(const index_space& space, index_t row, const F&
 }
 
 /// Adds to at[s], in elements, where row number `row` of each operand begins.
-template <int N>
-SINTER_WORD void add_row(const index_space& space, const operand_table<N>& operands, index_t row, index_t* at) {
+template <int N, int Most>
+SINTER_WORD void add_row(const index_space<Most>& space, const operand_table<N, Most>& operands, index_t row, index_t* at) {
   each_coordinate(space, row, [&](int d, index_t i) {
     for (int s = 0; s < N; ++s) at[s] += i * operands.stride[s][d];
   });
@@ -189,9 +196,10 @@ struct pass_axes {
   /// The step of operand s along the inner axis.
   index_t step(int s) const { return rank > 0 ? strides[s][rank - 1] : 0; }
 
-  /// The last axis is the inner one.
-  index_space space() const {
-    index_space s;
+  /// The last axis is the inner one, behind at most Most others.
+  template <int Most>
+  index_space<Most> space() const {
+    index_space<Most> s;
     if (rank > 0) s.inner = shape[rank - 1];
     s.outer_axes = rank > 0 ? rank - 1 : 0;
     for (int d = 0; d < s.outer_axes; ++d) {
@@ -207,20 +215,19 @@ struct pass_axes {
   }
 
   /// Operands [begin, begin + Count).
-  template <int Count>
-  operand_table<Count> table(int begin) const {
-    operand_table<Count> t;
-    fill_table(begin, Count, t.data, t.step, t.stride);
+  template <int Count, int Most>
+  operand_table<Count, Most> table(int begin) const {
+    operand_table<Count, Most> t;
+    for (int s = 0; s < Count; ++s) {
+      t.data[s] = data[begin + s];
+      t.step[s] = step(begin + s);
+      copy_strides(begin + s, t.stride[s]);
+    }
     return t;
   }
-
- private:
-  void fill_table(int begin, int count, char** to_data, index_t* to_step, index_t (*to_stride)[max_rank]) const {
-    for (int s = 0; s < count; ++s) {
-      to_data[s] = data[begin + s];
-      to_step[s] = step(begin + s);
-      for (int d = 0; d + 1 < rank; ++d) to_stride[s][d] = strides[begin + s][d];
-    }
+  /// The strides of operand s along the outer axes, times `unit`.
+  void copy_strides(int s, index_t* to, index_t unit = 1) const {
+    for (int d = 0; d + 1 < rank; ++d) to[d] = strides[s][d] * unit;
   }
 };
 

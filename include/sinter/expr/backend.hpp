@@ -11,6 +11,19 @@ namespace sinter::detail {
   refuse<index_error>({op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
 }
 
+/// The shape that a pass goes over.
+struct any_shape {
+  const index_t* data;
+  int rank;
+};
+/// One of at most Most axes. The kernels of GPUs have room for so many and decompose an index without a loop; those of the host
+/// count them.
+template <int Most>
+struct shape_upto : any_shape {
+  shape_upto(const index_t* e, int axes) : any_shape{e, axes} {}
+  shape_upto(const extents<Most>& e) : any_shape{e.data(), Most} {}  // NOLINT: implicit on purpose
+};
+
 /// One result of a pass, or one gradient: dense memory, or a view. Strides are those of the pass's index space; 0 along
 /// an axis sums over it (gradients of broadcast leaves).
 struct sink_ref {
@@ -56,7 +69,7 @@ struct matrix_ref {
 template <device D>
 struct backend {
   struct epilogue {};
-  template <class T, class K>
+  template <class T, class K, int Rank>
   struct fused_epilogue : epilogue {
     template <class... A>
     explicit fused_epilogue(const A&...) {}

@@ -29,7 +29,7 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   if (to.numel() == 0) return;
-  backend<D>::template map<T>(lower<false>(e), to.shape().data(), to.rank, leaves_of<E>(e), sink_of(to));
+  backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e), sink_of(to));
 }
 
 /// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
@@ -145,7 +145,7 @@ evaluated<E> run_fused(const E& e) {
   using K = lowered<false, bare<decltype(ready)>>;
   const leaves_of<bare<decltype(ready)>> leaves(ready);
   const K plan = lower<false>(ready);
-  typename backend<D>::template fused_epilogue<T, K> epilogue(plan, value.shape().data(), value.rank, leaves, sink_of(value));
+  typename backend<D>::template fused_epilogue<T, K, rank_of<E>> epilogue(plan, shape_upto<rank_of<E>>(value.shape()), leaves, sink_of(value));
   if constexpr (is_tracked_v<E> && requires { epilogue.kept; }) {
     storage_ptr kept;
     if (point_has_state) epilogue.kept = &kept;

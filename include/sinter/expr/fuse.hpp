@@ -141,6 +141,12 @@ void write_back(A& a, const Tensor& value) {
   else assign_into(a.target(), value);
 }
 
+/// The shape that assignments have in common.
+template <class Tensor, class... Rest>
+shape_upto<Tensor::rank> shape_of_first(const Tensor& to, const Rest&...) {
+  return to.shape();
+}
+
 /// Do two assignments write to the same memory? Then they take effect one after the other.
 template <class A, class... Rest>
 bool targets_meet(A& first, Rest&... rest) {
@@ -172,10 +178,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
   ((next = list_leaves<true>(ready, next)), ...);
   [&](const auto&... to) {
     const sink_ref sinks[] = {sink_of(to)...};
-    const index_t* shape = nullptr;
-    int rank = 0;
-    ((shape = to.shape().data(), rank = to.rank), ...);
-    backend<D>::map_many(plan, shape, rank, leaves, sinks);
+    backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
     (fuse_finish(a, to), ...);
   }(fuse_destination(a, ready...)...);
 }

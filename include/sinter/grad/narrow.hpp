@@ -15,12 +15,12 @@ void add_rounded(void* sums, index_t n, sink_ref to) {
   const index_t step = 1;
   const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)}, {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
   to.strides[0] = 1;
-  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, &n, 1, in, &to);
+  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
 }
 
 /// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
 template <class T, device D, class K>
-void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_ref* inputs, const sink_ref* sinks) {
+void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
   constexpr gradient_formats<K> format;
   sink_ref to[K::sinks];
   index_t sums[K::sinks] = {};
@@ -29,9 +29,9 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
     to[s] = sinks[s];
     bool repeats = false;
     index_t n = 1;
-    for (int d = 0; d < rank; ++d) {
-      repeats = repeats || (sinks[s].strides[d] == 0 && shape[d] != 1);
-      n *= sinks[s].strides[d] == 0 ? 1 : shape[d];
+    for (int d = 0; d < shape.rank; ++d) {
+      repeats = repeats || (sinks[s].strides[d] == 0 && shape.data[d] != 1);
+      n *= sinks[s].strides[d] == 0 ? 1 : shape.data[d];
     }
     if (!repeats || !kernel::is_narrow(format.of[s])) continue;
     sums[s] = n;
@@ -39,7 +39,7 @@ void reverse_narrow(const K& plan, const index_t* shape, int rank, const leaf_re
     to[s].element_size = sizeof(float);
     to[s].add = false;
   }
-  backend<D>::template reverse<T>(plan, shape, rank, inputs, to);
+  backend<D>::template reverse<T>(plan, shape, inputs, to);
   for (int s = 0; s < K::sinks; ++s) {
     if (sums[s] == 0) continue;
     if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);

@@ -151,9 +151,9 @@ struct elementwise_node : tape_node {
   extents<max_rank> dense_;
 };
 
-/// An elementwise statement: plan K on elements T on device D. Sums: it has gradients that are surely sums, so that a GPU needs
+/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are surely sums, so that a GPU needs
 /// no kernel for when there are none.
-template <device D, class T, class K, bool Sums>
+template <device D, class T, class K, int Axes, bool Sums>
 struct statement_node : elementwise_node {
   static constexpr kernel::leaves_read<K> reads{};
 
@@ -163,8 +163,8 @@ struct statement_node : elementwise_node {
       : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(plan, swept.shape.data(), swept.rank, in, out);
-    else backend<D>::template reverse<T, Sums>(plan, swept.shape.data(), swept.rank, in, out);
+    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
+    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
   }
 };
 
@@ -190,7 +190,7 @@ template <class Ready>
 struct graph_node;
 
 template <class Ready>
-using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>, is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
                                   is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
 template <class Ready>
 struct node_type {

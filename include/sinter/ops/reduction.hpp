@@ -91,7 +91,7 @@ struct reduce_node
   void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
     auto&& ready = detail::materialise(e);
     using Ready = detail::bare<decltype(ready)>;
-    detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), ready.shape().data(), Ready::rank,
+    detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()),
                                                     detail::leaves_of<Ready>(ready), axes.has, detail::access::data(to), epilogue);
   }
 

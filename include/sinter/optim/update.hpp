@@ -117,7 +117,7 @@ class scaled_gradient {
     out[0].element_size = sizeof(T);
     out[1].data = access::data(sum_);
     out[1].element_size = sizeof(C);
-    sinter::detail::backend<D>::template reverse<T>(K{{factor}, {}, {}}, &n, 1, in, out);
+    sinter::detail::backend<D>::template reverse<T>(K{{factor}, {}, {}}, sinter::detail::shape_upto<1>(&n, 1), in, out);
   }
   bool finite() const { return !checked_ || sum_.item() == 0; }
 
