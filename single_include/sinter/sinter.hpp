@@ -17126,7 +17126,8 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
-///   launch(work, body, shape)      runs a body on a grid, after all that was started before
+///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started before; what
+///                                  may be larger is started by launch_on(), see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
@@ -18161,6 +18162,62 @@ struct map_body : frame_of<Pass, Axes> {
 };
 
 }  // namespace sinter::cuda_impl
+// sinter/cuda/spill.hpp: starting a body, also one that is larger than what a kernel takes as parameters.
+//
+// Such a body spills to the memory of the GPU. It gets there in the parameters of kernels before it, not by a copy: those keep what
+// they were given, so a captured step can be replayed, and no memory of the host has to wait for the GPU.
+
+namespace sinter::cuda_impl {
+
+/// Part of a body, on its way to the memory of the GPU.
+template <int Most>
+struct body_part {
+  struct alignas(16) word {
+    unsigned char bytes[16];
+  };
+  word* to;
+  int count;
+  word words[Most];
+
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (int i = g.thread(); i < count; i += g.threads()) to[i] = words[i];
+  }
+};
+
+template <class Body>
+struct spilled_body {
+  const Body* body;
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    (*body)(g);
+  }
+};
+
+/// Starts a body on D, after all that was started before; see gpu<D>::launch().
+template <device D, class Body>
+void launch_on(const work& w, const Body& body, const launch_shape& shape) {
+  constexpr std::size_t most = gpu<D>::most_parameters;
+  if constexpr (sizeof(Body) <= most) {
+    gpu<D>::launch(w, body, shape);
+  } else {
+    static_assert(std::is_trivially_copyable_v<Body> && alignof(Body) <= 16);
+    using part = body_part<static_cast<int>(most / 16) - 1>;
+    if (shape.blocks == 0) return;
+    const sinter::detail::temporary<D> memory(sizeof(Body) + 15);
+    auto* const to = static_cast<typename part::word*>(memory.data());
+    for (std::size_t at = 0; at < sizeof(Body); at += sizeof(part::words)) {
+      part next{to + at / 16, 0, {}};
+      const std::size_t bytes = std::min(sizeof(part::words), sizeof(Body) - at);
+      next.count = static_cast<int>((bytes + 15) / 16);
+      std::memcpy(next.words, reinterpret_cast<const unsigned char*>(&body) + at, bytes);
+      gpu<D>::launch(w, next, {1, 0});
+    }
+    gpu<D>::launch(w, spilled_body<Body>{reinterpret_cast<const Body*>(to)}, shape);
+  }
+}
+
+}  // namespace sinter::cuda_impl
 
 namespace sinter::cuda_impl {
 
@@ -18254,7 +18311,7 @@ class grouped final : public sinter::detail::independent_passes::kind {
   }
   void run() override {
     const index_t blocks = std::exchange(blocks_, 0);
-    if (body_.count > 0) gpu<D>::launch("a step of an optimizer", body_, {blocks, 0});
+    if (body_.count > 0) launch_on<D>("a step of an optimizer", body_, {blocks, 0});
     body_.count = 0;
   }
 
@@ -18644,9 +18701,6 @@ struct sums_frame : sums_grid {
   }
 };
 
-/// Leaves 20 KiB of a kernel's parameters to the numbers of a formula: nothing has to be passed another way.
-static_assert(sizeof(sums_frame<map_frame<sinter::detail::max_operands, sinter::detail::max_operands, 4, outer_axes_of(max_rank)>>) <= 12 * 1024);
-
 template <class Pass, int Axes>
 struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
   using frame = sums_frame<frame_of<Pass, Axes>>;
@@ -18891,7 +18945,7 @@ template <class T, device D>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
   if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
   const index_t shape[] = {c.batches, c.rows, c.columns};
-  gpu<D>::launch({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
+  launch_on<D>({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
 }  // namespace sinter::cuda_impl
@@ -19927,7 +19981,7 @@ class radix_sorter {
     pass_axes axes(&shared, 1, 1);
     axes.bind_dense(0, counts);
     const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
-    const auto run = [&n](const auto& body, const launch_shape& s) { gpu<D>::launch({"a sort", &n, 1}, body, s); };
+    const auto run = [&n](const auto& body, const launch_shape& s) { launch_on<D>({"a sort", &n, 1}, body, s); };
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
@@ -20201,7 +20255,7 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
   if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
     const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
     const index_t shape[] = {s.outer, n, s.inner};
-    return gpu<D>::launch({"topk", shape, 3}, body, body.launch());
+    return launch_on<D>({"topk", shape, 3}, body, body.launch());
   }
   const index_t at_once = n < most ? most / n : 1;
   radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
@@ -20212,7 +20266,7 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
     int line_bits = 0;
     while ((index_t{1} << line_bits) < lines.count) ++line_bits;
     const bool together = key_bits + line_bits <= 64;
-    const auto run = [&total](const auto& body, index_t threads) { gpu<D>::launch({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
+    const auto run = [&total](const auto& body, index_t threads) { launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
     run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
     pairs.sort(total, together ? key_bits + line_bits : key_bits);
     if (!together) {
@@ -20273,7 +20327,7 @@ template <device D, class R, int Axes, class K, class Put>
 void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
   std::vector<temporary<D>> pieces;
   plan_reduction<R, Axes>(
-      plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { gpu<D>::launch({what, axes.shape, axes.rank}, body, s); },
+      plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { launch_on<D>({what, axes.shape, axes.rank}, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
@@ -20320,7 +20374,7 @@ struct sums_pass {
 template <class Pass, int Axes, device D>
 void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
   const map_sums_body<Pass, Axes> body(*static_cast<const Pass*>(pass.formula), p, plan);
-  gpu<D>::launch(pass.done, body, body.launch());
+  launch_on<D>(pass.done, body, body.launch());
 }
 
 /// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
@@ -20393,7 +20447,7 @@ void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape,
   if constexpr (!Sums) {
     p.axes.coalesce();
     const map_body<Pass, Axes> body(pass, p);
-    gpu<D>::launch(done, body, body.launch());
+    launch_on<D>(done, body, body.launch());
   }
 }
 
@@ -20491,7 +20545,7 @@ struct backend<D> {
     std::vector<temporary<D>> folds;
     cuda_impl::plan_scan<R, element_of<E>>(
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
-        [&e](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch({"a scan", e.shape()}, body, s); },
+        [&e](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>({"a scan", e.shape()}, body, s); },
         [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
     if (after != nullptr) after->run();
   }
@@ -20506,7 +20560,7 @@ struct backend<D> {
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
     const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
                                                     reinterpret_cast<unsigned long long*>(access::data(counts))};
-    gpu::launch({"a count", e.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({"a count", e.shape()}, body, body.launch());
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
@@ -20525,7 +20579,7 @@ struct backend<D> {
     auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
-    gpu::launch({Op::name, y.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
   }
 
   /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
@@ -20533,7 +20587,7 @@ struct backend<D> {
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
-    gpu::launch({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
+    cuda_impl::launch_on<D>({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
                 {1, sizeof(index_t) * cuda_impl::block_threads});
   }
 
@@ -20541,7 +20595,7 @@ struct backend<D> {
   static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
-    gpu::launch({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    cuda_impl::launch_on<D>({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
   static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
@@ -20549,9 +20603,9 @@ struct backend<D> {
     const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
     const cuda_impl::work what{"adding at indices", index.shape()};
     if (order == index_order::runs)
-      gpu::launch(what, cuda_impl::scatter_runs_body<T, R>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
-      gpu::launch(what, cuda_impl::scatter_add_body<T, R>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>
@@ -20560,7 +20614,7 @@ struct backend<D> {
     if (loss.numel() == 0) return;
     const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
-    gpu::launch({"cross_entropy", e.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({"cross_entropy", e.shape()}, body, body.launch());
   }
   template <class E, class T>
   static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
@@ -20568,7 +20622,7 @@ struct backend<D> {
     if (dx.numel() == 0) return;
     const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
-    gpu::launch({"backward of cross_entropy", e.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
 
   template <class T>
@@ -20622,7 +20676,7 @@ struct backend<D> {
     const index_t n = to.shape()[to.rank - 1];
     auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
-    gpu::launch({Op::name, to.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
   using source_for = cuda_impl::element_source<lowered<false, E>, cuda_impl::outer_axes_of(E::rank)>;
@@ -21383,9 +21437,6 @@ __global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(
   body(device_grid{});
 }
 
-/// What a kernel may take as parameters, from CUDA 12.1 on.
-inline constexpr std::size_t most_parameters = 32764;
-
 /// Starts a kernel whose arguments lie at `arguments`.
 inline void start(context& c, const work& w, const void* kernel, const launch_shape& shape, void** arguments) {
   if (shape.blocks == 0) return;
@@ -21405,7 +21456,6 @@ inline void start(context& c, const work& w, const void* kernel, const launch_sh
 
 template <class Body>
 void launch(context& c, const work& w, const Body& body, const launch_shape& shape) {
-  static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
   static_assert(std::is_trivially_copyable_v<Body>);
   void* arguments[] = {const_cast<Body*>(&body)};
   start(c, w, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);
@@ -21425,8 +21475,12 @@ struct gpu {
   static index_fault* fault_address() { return here().fault_address(); }
   static unsigned* arrivals() { return here().arrivals(); }
 
+  /// From CUDA 12.1 on.
+  static constexpr std::size_t most_parameters = 32764;
+
   template <class Body>
   static void launch(const work& w, const Body& body, const launch_shape& shape) {
+    static_assert(sizeof(Body) <= most_parameters);
     cuda_impl::launch(here(), w, body, shape);
   }
 

@@ -30,6 +30,8 @@ template <class Pass, int Axes>
 struct map_sums_body;
 template <class Pass>
 struct group_body;
+template <class Body>
+struct spilled_body;
 
 /// Whether a body counts on all the blocks it asks for; the others go on to further work where there are fewer.
 template <class Body>
@@ -38,6 +40,8 @@ template <class Pass, int Axes>
 inline constexpr bool exact_grid<map_sums_body<Pass, Axes>> = true;  // the last of so many adds up
 template <class Pass>
 inline constexpr bool exact_grid<group_body<Pass>> = true;  // whose items have blocks of their own
+template <class Body>
+inline constexpr bool exact_grid<spilled_body<Body>> = exact_grid<Body>;
 
 /// How many blocks a grid has at most where it is not exact; what they go on to is seldom there otherwise.
 inline index_t& simulated_grid_limit() {
@@ -134,10 +138,13 @@ struct gpu {
     return std::exchange(captured(), recording());
   }
 
+  /// cuda<3> takes so few that most bodies have to go another way.
+  static constexpr std::size_t most_parameters = device_ordinal_v<D> == 3 ? 192 : 32764;
+
   template <class Body>
   static void launch(const work& w, const Body& body, const launch_shape& shape) {
     static_assert(std::is_trivially_copyable_v<Body>, "what a kernel takes is copied as bytes");
-    static_assert(sizeof(Body) <= 32764);
+    static_assert(sizeof(Body) <= most_parameters);
     if (shape.blocks == 0) return;
     if (shape.blocks < 0 || shape.blocks > most_blocks || shape.shared_bytes > most_shared_bytes)
       throw std::logic_error("simulator: no such grid for " + w.text());

@@ -74,7 +74,7 @@ link() { # link <program> <object>... [-l<library>...]
   done
   nvcc "-arch=$arch" "${objects[@]}" -o "$out/$program" -lcublasLt "$@"
 }
-tests=(map fold program half scan sort blas graph)
+tests=(map fold program half scan sort blas graph spill)
 if [ $build = yes ]; then
   find_library cudnn cudnn.h 'cudnnGetVersion()'
   find_library nccl nccl.h 'ncclGetVersion(nullptr)'

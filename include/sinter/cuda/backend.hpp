@@ -62,7 +62,7 @@ template <device D, class R, int Axes, class K, class Put>
 void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
   std::vector<temporary<D>> pieces;
   plan_reduction<R, Axes>(
-      plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { gpu<D>::launch({what, axes.shape, axes.rank}, body, s); },
+      plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { launch_on<D>({what, axes.shape, axes.rank}, body, s); },
       [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
 }
 
@@ -109,7 +109,7 @@ struct sums_pass {
 template <class Pass, int Axes, device D>
 void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& plan) {
   const map_sums_body<Pass, Axes> body(*static_cast<const Pass*>(pass.formula), p, plan);
-  gpu<D>::launch(pass.done, body, body.launch());
+  launch_on<D>(pass.done, body, body.launch());
 }
 
 /// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
@@ -182,7 +182,7 @@ void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape,
   if constexpr (!Sums) {
     p.axes.coalesce();
     const map_body<Pass, Axes> body(pass, p);
-    gpu<D>::launch(done, body, body.launch());
+    launch_on<D>(done, body, body.launch());
   }
 }
 
@@ -280,7 +280,7 @@ struct backend<D> {
     std::vector<temporary<D>> folds;
     cuda_impl::plan_scan<R, element_of<E>>(
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
-        [&e](const auto& body, const cuda_impl::launch_shape& s) { gpu::launch({"a scan", e.shape()}, body, s); },
+        [&e](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>({"a scan", e.shape()}, body, s); },
         [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
     if (after != nullptr) after->run();
   }
@@ -295,7 +295,7 @@ struct backend<D> {
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
     const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
                                                     reinterpret_cast<unsigned long long*>(access::data(counts))};
-    gpu::launch({"a count", e.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({"a count", e.shape()}, body, body.launch());
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
@@ -314,7 +314,7 @@ struct backend<D> {
     auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
                                                                 y.numel() / n, n, add);
-    gpu::launch({Op::name, y.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
   }
 
   /// Has the GPU look whether all n values lie in [0, extent), without waiting. If not, the index_error comes where the
@@ -322,7 +322,7 @@ struct backend<D> {
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
-    gpu::launch({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
+    cuda_impl::launch_on<D>({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
                 {1, sizeof(index_t) * cuda_impl::block_threads});
   }
 
@@ -330,7 +330,7 @@ struct backend<D> {
   static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
-    gpu::launch({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    cuda_impl::launch_on<D>({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
   static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
@@ -338,9 +338,9 @@ struct backend<D> {
     const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
     const cuda_impl::work what{"adding at indices", index.shape()};
     if (order == index_order::runs)
-      gpu::launch(what, cuda_impl::scatter_runs_body<T, R>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
-      gpu::launch(what, cuda_impl::scatter_add_body<T, R>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>
@@ -349,7 +349,7 @@ struct backend<D> {
     if (loss.numel() == 0) return;
     const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
                                                                    e.shape()[0], e.shape()[1]);
-    gpu::launch({"cross_entropy", e.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({"cross_entropy", e.shape()}, body, body.launch());
   }
   template <class E, class T>
   static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
@@ -357,7 +357,7 @@ struct backend<D> {
     if (dx.numel() == 0) return;
     const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
                                                                            access::data(dx), e.shape()[0], e.shape()[1], add);
-    gpu::launch({"backward of cross_entropy", e.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
 
   template <class T>
@@ -411,7 +411,7 @@ struct backend<D> {
     const index_t n = to.shape()[to.rank - 1];
     auto kernel = cuda_impl::row_kernel(op);
     const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
-    gpu::launch({Op::name, to.shape()}, body, body.launch());
+    cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
   using source_for = cuda_impl::element_source<lowered<false, E>, cuda_impl::outer_axes_of(E::rank)>;

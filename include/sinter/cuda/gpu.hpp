@@ -18,8 +18,12 @@ struct gpu {
   static index_fault* fault_address() { return here().fault_address(); }
   static unsigned* arrivals() { return here().arrivals(); }
 
+  /// From CUDA 12.1 on.
+  static constexpr std::size_t most_parameters = 32764;
+
   template <class Body>
   static void launch(const work& w, const Body& body, const launch_shape& shape) {
+    static_assert(sizeof(Body) <= most_parameters);
     cuda_impl::launch(here(), w, body, shape);
   }
 

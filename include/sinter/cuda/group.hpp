@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cuda/map.hpp"
+#include "sinter/cuda/spill.hpp"
 #include "sinter/expr/independent.hpp"
 
 namespace sinter::cuda_impl {
@@ -96,7 +97,7 @@ class grouped final : public sinter::detail::independent_passes::kind {
   }
   void run() override {
     const index_t blocks = std::exchange(blocks_, 0);
-    if (body_.count > 0) gpu<D>::launch("a step of an optimizer", body_, {blocks, 0});
+    if (body_.count > 0) launch_on<D>("a step of an optimizer", body_, {blocks, 0});
     body_.count = 0;
   }
 

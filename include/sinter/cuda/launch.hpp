@@ -89,9 +89,6 @@ __global__ void __launch_bounds__(block_threads, blocks_at_once<Body>) run_body(
   body(device_grid{});
 }
 
-/// What a kernel may take as parameters, from CUDA 12.1 on.
-inline constexpr std::size_t most_parameters = 32764;
-
 /// Starts a kernel whose arguments lie at `arguments`.
 inline void start(context& c, const work& w, const void* kernel, const launch_shape& shape, void** arguments) {
   if (shape.blocks == 0) return;
@@ -111,7 +108,6 @@ inline void start(context& c, const work& w, const void* kernel, const launch_sh
 
 template <class Body>
 void launch(context& c, const work& w, const Body& body, const launch_shape& shape) {
-  static_assert(sizeof(Body) <= most_parameters, "sinter: the statement is too large for one kernel; split it in two");
   static_assert(std::is_trivially_copyable_v<Body>);
   void* arguments[] = {const_cast<Body*>(&body)};
   start(c, w, reinterpret_cast<const void*>(&run_body<Body>), shape, arguments);

@@ -258,9 +258,6 @@ struct sums_frame : sums_grid {
   }
 };
 
-/// Leaves 20 KiB of a kernel's parameters to the numbers of a formula: nothing has to be passed another way.
-static_assert(sizeof(sums_frame<map_frame<sinter::detail::max_operands, sinter::detail::max_operands, 4, outer_axes_of(max_rank)>>) <= 12 * 1024);
-
 template <class Pass, int Axes>
 struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
   using frame = sums_frame<frame_of<Pass, Axes>>;

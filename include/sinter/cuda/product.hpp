@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cuda/space.hpp"
+#include "sinter/cuda/spill.hpp"
 
 namespace sinter::ops {
 struct add_op;
@@ -158,7 +159,7 @@ template <class T, device D>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
   if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
   const index_t shape[] = {c.batches, c.rows, c.columns};
-  gpu<D>::launch({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
+  launch_on<D>({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
 }  // namespace sinter::cuda_impl

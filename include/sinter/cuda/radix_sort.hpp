@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sinter/cuda/scan.hpp"
+#include "sinter/cuda/spill.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -174,7 +175,7 @@ class radix_sorter {
     pass_axes axes(&shared, 1, 1);
     axes.bind_dense(0, counts);
     const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
-    const auto run = [&n](const auto& body, const launch_shape& s) { gpu<D>::launch({"a sort", &n, 1}, body, s); };
+    const auto run = [&n](const auto& body, const launch_shape& s) { launch_on<D>({"a sort", &n, 1}, body, s); };
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};

@@ -76,7 +76,7 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
   if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
     const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
     const index_t shape[] = {s.outer, n, s.inner};
-    return gpu<D>::launch({"topk", shape, 3}, body, body.launch());
+    return launch_on<D>({"topk", shape, 3}, body, body.launch());
   }
   const index_t at_once = n < most ? most / n : 1;
   radix_sorter<D> pairs(n * (all < at_once ? all : at_once));
@@ -87,7 +87,7 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
     int line_bits = 0;
     while ((index_t{1} << line_bits) < lines.count) ++line_bits;
     const bool together = key_bits + line_bits <= 64;
-    const auto run = [&total](const auto& body, index_t threads) { gpu<D>::launch({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
+    const auto run = [&total](const auto& body, index_t threads) { launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
     run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
     pairs.sort(total, together ? key_bits + line_bits : key_bits);
     if (!together) {

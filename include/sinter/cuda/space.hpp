@@ -36,7 +36,8 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
-///   launch(work, body, shape)      runs a body on a grid, after all that was started before
+///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started before; what
+///                                  may be larger is started by launch_on(), see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
