@@ -16,6 +16,7 @@
 #include "sinter/cuda/layer.hpp"
 #include "sinter/cuda/map.hpp"
 #include "sinter/cuda/native.hpp"
+#include "sinter/cuda/pairs.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/radix_sort.hpp"
 #include "sinter/cuda/reduce.hpp"

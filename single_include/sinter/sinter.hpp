@@ -17130,6 +17130,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///                                  may be larger is started by launch_on(), see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
+///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   place_of(p)                    a memory_place: where the memory at an address lies
@@ -19817,6 +19818,33 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
 // A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each tile's
 // share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
 
+// sinter/cuda/pairs.hpp: keys with values that are to be sorted, and who may do it in place of Sinter's radix sort.
+
+namespace sinter::cuda_impl {
+
+class context;
+
+/// Keys with values, and room for as many of both.
+struct pair_buffers {
+  std::uint64_t *keys = nullptr, *spare_keys = nullptr;
+  std::uint32_t *values = nullptr, *spare_values = nullptr;
+
+  /// What was spare holds the pairs now.
+  void turn() {
+    std::swap(keys, spare_keys);
+    std::swap(values, spare_values);
+  }
+};
+
+/// Puts a stable sort of the first n pairs, by the lowest `bits` bits of their keys, on the stream of the context. Both buffers may
+/// be written; turn() says that the pairs end in the spare one.
+using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
+
+/// Who sorts; null: Sinter. Set before main.
+inline std::atomic<pair_sorter> other_sorter{nullptr};
+
+}  // namespace sinter::cuda_impl
+
 namespace sinter::cuda_impl {
 
 inline constexpr int radix_bits = 8, radix = 1 << radix_bits;
@@ -19963,46 +19991,44 @@ struct radix_move_body {
 template <device D>
 class radix_sorter {
  public:
-  explicit radix_sorter(index_t most)
-      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))),
-        counts_(static_cast<std::size_t>(shares(most)) * sizeof(std::uint32_t)),
-        begins_(static_cast<std::size_t>(shares(most) + 1) * sizeof(std::uint32_t)),
-        keys_{static_cast<std::uint64_t*>(memory_.data()), static_cast<std::uint64_t*>(memory_.data()) + most},
-        values_{reinterpret_cast<std::uint32_t*>(keys_[1] + most), reinterpret_cast<std::uint32_t*>(keys_[1] + most) + most} {}
+  explicit radix_sorter(index_t most) : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
+    auto* const keys = static_cast<std::uint64_t*>(memory_.data());
+    auto* const values = reinterpret_cast<std::uint32_t*>(keys + 2 * most);
+    pairs_ = {keys, keys + most, values, values + most};
+  }
 
-  std::uint64_t* keys() const { return keys_[0]; }
-  std::uint32_t* values() const { return values_[0]; }
+  std::uint64_t* keys() const { return pairs_.keys; }
+  std::uint32_t* values() const { return pairs_.values; }
 
   /// Sorts the first n pairs by the lowest `bits` bits of their keys.
   void sort(index_t n, int bits) {
-    auto* const counts = static_cast<std::uint32_t*>(counts_.data());
-    auto* const begins = static_cast<std::uint32_t*>(begins_.data());
-    const index_t tiles = shares(n) / radix, shared = shares(n);
-    pass_axes axes(&shared, 1, 1);
+    if (gpu<D>::sort(pairs_, n, bits)) return;
+    const index_t tiles = (n + radix_tile - 1) / radix_tile, shares = tiles * radix;
+    const sinter::detail::temporary<D> count_memory(static_cast<std::size_t>(shares) * sizeof(std::uint32_t));
+    const sinter::detail::temporary<D> begin_memory(static_cast<std::size_t>(shares + 1) * sizeof(std::uint32_t));
+    auto* const counts = static_cast<std::uint32_t*>(count_memory.data());
+    auto* const begins = static_cast<std::uint32_t*>(begin_memory.data());
+    pass_axes axes(&shares, 1, 1);
     axes.bind_dense(0, counts);
     const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
     const auto run = [&n](const auto& body, const launch_shape& s) { launch_on<D>({"a sort", &n, 1}, body, s); };
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
-      run(radix_count_body{keys_[0], n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
+      run(radix_count_body{pairs_.keys, n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
       std::vector<sinter::detail::temporary<D>> folds;
-      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(source, {1, shared, 1}, radix_begins{begins}, run, [&](std::size_t bytes) {
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(source, {1, shares, 1}, radix_begins{begins}, run, [&](std::size_t bytes) {
         return folds.emplace_back(bytes).data();
       });
-      run(radix_move_body{keys_[0], values_[0], n, tiles, digit, begins, keys_[1], values_[1]},
+      run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
           launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
-      std::swap(keys_[0], keys_[1]);
-      std::swap(values_[0], values_[1]);
+      pairs_.turn();
     }
   }
 
  private:
-  static index_t shares(index_t n) { return (n + radix_tile - 1) / radix_tile * radix; }
-
-  sinter::detail::temporary<D> memory_, counts_, begins_;
-  std::uint64_t* keys_[2];
-  std::uint32_t* values_[2];
+  sinter::detail::temporary<D> memory_;
+  pair_buffers pairs_;
 };
 
 }  // namespace sinter::cuda_impl
@@ -21538,6 +21564,13 @@ struct gpu {
   template <class T>
   static bool gemm(const blas_product& p) {
     return blas_of<D>().template run<T>(p);
+  }
+
+  static bool sort(pair_buffers& pairs, index_t n, int bits) {
+    const pair_sorter other = other_sorter.load(std::memory_order_relaxed);
+    if (other == nullptr) return false;
+    other(here(), pairs, n, bits);
+    return true;
   }
 
   /// A sequence of work, to be started as a whole.

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "sinter/cuda/capture.hpp"
+#include "sinter/cuda/pairs.hpp"
 #include "sinter/cuda/product.hpp"
 #include "sinter/cuda/runtime.hpp"
 
@@ -192,6 +193,21 @@ struct gpu {
     return true;
   }
 
+  /// Whether pairs are sorted by the host, in place of Sinter's kernels.
+  static bool& sorts_on_host() {
+    static bool yes = false;
+    return yes;
+  }
+  /// They end in either buffer, in turn; the other one holds garbage.
+  static bool sort(pair_buffers& pairs, index_t n, int bits) {
+    if (!sorts_on_host()) return false;
+    static bool turns = false;
+    turns = !turns;
+    start("a sort", [pairs, n, bits, turns = turns] { sort_now(pairs, n, bits, turns); });
+    if (turns) pairs.turn();
+    return true;
+  }
+
   static capture_state& capture() {
     static auto& state = *new capture_state(device_name<D>());
     return state;
@@ -216,6 +232,23 @@ struct gpu {
     };
     if (sinter::detail::capturing() != nullptr) captured().work_.push_back(counting);
     else counting();
+  }
+
+  static void sort_now(const pair_buffers& p, index_t n, int bits, bool turns) {
+    struct pair {
+      std::uint64_t key;
+      std::uint32_t value;
+    };
+    std::vector<pair> pairs;
+    for (index_t i = 0; i < n; ++i) pairs.push_back({p.keys[i], p.values[i]});
+    const std::uint64_t asked = bits < 64 ? (std::uint64_t{1} << bits) - 1 : ~std::uint64_t{0};
+    std::stable_sort(pairs.begin(), pairs.end(), [asked](const pair& a, const pair& b) { return (a.key & asked) < (b.key & asked); });
+    for (const bool spare : {false, true})
+      for (index_t i = 0; i < n; ++i) {
+        const auto& [key, value] = pairs[static_cast<std::size_t>(i)];
+        (spare ? p.spare_keys : p.keys)[i] = spare == turns ? key : ~key;
+        (spare ? p.spare_values : p.values)[i] = spare == turns ? value : ~value;
+      }
   }
 
   template <class T>

@@ -1,6 +1,8 @@
 // tests/cuda/sort_test.cpp: sort, topk, unique and counts on simulated GPUs, against the CPU.
 #include "compare.hpp"
 
+#include "../same_bits.hpp"
+
 using namespace sinter;
 using compare::distance;
 using compare::numbers;
@@ -12,6 +14,42 @@ namespace {
 template <class T = float, int R>
 tensor<T, R> quarters(const index_t (&shape)[R], int seed) {
   return eval(cast<T>(floor(numbers<float>(shape, seed) * 4)) / T(4));
+}
+
+/// Whether others sort pairs, for a scope: on a real GPU CUB, where tests/gpu/cub.cu is in the program, or else the host.
+class others_sort {
+ public:
+  explicit others_sort(bool yes) { set(yes && there()); }
+  others_sort(const others_sort&) = delete;
+  others_sort& operator=(const others_sort&) = delete;
+#if SINTER_WITH_CUDA
+  ~others_sort() { set(true); }
+  static bool there() { return linked() != nullptr; }
+
+ private:
+  static void set(bool yes) { cuda_impl::other_sorter = yes ? linked() : nullptr; }
+  static cuda_impl::pair_sorter linked() {
+    static const cuda_impl::pair_sorter first = cuda_impl::other_sorter.load();
+    return first;
+  }
+#else
+  ~others_sort() { set(false); }
+  static bool there() { return true; }
+
+ private:
+  static void set(bool yes) { cuda_impl::gpu<g0>::sorts_on_host() = yes; }
+#endif
+};
+
+/// f(x) on a GPU is the same, to the bit, whoever sorts.
+template <class F, class T, int R>
+void same_by_others(const F& f, const tensor<T, R>& x) {
+  const auto there = x.template to<g0>();
+  const auto by = [&](bool others) {
+    const others_sort now(others);
+    return f(there);
+  };
+  CHECK(same_bits(by(true), by(false)));
 }
 
 }  // namespace
@@ -80,4 +118,47 @@ TEST_CASE("unique, bincount and histc", "[cuda]") {
   }
   CHECK(compare::values([](const auto& v) { return bincount(v, 3); }, eval(abs(numbers<int>({5600}, 7)))) <= compare::rounding);
   CHECK(compare::values([](const auto& v) { return bincount(v, 5000); }, tensor<int, 1>{7, 4999, 7}) <= compare::rounding);
+}
+
+TEST_CASE("sorts by others give the same bits", "[cuda]") {
+  if (!others_sort::there()) return;
+  for (const index_t n : {1, 2, 33, 5000, SINTER_WITH_CUDA ? 3000001 : 20001}) {
+    const auto x = quarters({n}, 8);
+    same_by_others([](const auto& v) { return sort(v * 2, 0).values; }, x);
+    same_by_others([](const auto& v) { return argsort(v, 0, true); }, x);
+    same_by_others([](const auto& v) { return unique(v).values; }, x);
+    same_by_others([](const auto& v) { return unique(v).inverse; }, x);
+    same_by_others([](const auto& v) { return unique(v).counts; }, x);
+  }
+  const auto indices = [](const auto& v) { return sort(v, 1).indices; };
+  same_by_others(indices, quarters({700, 3, 11}, 9));
+  same_by_others(indices, quarters<double>({70, 30, 2}, 10));  // the keys and the numbers of the lines are sorted apart
+  same_by_others(indices, numbers<std::int8_t>({3, 2000}, 11));
+  same_by_others(indices, numbers<std::int64_t>({300, 5}, 12));
+  same_by_others([](const auto& v) { return topk(v, 1100, 1).values; }, quarters({3, 1500}, 13));
+  auto x = numbers({1, 600}, 14);
+  x(0, 7) = x(0, 599) = std::nanf("");
+  x(0, 8) = -INFINITY;
+  x(0, 9) = -0.f;
+  x(0, 10) = 0.f;
+  same_by_others([](const auto& v) { return sort(v, 1).values; }, x);
+  same_by_others([](const auto& v) { return argsort(v, 1, true); }, x);
+}
+
+TEST_CASE("a sort by others counts as one launch, in a captured step too", "[cuda]") {
+  if (!others_sort::there()) return;
+  const others_sort now(true);
+  const auto x = quarters({2, 5000}, 15), y = quarters({2, 5000}, 16);
+  const auto there = x.to<g0>();
+  const auto before = launches<g0>();
+  tensor in_order = sort(there, 1).values;
+  CHECK(launches<g0>() - before == 3);
+  const auto step = capture<g0>([&] { in_order = sort(there, 1).values; });
+  CHECK(step.kernels() == 3);
+  copy(y, there);
+  step.replay();
+  CHECK(same_bits(in_order, sort(y, 1).values));
+  copy(x, there);
+  step.replay();
+  CHECK(same_bits(in_order, sort(x, 1).values));
 }

@@ -5,6 +5,7 @@
 
 #include "sinter/cuda/blas.hpp"
 #include "sinter/cuda/launch.hpp"
+#include "sinter/cuda/pairs.hpp"
 
 namespace sinter::cuda_impl {
 
@@ -81,6 +82,13 @@ struct gpu {
   template <class T>
   static bool gemm(const blas_product& p) {
     return blas_of<D>().template run<T>(p);
+  }
+
+  static bool sort(pair_buffers& pairs, index_t n, int bits) {
+    const pair_sorter other = other_sorter.load(std::memory_order_relaxed);
+    if (other == nullptr) return false;
+    other(here(), pairs, n, bits);
+    return true;
   }
 
   /// A sequence of work, to be started as a whole.

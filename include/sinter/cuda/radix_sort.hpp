@@ -5,9 +5,9 @@
 // share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
 #pragma once
 
-#include <utility>
 #include <vector>
 
+#include "sinter/cuda/pairs.hpp"
 #include "sinter/cuda/scan.hpp"
 #include "sinter/cuda/spill.hpp"
 
@@ -157,46 +157,44 @@ struct radix_move_body {
 template <device D>
 class radix_sorter {
  public:
-  explicit radix_sorter(index_t most)
-      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))),
-        counts_(static_cast<std::size_t>(shares(most)) * sizeof(std::uint32_t)),
-        begins_(static_cast<std::size_t>(shares(most) + 1) * sizeof(std::uint32_t)),
-        keys_{static_cast<std::uint64_t*>(memory_.data()), static_cast<std::uint64_t*>(memory_.data()) + most},
-        values_{reinterpret_cast<std::uint32_t*>(keys_[1] + most), reinterpret_cast<std::uint32_t*>(keys_[1] + most) + most} {}
+  explicit radix_sorter(index_t most) : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
+    auto* const keys = static_cast<std::uint64_t*>(memory_.data());
+    auto* const values = reinterpret_cast<std::uint32_t*>(keys + 2 * most);
+    pairs_ = {keys, keys + most, values, values + most};
+  }
 
-  std::uint64_t* keys() const { return keys_[0]; }
-  std::uint32_t* values() const { return values_[0]; }
+  std::uint64_t* keys() const { return pairs_.keys; }
+  std::uint32_t* values() const { return pairs_.values; }
 
   /// Sorts the first n pairs by the lowest `bits` bits of their keys.
   void sort(index_t n, int bits) {
-    auto* const counts = static_cast<std::uint32_t*>(counts_.data());
-    auto* const begins = static_cast<std::uint32_t*>(begins_.data());
-    const index_t tiles = shares(n) / radix, shared = shares(n);
-    pass_axes axes(&shared, 1, 1);
+    if (gpu<D>::sort(pairs_, n, bits)) return;
+    const index_t tiles = (n + radix_tile - 1) / radix_tile, shares = tiles * radix;
+    const sinter::detail::temporary<D> count_memory(static_cast<std::size_t>(shares) * sizeof(std::uint32_t));
+    const sinter::detail::temporary<D> begin_memory(static_cast<std::size_t>(shares + 1) * sizeof(std::uint32_t));
+    auto* const counts = static_cast<std::uint32_t*>(count_memory.data());
+    auto* const begins = static_cast<std::uint32_t*>(begin_memory.data());
+    pass_axes axes(&shares, 1, 1);
     axes.bind_dense(0, counts);
     const auto source = make_source<1>(sinter::detail::kernel::leaf<std::int32_t, false>{}, axes);
     const auto run = [&n](const auto& body, const launch_shape& s) { launch_on<D>({"a sort", &n, 1}, body, s); };
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
-      run(radix_count_body{keys_[0], n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
+      run(radix_count_body{pairs_.keys, n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
       std::vector<sinter::detail::temporary<D>> folds;
-      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(source, {1, shared, 1}, radix_begins{begins}, run, [&](std::size_t bytes) {
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(source, {1, shares, 1}, radix_begins{begins}, run, [&](std::size_t bytes) {
         return folds.emplace_back(bytes).data();
       });
-      run(radix_move_body{keys_[0], values_[0], n, tiles, digit, begins, keys_[1], values_[1]},
+      run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
           launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
-      std::swap(keys_[0], keys_[1]);
-      std::swap(values_[0], values_[1]);
+      pairs_.turn();
     }
   }
 
  private:
-  static index_t shares(index_t n) { return (n + radix_tile - 1) / radix_tile * radix; }
-
-  sinter::detail::temporary<D> memory_, counts_, begins_;
-  std::uint64_t* keys_[2];
-  std::uint32_t* values_[2];
+  sinter::detail::temporary<D> memory_;
+  pair_buffers pairs_;
 };
 
 }  // namespace sinter::cuda_impl

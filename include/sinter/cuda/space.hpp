@@ -40,6 +40,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///                                  may be larger is started by launch_on(), see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
+///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   place_of(p)                    a memory_place: where the memory at an address lies
