@@ -1,4 +1,4 @@
-// tests/cuda/runtime/fake.cpp: the functions of the CUDA runtime and cuBLASLt that Sinter calls, without a GPU; see fake.hpp.
+// tests/cuda/runtime/fake.cpp: the functions of the CUDA runtime and cuBLASLt that Sinter and CUB call, without a GPU; see fake.hpp.
 #include "fake.hpp"
 #include "fake_inside.hpp"
 
@@ -93,6 +93,13 @@ state& all() {
 }
 thread_local int current = 0;
 thread_local cudaError_t last = cudaSuccess;
+/// What stands between <<< and >>> of the next launch.
+struct configuration {
+  dim3 grid, threads;
+  std::size_t shared;
+  cudaStream_t stream;
+};
+thread_local configuration stub;
 
 template <class Handle>
 Handle new_handle() {
@@ -344,10 +351,21 @@ cudaError_t __cudaGetKernel(cudaKernel_t* to, const void* host) {
   *to = reinterpret_cast<cudaKernel_t>(const_cast<void*>(host));
   return cudaSuccess;
 }
-// Sinter starts kernels by cudaLaunchKernel, never by their stubs.
-unsigned __cudaPushCallConfiguration(dim3, dim3, std::size_t, CUstream_st*) { return static_cast<unsigned>(misuse("a launch by <<<>>>")); }
-cudaError_t __cudaPopCallConfiguration(dim3*, dim3*, std::size_t*, void*) { return misuse("a launch by <<<>>>"); }
-cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, std::size_t, cudaStream_t) { return misuse("a launch by <<<>>>"); }
+// CUB starts some kernels by <<<>>>, which become calls of their stubs.
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 threads, std::size_t shared, CUstream_st* stream) {
+  stub = {grid, threads, shared, stream};
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* threads, std::size_t* shared, void* stream) {
+  *grid = stub.grid;
+  *threads = stub.threads;
+  *shared = stub.shared;
+  *static_cast<cudaStream_t*>(stream) = stub.stream;
+  return cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 threads, void** arguments, std::size_t shared, cudaStream_t stream) {
+  return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, threads, arguments, shared, stream);
+}
 
 // Errors and devices.
 
@@ -355,6 +373,7 @@ cudaError_t cudaGetLastError() {
   const cudaError_t noted = std::exchange(last, cudaSuccess);
   return all().broken != cudaSuccess ? all().broken : noted;
 }
+cudaError_t cudaPeekAtLastError() { return all().broken != cudaSuccess ? all().broken : last; }
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
     case cudaSuccess: return "cudaSuccess";
@@ -403,6 +422,14 @@ cudaError_t cudaDeviceSynchronize() {
       if (l->gpu == current) run_all(*l);
     if (const auto at = s.legacy.find(current); at != s.legacy.end()) run_all(*at->second);
     return s.broken;
+  });
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int gpu) {
+  return call("cudaDeviceGetAttribute", [&](state& s) {
+    if (gpu < 0 || gpu >= s.shape.gpus) return misuse("cudaDeviceGetAttribute: there is no GPU " + std::to_string(gpu), cudaErrorInvalidDevice);
+    if (which != cudaDevAttrMultiProcessorCount) return misuse("cudaDeviceGetAttribute: attribute " + std::to_string(which));
+    *value = 108;
+    return cudaSuccess;
   });
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int gpu, int other) {
@@ -461,6 +488,16 @@ cudaError_t cudaMemset(void* p, int value, std::size_t bytes) {
     if (const std::string why = trouble(p, bytes, current); !why.empty()) return misuse("cudaMemset: " + why);
     auto& l = s.legacy[current];
     if (!l) l = std::make_shared<lane>(), l->gpu = current;
+    operation o;
+    o.run = [=] { std::memset(p, value, bytes); };
+    return put(*l, std::move(o));
+  });
+}
+cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t stream) {
+  return call("cudaMemsetAsync", [&](state&) {
+    lane* const l = find(stream);
+    if (const cudaError_t wrong = wrong_device("cudaMemsetAsync", l); wrong != cudaSuccess) return wrong;
+    if (const std::string why = trouble(p, bytes, l->gpu); !why.empty()) return misuse("cudaMemsetAsync: " + why);
     operation o;
     o.run = [=] { std::memset(p, value, bytes); };
     return put(*l, std::move(o));
@@ -586,6 +623,22 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute which, in
     return cudaSuccess;
   });
 }
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, const void* kernel) {
+  return call("cudaFuncGetAttributes", [&](state& s) {
+    if (!s.kernels.contains(kernel)) return misuse("cudaFuncGetAttributes: no kernel", cudaErrorInvalidDeviceFunction);
+    if (!s.shape.code) return cudaErrorNoKernelImageForDevice;
+    *to = {};
+    to->ptxVersion = to->binaryVersion = 80;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel, int, std::size_t, unsigned) {
+  return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](state& s) {
+    if (!s.kernels.contains(kernel)) return misuse("cudaOccupancyMaxActiveBlocksPerMultiprocessor: no kernel", cudaErrorInvalidDeviceFunction);
+    *blocks = 2;
+    return cudaSuccess;
+  });
+}
 cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 threads, void** arguments, std::size_t shared, cudaStream_t stream) {
   return call("cudaLaunchKernel", [&](state& s) {
     lane* const l = find(stream);
@@ -601,6 +654,9 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 threads, void**
     o.started = std::make_shared<launch>(launch{at->second, l->gpu, grid.x, threads.x, shared});
     return put(*l, std::move(o));
   });
+}
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const void* kernel, void** arguments) {
+  return cudaLaunchKernel(kernel, how->gridDim, how->blockDim, arguments, how->dynamicSmemBytes, how->stream);
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return call("cudaStreamBeginCapture", [&](state&) {
