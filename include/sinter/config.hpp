@@ -40,11 +40,18 @@
 #ifndef SINTER_WITH_NCCL
 #define SINTER_WITH_NCCL 0
 #endif
+// 1: cuda/cub.hpp is part of the backend, for one file of a program, which holds nothing but Sinter; see there.
+#ifndef SINTER_WITH_CUB
+#define SINTER_WITH_CUB 0
+#endif
 #if SINTER_WITH_CUDNN && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
 #endif
 #if SINTER_WITH_NCCL && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_NCCL=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#endif
+#if SINTER_WITH_CUB && !SINTER_WITH_CUDA
+#error "sinter: SINTER_WITH_CUB=1 is for one file with the CUDA backend, compiled by nvcc; leave it out here"
 #endif
 
 // 1: the MPI communicator is compiled in (target sinter::mpi sets it).

@@ -30,6 +30,9 @@
 #if SINTER_WITH_CUDNN
 #include "sinter/cuda/cudnn.hpp"
 #endif
+#if SINTER_WITH_CUB
+#include "sinter/cuda/cub.hpp"
+#endif
 #if SINTER_WITH_NCCL
 #include "sinter/cuda/nccl.hpp"
 #endif

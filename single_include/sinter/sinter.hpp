@@ -87,11 +87,18 @@
 #ifndef SINTER_WITH_NCCL
 #define SINTER_WITH_NCCL 0
 #endif
+// 1: cuda/cub.hpp is part of the backend, for one file of a program, which holds nothing but Sinter; see there.
+#ifndef SINTER_WITH_CUB
+#define SINTER_WITH_CUB 0
+#endif
 #if SINTER_WITH_CUDNN && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
 #endif
 #if SINTER_WITH_NCCL && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_NCCL=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#endif
+#if SINTER_WITH_CUB && !SINTER_WITH_CUDA
+#error "sinter: SINTER_WITH_CUB=1 is for one file with the CUDA backend, compiled by nvcc; leave it out here"
 #endif
 
 // 1: the MPI communicator is compiled in (target sinter::mpi sets it).
@@ -19813,7 +19820,8 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
 // sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
 
 // sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in every run.
-// (Not CUB's sort: its headers bring a namespace ::cuda, which makes cuda<0> ambiguous after `using namespace sinter`.)
+// (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes cuda<0> ambiguous after
+// `using namespace sinter`.)
 //
 // A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each tile's
 // share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
@@ -19840,7 +19848,7 @@ struct pair_buffers {
 /// be written; turn() says that the pairs end in the spare one.
 using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
 
-/// Who sorts; null: Sinter. Set before main.
+/// Who sorts; null: Sinter. Set before main, by cub.hpp.
 inline std::atomic<pair_sorter> other_sorter{nullptr};
 
 }  // namespace sinter::cuda_impl
@@ -22105,6 +22113,54 @@ cudnnHandle_t native_cudnn() {
 inline std::size_t cudnn_version() { return cudnnGetVersion(); }
 
 }  // namespace sinter
+#endif
+#if SINTER_WITH_CUB
+// sinter/cuda/cub.hpp: sorts on GPUs done by CUB, for one file of a program.
+//
+// The file is compiled by nvcc and linked as an object: of a static library a linker takes only what is asked for by name, and
+// nobody asks for this. It is best empty but for the include, because CUB declares a namespace ::cuda, beside which
+// `using namespace sinter` makes cuda<0> ambiguous; sinter::cuda<0> is not. No other file of the program changes:
+//
+//     // sorts.cu
+//     #include <sinter/cuda/cub.hpp>
+//
+// sort, argsort, unique and topk, where it sorts, then go through cub::DeviceRadixSort on every cuda<I> of the program, in place of
+// Sinter's own sort, with the same results to the bit. Scratch memory comes from the device's arena; a captured step may hold such
+// sorts. launches<D>() counts each as one, however many kernels CUB starts for it.
+//
+// Errors: device_error with CUDA's words where CUB fails, out_of_memory where there is no scratch memory. What the program
+// has left in cudaGetLastError() is dropped.
+
+#if !SINTER_WITH_CUDA
+#error "sinter: sinter/cuda/cub.hpp is for a file with the CUDA backend, compiled by nvcc; other files need nothing for its sorts"
+#else
+
+#include <cub/device/device_radix_sort.cuh>
+
+namespace sinter::cuda_impl {
+
+inline void sort_by_cub(context& c, pair_buffers& pairs, index_t n, int bits) {
+  const auto held = c.capture().enter("a sort");
+  const use_gpu current(c.gpu());
+  ignore(cudaPeekAtLastError());  // CUB would take an error that the program has left behind for its own
+  cub::DoubleBuffer<std::uint64_t> keys(pairs.keys, pairs.spare_keys);
+  cub::DoubleBuffer<std::uint32_t> values(pairs.values, pairs.spare_values);
+  std::size_t bytes = 0;
+  const auto run = [&](void* scratch) {
+    const cudaError_t status = cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, values, n, 0, bits, c.stream());
+    if (status != cudaSuccess) check(status, c.name() + ": 'a sort' of " + std::to_string(n) + " pairs by CUB");
+  };
+  run(nullptr);
+  const sinter::detail::block scratch(c.memory(), bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
+  run(scratch.data());
+  c.count_launches();
+  if (keys.selector != 0) pairs.turn();
+}
+
+inline const bool cub_sorts = (other_sorter = &sort_by_cub, true);
+
+}  // namespace sinter::cuda_impl
+#endif
 #endif
 #if SINTER_WITH_NCCL
 // sinter/cuda/nccl.hpp: sums over tensors on several GPUs of this process, by NCCL.

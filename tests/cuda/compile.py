@@ -4,7 +4,7 @@
 Every header of the backend and hot.cu must compile for sm_80 and sm_90 without a warning, the tests of this folder and of
 tests/gpu for sm_90. The kernels of hot.cu must read and write 16 bytes at a time and keep everything in registers: no stack,
 no spills. What is in rejected/ must not compile, as in tests/compile_fail. Where cuDNN and NCCL are found, their headers are compiled
-too, and tests/gpu/native_test.cu is linked with them; what of it needs no GPU is run.
+too, and tests/gpu/native_test.cu is linked with them; what of it needs no GPU is run. What includes CUB is compiled where CUB is.
 """
 import argparse
 import os
@@ -46,6 +46,15 @@ def found_libraries(options):
         print(f"{name}: " + ("found" if code == 0 else "no header or library; what needs it is not compiled"))
         if code == 0:
             found.append(name)
+    return found
+
+
+def found_cub(options):
+    """Whether nvcc finds CUB, which is headers alone."""
+    probe = options.scratch / "cub_probe.cu"
+    probe.write_text("#if !__has_include(<cub/device/device_radix_sort.cuh>)\n#error\n#endif\n")
+    found = tools.run([options.nvcc, f"-ccbin={options.compiler}", "-E", probe, "-o", os.devnull])[0] == 0
+    print("cub: " + ("found" if found else "no headers; what needs them is not compiled"))
     return found
 
 
@@ -188,7 +197,7 @@ def main():
     kept.mkdir(exist_ok=True)
     work = []
     alone = options.scratch / "headers.cu"
-    headers = [header for header in sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp")) if header.stem not in OPTIONAL]
+    headers = [header for header in sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp")) if header.stem not in [*OPTIONAL, "cub"]]
     alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in headers))
     work.append(("the headers of cuda/", alone, [*ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
     libraries = found_libraries(options)
@@ -201,8 +210,11 @@ def main():
                  lambda text: looked_at(text, kept / "hot.compute_90.ptx")))
     # Those that include the simulator themselves, not by compare.hpp, are for it alone.
     for_gpus = [test for test in sorted(HERE.glob("*_test.cpp")) if '"simulator.hpp"' not in test.read_text(encoding="utf-8")]
+    with_cub = found_cub(options)
     for test in [*for_gpus, *sorted((HERE.parent / "gpu").glob("*.cu"))]:
-        work.append((test.name, test, ["-arch=sm_90", *QUICKLY, "-c", "-o", "/dev/null"], nothing))
+        flags = [*ARCHITECTURES] if test.name == "cub.cu" else ["-arch=sm_90", *QUICKLY]  # the former is what a user's file is
+        if with_cub or "cub" not in test.stem:
+            work.append((test.name, test, [*flags, "-c", "-o", "/dev/null"], nothing))
     work = [(name, lambda rest=rest: complaints(options, passed, *rest)) for name, *rest in work]
     if libraries:
         work.append((f"native_test.cu with {' and '.join(libraries)}", lambda: linked(options, passed, libraries)))

@@ -16,7 +16,8 @@ Usage: bash tests/gpu/run.sh [options]
   --build-only  compile everything and stop; needs no GPU
   -h, --help    this text
 
-Needs nvcc and g++. cuDNN and NCCL are tested where they are installed. PyTorch is timed beside Sinter where python3 has it, compute-sanitizer runs where it is installed.
+Needs nvcc and g++. cuDNN and NCCL are tested where they are installed. CUB is tested where nvcc finds it, PyTorch is timed beside Sinter where
+python3 has it, and compute-sanitizer runs where it is installed.
 Exit code: 0 if everything passed.
 TEXT
 }
@@ -44,7 +45,7 @@ flags=(-std=c++20 --expt-relaxed-constexpr -O2 "-arch=$arch" -Xcompiler=-march=n
 [ -z "$catch" ] || flags=(-isystem "$catch" "${flags[@]}")
 
 # For native_test.cu: the libraries with which a program compiles, links and starts.
-macros=() libraries=()
+macros=() libraries=() cub=()
 find_library() { # find_library <name> <header> <something to call>
   printf '#include <%s>\nint main() { return %s == 0 && false; }\n' "$2" "$3" >"$out/$1_probe.cu"
   if nvcc "$out/$1_probe.cu" -o "$out/$1_probe" "-l$1" >"$out/$1_probe.log" 2>&1 && "$out/$1_probe" >>"$out/$1_probe.log" 2>&1; then
@@ -52,6 +53,16 @@ find_library() { # find_library <name> <header> <something to call>
     echo "$1: found"
   else
     echo "$1: not found ($out/$1_probe.log says more); what needs it is not tested"
+  fi
+}
+find_cub() { # to cub: the object that has sorts done by CUB, where CUB is installed
+  printf '#if !__has_include(<cub/device/device_radix_sort.cuh>)\n#error\n#endif\n' >"$out/cub_probe.cu"
+  rm -f "$out/sort_by_cub_test"
+  if nvcc -E "$out/cub_probe.cu" -o /dev/null 2>/dev/null; then
+    cub=(cub.o)
+    echo "cub: found"
+  else
+    echo "cub: not found; what needs it is not tested"
   fi
 }
 compile() { # compile <source> [<flag>...]: to $out/<name>.o
@@ -78,12 +89,14 @@ tests=(map fold program half scan sort blas graph spill)
 if [ $build = yes ]; then
   find_library cudnn cudnn.h 'cudnnGetVersion()'
   find_library nccl nccl.h 'ncclGetVersion(nullptr)'
+  find_cub
   echo "compiling in $out"
   : >"$out/compiling.txt"
   rm -f "$out/not_compiled"
   sources=("$here"/tests/ops/table_[0-9]*_test.cpp "$here/tests/gpu/"{table,memory,runtime}_test.cu "$here/tests/gpu/bench.cu" "$here/tests/main.cpp"
     "$here/examples/01_digits.cpp")
   for test in "${tests[@]}"; do sources+=("$here/tests/cuda/${test}_test.cpp"); done
+  [ ${#cub[@]} -eq 0 ] || sources+=("$here/tests/gpu/cub.cu")
   for source in "${sources[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
     compile "$source" &
@@ -97,6 +110,7 @@ if [ $build = yes ]; then
   for test in "${tests[@]}" memory runtime; do link "${test}_test" "${test}_test.o" main.o; done
   link native_test native_test.o main.o "${libraries[@]}"
   link bench bench.o
+  [ ${#cub[@]} -eq 0 ] || link sort_by_cub_test sort_test.o main.o "${cub[@]}"
   link digits 01_digits.o
   echo "built in $SECONDS s"
 fi
@@ -118,6 +132,7 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | 
 nvcc --version | tail -2 | tee -a "$out/device.txt"
 export SINTER_CUDA_MAP=0,0 # cuda<0> and cuda<1> on one GPU
 for test in "${tests[@]}" table memory runtime native; do attempt "$test" "$out/${test}_test"; done
+if [ -e "$out/sort_by_cub_test" ]; then attempt sort_by_cub "$out/sort_by_cub_test"; fi
 unset SINTER_CUDA_MAP
 if [ "$(nvidia-smi -L | wc -l)" -ge 2 ] && grep -q 'two GPUs' < <("$out/native_test" --list-tests '[two_gpus]'); then
   attempt native_two_gpus "$out/native_test" "[two_gpus]"

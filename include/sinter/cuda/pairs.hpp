@@ -27,7 +27,7 @@ struct pair_buffers {
 /// be written; turn() says that the pairs end in the spare one.
 using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
 
-/// Who sorts; null: Sinter. Set before main.
+/// Who sorts; null: Sinter. Set before main, by cub.hpp.
 inline std::atomic<pair_sorter> other_sorter{nullptr};
 
 }  // namespace sinter::cuda_impl

@@ -1,5 +1,6 @@
 // sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in every run.
-// (Not CUB's sort: its headers bring a namespace ::cuda, which makes cuda<0> ambiguous after `using namespace sinter`.)
+// (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes cuda<0> ambiguous after
+// `using namespace sinter`.)
 //
 // A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each tile's
 // share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.

@@ -10,3 +10,6 @@ struct on_gpu {
 
 on_gpu send(const sinter::tensor<float, 2>& x);
 sinter::tensor<float, 2> twice(const on_gpu& there);
+sinter::tensor<float, 2> in_order(const on_gpu& there);
+/// Is sorts.cu in the program?
+bool others_sort();
