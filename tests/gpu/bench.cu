@@ -92,6 +92,12 @@ int main() {
            9 * element);
     tensor total = sum(a * b);
     report("sinter sum(a*b)", median_ms(15, [&] { total = sum(a * b); }), 2 * element);
+    report("sinter sum(a)", median_ms(15, [&] { total = sum(a); }), element);
+    report("sinter argmax(a)", median_ms(15, [&] { const tensor best = argmax(a); }), element);
+    report("sinter cumsum 64 M", median_ms(15, [&] { y = cumsum(a, 0); }), 2 * element);
+    report("sinter histc 256 of 64 M", median_ms(15, [&] { const auto counts = histc(a, 256, -4, 4); }), element);
+    const tensor classes = cast<std::int32_t>(rand<float, gpu>(gen, {n}) * 256.f);
+    report("sinter bincount 256 of 64 M", median_ms(15, [&] { const auto counts = bincount(classes); }), 2 * element);  // once for the largest
   }
   {
     const index_t rows = 16384, columns = 4096;

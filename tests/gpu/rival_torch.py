@@ -57,6 +57,13 @@ with torch.no_grad():
     report("a+b", lambda: a + b)
     report("sigmoid(a*b+c)*tanh(d)", lambda: formula(a, b, c, d))
     report("sum(a*b)", lambda: (a * b).sum())
+    report("sum(a)", lambda: a.sum())
+    report("argmax(a)", lambda: torch.argmax(a))
+    row("torch cumsum 64 M", lambda: torch.cumsum(a, 0))
+    row("torch histc 256 of 64 M", lambda: torch.histc(a, 256, -4, 4))
+    classes = torch.randint(0, 256, (n,), dtype=torch.int32, device=device)
+    row("torch bincount 256 of 64 M", lambda: torch.bincount(classes))
+    del classes
 leaves = [x.requires_grad_() for x in (a, b, c, d)]
 seed = torch.ones(n, device=device)
 for name, f in (("torch", formula), ("torch.compile", torch.compile(formula))):
