@@ -122,7 +122,11 @@ int main() {
     report("sinter topk 8 of 64x16384", median_ms(15, [&] { const auto best = topk(few_lines, 8, 1); }), 0);
     report("sinter topk 8 of 4096 zeros", median_ms(15, [&] { const auto best = topk(zeros<float, gpu>({1, 4096}), 8, 1); }), 0);
     const auto flat = x.slice(0, 0, 4096).reshape({index_t{16} << 20});
-    report("sinter sort 16 M", median_ms(7, [&] { const auto in_order = sort(flat, 0); }), 0);
+    const auto sort_all = [&] { const auto in_order = sort(flat, 0); };
+    const auto cub = cuda_impl::other_sorter.exchange(nullptr);
+    report("sinter sort 16 M", median_ms(7, sort_all), 0);
+    cuda_impl::other_sorter = cub;
+    if (cub != nullptr) report("sinter sort 16 M by CUB", median_ms(7, sort_all), 0);
     report("sinter cumsum 16 M", median_ms(15, [&] { const tensor sums_so_far = cumsum(flat, 0); }), bytes / 4);
     const variable tracked_x = x;
     const variable tracked_bias = bias;

@@ -16,8 +16,8 @@ Usage: bash tests/gpu/run.sh [options]
   --build-only  compile everything and stop; needs no GPU
   -h, --help    this text
 
-Needs nvcc and g++. cuDNN and NCCL are tested where they are installed. CUB is tested where nvcc finds it, PyTorch is timed beside Sinter where
-python3 has it, and compute-sanitizer runs where it is installed.
+Needs nvcc and g++. cuDNN and NCCL are tested where they are installed. CUB is tested and timed beside Sinter where nvcc finds it, PyTorch timed
+where python3 has it, and compute-sanitizer runs where it is installed.
 Exit code: 0 if everything passed.
 TEXT
 }
@@ -57,12 +57,12 @@ find_library() { # find_library <name> <header> <something to call>
 }
 find_cub() { # to cub: the object that has sorts done by CUB, where CUB is installed
   printf '#if !__has_include(<cub/device/device_radix_sort.cuh>)\n#error\n#endif\n' >"$out/cub_probe.cu"
-  rm -f "$out/sort_by_cub_test"
+  rm -f "$out/rival_cub" "$out/sort_by_cub_test"
   if nvcc -E "$out/cub_probe.cu" -o /dev/null 2>/dev/null; then
     cub=(cub.o)
     echo "cub: found"
   else
-    echo "cub: not found; what needs it is not tested"
+    echo "cub: not found; what needs it is neither tested nor timed"
   fi
 }
 compile() { # compile <source> [<flag>...]: to $out/<name>.o
@@ -96,7 +96,7 @@ if [ $build = yes ]; then
   sources=("$here"/tests/ops/table_[0-9]*_test.cpp "$here/tests/gpu/"{table,memory,runtime}_test.cu "$here/tests/gpu/bench.cu" "$here/tests/main.cpp"
     "$here/examples/01_digits.cpp")
   for test in "${tests[@]}"; do sources+=("$here/tests/cuda/${test}_test.cpp"); done
-  [ ${#cub[@]} -eq 0 ] || sources+=("$here/tests/gpu/cub.cu")
+  [ ${#cub[@]} -eq 0 ] || sources+=("$here/tests/gpu/cub.cu" "$here/tests/gpu/rival_cub.cu")
   for source in "${sources[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
     compile "$source" &
@@ -109,8 +109,11 @@ if [ $build = yes ]; then
   link table_test "${parts[@]}" table_test.o main.o
   for test in "${tests[@]}" memory runtime; do link "${test}_test" "${test}_test.o" main.o; done
   link native_test native_test.o main.o "${libraries[@]}"
-  link bench bench.o
-  [ ${#cub[@]} -eq 0 ] || link sort_by_cub_test sort_test.o main.o "${cub[@]}"
+  link bench bench.o "${cub[@]}"
+  if [ ${#cub[@]} -gt 0 ]; then
+    link sort_by_cub_test sort_test.o main.o "${cub[@]}"
+    link rival_cub rival_cub.o
+  fi
   link digits 01_digits.o
   echo "built in $SECONDS s"
 fi
@@ -144,12 +147,19 @@ attempt digits "$out/digits" --device cuda --epochs 20 --data "$here/examples/da
 attempt bench "$out/bench"
 echo "milliseconds, and the share of the copy's bytes per second:"
 awk -F'\t' '$1 == "copy" { rate = $3 / $2 } { printf "  %-42s %10.4f ms", $1, $2; if ($3 > 0) printf "  %.2f", $3 / $2 / rate; print "" }' "$out/bench.txt"
+beside() { # beside <name> <log>: the times of another over ours, row by row
+  echo "$1's time / ours:"
+  awk -F'\t' 'NF == 3 { row = $1; sub(/^(sinter|cub|torch fused|torch.compile|torch) /, "", row) }
+    NR == FNR { ours[row] = $2; next }
+    NF == 3 && row in ours { printf "  %-52s %8.2f\n", $1, $2 / ours[row] }' "$out/bench.txt" "$out/$2.txt"
+}
+if [ -e "$out/rival_cub" ]; then
+  attempt rival_cub "$out/rival_cub"
+  beside CUB rival_cub
+fi
 if python3 -c 'import torch' 2>/dev/null; then
   attempt torch python3 "$here/tests/gpu/rival_torch.py"
-  echo "PyTorch's time / ours:"
-  awk -F'\t' 'NF == 3 { row = $1; sub(/^(sinter|torch fused|torch.compile|torch) /, "", row) }
-    NR == FNR { ours[row] = $2; next }
-    NF == 3 && row in ours { printf "  %-52s %8.2f\n", $1, $2 / ours[row] }' "$out/bench.txt" "$out/torch.txt"
+  beside PyTorch torch
 fi
 if command -v compute-sanitizer >/dev/null; then
   export SINTER_CUDA_MAP=0,0
