@@ -17407,14 +17407,6 @@ SINTER_WORD T* in_memory(T* p) {
 #endif
   return p;
 }
-/// Says that p points to the memory that a block shares.
-template <class T>
-SINTER_WORD T* in_block(T* p) {
-#if defined(__CUDA_ARCH__)
-  __builtin_assume(__isShared(p));
-#endif
-  return p;
-}
 
 /// The element i steps of that many bytes behind p.
 template <class T>
@@ -17869,12 +17861,16 @@ template <class Pass>
 using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
 
 /// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have side by side.
-template <class Sum, int Lanes>
+/// It holds no pointer: nvcc takes those that functions are handed in a struct for pointers to the memory of the GPU.
+template <class Sum, int Lanes, class G>
 struct gathered {
   static constexpr int in_part = 16 / static_cast<int>(sizeof(Sum)), parts = Lanes / in_part;
-  chunk<Sum, in_part>* first;  ///< the thread's first part of sum 0
+  G g;
 
-  SINTER_WORD chunk<Sum, in_part>& part(int sum, int number) const { return *in_block(first + (sum * parts + number) * block_threads); }
+  SINTER_WORD chunk<Sum, in_part>& part(int sum, int number) const {
+    auto* const first = reinterpret_cast<chunk<Sum, in_part>*>(g.template shared<double>() + block_threads * Lanes);
+    return first[(sum * parts + number) * block_threads + g.thread()];
+  }
 
   /// Adds terms to a sum. False if they belong to none.
   template <class C, int lanes>
@@ -18616,13 +18612,13 @@ struct sums_part {
   index_t row, begin, end, chunk;
 };
 /// That part; what a thread gathers begins at 0.
-template <class G, class Sum, int lanes>
-SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, const gathered<Sum, lanes> terms) {
+template <class Sum, int lanes, class G>
+SINTER_WORD_APART sums_part begin_sums(const sums_grid& grid, const gathered<Sum, lanes, G> terms) {
   for (int o = 0; o < grid.sums; ++o) {
     SINTER_UNROLL
     for (int n = 0; n < terms.parts; ++n) terms.part(o, n) = {};
   }
-  const sums_block block(g, grid);
+  const sums_block block(terms.g, grid);
   return {block.row, block.begin, block.end, block.chunk};
 }
 
@@ -18663,11 +18659,12 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
 
 /// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
 /// Then the block that comes last adds up what all have left. All kernels share it.
-template <bool Narrow, bool Doubles, int Most, class G, class Sum, int lanes>
-SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space<Most>& space, const sum_place* places, const index_t* strides,
-                              const gathered<Sum, lanes> terms, index_t row, bool through) {
+template <bool Narrow, bool Doubles, int Most, class Sum, int lanes, class G>
+SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places, const index_t* strides,
+                              const gathered<Sum, lanes, G> terms, index_t row, bool through) {
+  const G& g = terms.g;
   const sums_block block(g, grid);
-  double* const share = in_block(g.template shared<double>()) + g.thread() * lanes;
+  double* const share = g.template shared<double>() + g.thread() * lanes;
   bool columns_done = !through, totals_done = !through, merging = false;
   for (;;) {
     for (int o = 0; o < grid.sums; ++o) {
@@ -18724,9 +18721,8 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    using terms_type = gathered<sum_type, lanes>;
-    const terms_type terms{reinterpret_cast<decltype(terms_type::first)>(g.template shared<double>() + block_threads * lanes) + g.thread()};
-    const sums_part part = begin_sums(g, *this, terms);
+    const gathered<sum_type, lanes, G> terms{g};
+    const sums_part part = begin_sums(*this, terms);
     index_t row = part.row;
     for (index_t top = part.begin;; row += down) {  // equally often for all threads: they may meet
       for (index_t c = part.chunk; row < part.end && c < at.chunks_per_row; c += strips * across) {
@@ -18736,7 +18732,7 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
       top += down;
       const bool through = top >= part.end;
       if (sums > 0 && (rows || through))
-        add_up<formats.any_narrow, formats.any_double>(g, *this, at.space, place, at.out_stride[0], terms, row, through);
+        add_up<formats.any_narrow, formats.any_double>(*this, at.space, place, at.out_stride[0], terms, row, through);
       if (through) break;
     }
   }
@@ -19213,9 +19209,10 @@ SINTER_WORD paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
 /// Values, or what the thread has kept of them.
 template <class T, int lanes, class V>
 struct kept_values {
+  bool is_kept;
   const chunk<T, lanes>* kept;
   V v;
-  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return kept != nullptr ? *in_block(kept + c) : v(c, valid); }
+  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return is_kept ? kept[c] : v(c, valid); }
 };
 
 /// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
@@ -19234,7 +19231,8 @@ template <class T, int lanes, class G>
 struct row_team {
   const G& g;
   T* states;
-  chunk<T, lanes>* room;  ///< for the values of a row, several times, of which a thread touches its own chunks only; null where they take too much
+  bool keeps;             ///< there is room for the values of a row; they may take too much
+  chunk<T, lanes>* room;  ///< for that, several times; a thread touches its own chunks only
   index_t n;
   int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
   int group, place;
@@ -19245,7 +19243,7 @@ struct row_team {
   /// they are kept are asked for all at once, and may still be on their way.
   template <class V>
   SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
-    if (room == nullptr) return {nullptr, v};
+    if (!keeps) return {false, room, v};
     chunk<T, lanes>* const to = room + number * chunks;
     int c = place;
     if constexpr (requires { v.in_memory_at(0); }) {
@@ -19258,9 +19256,9 @@ struct row_team {
     }
     for (; c < chunks; c += group) {
       keep_loop(c);
-      *in_block(to + c) = v(c, valid(c));
+      to[c] = v(c, valid(c));
     }
-    return {to, v};
+    return {true, to, v};
   }
 
   /// combine over all values of the row, the same for every thread.
@@ -19332,7 +19330,7 @@ struct row_team {
 /// Of a row of which nothing can be kept, one pass over memory less.
 template <class C, class Team, class V>
 SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
-  if (team.room == nullptr) return team.sum_of_exp(v);
+  if (!team.keeps) return team.sum_of_exp(v);
   const C shift = row_shift(team.max(v));
   return {shift, team.sum(over(v, [=](C a) { return math::exp(a - shift); }))};
 }
@@ -19340,7 +19338,7 @@ SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
 struct softmax_rows {
   template <class Team, class X, class Put, class C>
   SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
-    if (team.room == nullptr) {
+    if (!team.keeps) {
       const auto [shift, sum] = team.sum_of_exp(x);
       return team.each(over(x, [shift = shift, scale = C(1) / sum](C a) { return math::exp(a - shift) * scale; }), put);
     }
@@ -19434,10 +19432,10 @@ struct row_groups {
   template <class G, class F>
   SINTER_WORD void each_row(const G& g, const F& f) const {
     T* const states = g.template shared<T>();
-    auto* const kept = rooms > 0 ? reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room()) : nullptr;
+    auto* const kept = reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room());
     for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
       const index_t row = first + g.thread() / group;
-      f(row < rows ? row : rows - 1, row_team<T, lanes, G>{g, states, kept, n, row < rows ? chunks : 0, in_last, group, g.thread() % group}, row < rows);
+      f(row < rows ? row : rows - 1, row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group, g.thread() % group}, row < rows);
     }
   }
 };

@@ -46,14 +46,6 @@ SINTER_WORD T* in_memory(T* p) {
 #endif
   return p;
 }
-/// Says that p points to the memory that a block shares.
-template <class T>
-SINTER_WORD T* in_block(T* p) {
-#if defined(__CUDA_ARCH__)
-  __builtin_assume(__isShared(p));
-#endif
-  return p;
-}
 
 /// The element i steps of that many bytes behind p.
 template <class T>

@@ -47,12 +47,16 @@ template <class Pass>
 using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
 
 /// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have side by side.
-template <class Sum, int Lanes>
+/// It holds no pointer: nvcc takes those that functions are handed in a struct for pointers to the memory of the GPU.
+template <class Sum, int Lanes, class G>
 struct gathered {
   static constexpr int in_part = 16 / static_cast<int>(sizeof(Sum)), parts = Lanes / in_part;
-  chunk<Sum, in_part>* first;  ///< the thread's first part of sum 0
+  G g;
 
-  SINTER_WORD chunk<Sum, in_part>& part(int sum, int number) const { return *in_block(first + (sum * parts + number) * block_threads); }
+  SINTER_WORD chunk<Sum, in_part>& part(int sum, int number) const {
+    auto* const first = reinterpret_cast<chunk<Sum, in_part>*>(g.template shared<double>() + block_threads * Lanes);
+    return first[(sum * parts + number) * block_threads + g.thread()];
+  }
 
   /// Adds terms to a sum. False if they belong to none.
   template <class C, int lanes>

@@ -165,13 +165,13 @@ struct sums_part {
   index_t row, begin, end, chunk;
 };
 /// That part; what a thread gathers begins at 0.
-template <class G, class Sum, int lanes>
-SINTER_WORD_APART sums_part begin_sums(const G g, const sums_grid& grid, const gathered<Sum, lanes> terms) {
+template <class Sum, int lanes, class G>
+SINTER_WORD_APART sums_part begin_sums(const sums_grid& grid, const gathered<Sum, lanes, G> terms) {
   for (int o = 0; o < grid.sums; ++o) {
     SINTER_UNROLL
     for (int n = 0; n < terms.parts; ++n) terms.part(o, n) = {};
   }
-  const sums_block block(g, grid);
+  const sums_block block(terms.g, grid);
   return {block.row, block.begin, block.end, block.chunk};
 }
 
@@ -212,11 +212,12 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
 
 /// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
 /// Then the block that comes last adds up what all have left. All kernels share it.
-template <bool Narrow, bool Doubles, int Most, class G, class Sum, int lanes>
-SINTER_WORD_APART void add_up(const G g, const sums_grid& grid, const index_space<Most>& space, const sum_place* places, const index_t* strides,
-                              const gathered<Sum, lanes> terms, index_t row, bool through) {
+template <bool Narrow, bool Doubles, int Most, class Sum, int lanes, class G>
+SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places, const index_t* strides,
+                              const gathered<Sum, lanes, G> terms, index_t row, bool through) {
+  const G& g = terms.g;
   const sums_block block(g, grid);
-  double* const share = in_block(g.template shared<double>()) + g.thread() * lanes;
+  double* const share = g.template shared<double>() + g.thread() * lanes;
   bool columns_done = !through, totals_done = !through, merging = false;
   for (;;) {
     for (int o = 0; o < grid.sums; ++o) {
@@ -273,9 +274,8 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
-    using terms_type = gathered<sum_type, lanes>;
-    const terms_type terms{reinterpret_cast<decltype(terms_type::first)>(g.template shared<double>() + block_threads * lanes) + g.thread()};
-    const sums_part part = begin_sums(g, *this, terms);
+    const gathered<sum_type, lanes, G> terms{g};
+    const sums_part part = begin_sums(*this, terms);
     index_t row = part.row;
     for (index_t top = part.begin;; row += down) {  // equally often for all threads: they may meet
       for (index_t c = part.chunk; row < part.end && c < at.chunks_per_row; c += strips * across) {
@@ -285,7 +285,7 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
       top += down;
       const bool through = top >= part.end;
       if (sums > 0 && (rows || through))
-        add_up<formats.any_narrow, formats.any_double>(g, *this, at.space, place, at.out_stride[0], terms, row, through);
+        add_up<formats.any_narrow, formats.any_double>(*this, at.space, place, at.out_stride[0], terms, row, through);
       if (through) break;
     }
   }

@@ -47,9 +47,10 @@ SINTER_WORD paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
 /// Values, or what the thread has kept of them.
 template <class T, int lanes, class V>
 struct kept_values {
+  bool is_kept;
   const chunk<T, lanes>* kept;
   V v;
-  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return kept != nullptr ? *in_block(kept + c) : v(c, valid); }
+  SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return is_kept ? kept[c] : v(c, valid); }
 };
 
 /// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
@@ -68,7 +69,8 @@ template <class T, int lanes, class G>
 struct row_team {
   const G& g;
   T* states;
-  chunk<T, lanes>* room;  ///< for the values of a row, several times, of which a thread touches its own chunks only; null where they take too much
+  bool keeps;             ///< there is room for the values of a row; they may take too much
+  chunk<T, lanes>* room;  ///< for that, several times; a thread touches its own chunks only
   index_t n;
   int chunks, in_last;  ///< chunks of the row, and valid elements of the last one
   int group, place;
@@ -79,7 +81,7 @@ struct row_team {
   /// they are kept are asked for all at once, and may still be on their way.
   template <class V>
   SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
-    if (room == nullptr) return {nullptr, v};
+    if (!keeps) return {false, room, v};
     chunk<T, lanes>* const to = room + number * chunks;
     int c = place;
     if constexpr (requires { v.in_memory_at(0); }) {
@@ -92,9 +94,9 @@ struct row_team {
     }
     for (; c < chunks; c += group) {
       keep_loop(c);
-      *in_block(to + c) = v(c, valid(c));
+      to[c] = v(c, valid(c));
     }
-    return {to, v};
+    return {true, to, v};
   }
 
   /// combine over all values of the row, the same for every thread.
@@ -166,7 +168,7 @@ struct row_team {
 /// Of a row of which nothing can be kept, one pass over memory less.
 template <class C, class Team, class V>
 SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
-  if (team.room == nullptr) return team.sum_of_exp(v);
+  if (!team.keeps) return team.sum_of_exp(v);
   const C shift = row_shift(team.max(v));
   return {shift, team.sum(over(v, [=](C a) { return math::exp(a - shift); }))};
 }
@@ -174,7 +176,7 @@ SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
 struct softmax_rows {
   template <class Team, class X, class Put, class C>
   SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
-    if (team.room == nullptr) {
+    if (!team.keeps) {
       const auto [shift, sum] = team.sum_of_exp(x);
       return team.each(over(x, [shift = shift, scale = C(1) / sum](C a) { return math::exp(a - shift) * scale; }), put);
     }
@@ -268,10 +270,10 @@ struct row_groups {
   template <class G, class F>
   SINTER_WORD void each_row(const G& g, const F& f) const {
     T* const states = g.template shared<T>();
-    auto* const kept = rooms > 0 ? reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room()) : nullptr;
+    auto* const kept = reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room());
     for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
       const index_t row = first + g.thread() / group;
-      f(row < rows ? row : rows - 1, row_team<T, lanes, G>{g, states, kept, n, row < rows ? chunks : 0, in_last, group, g.thread() % group}, row < rows);
+      f(row < rows ? row : rows - 1, row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group, g.thread() % group}, row < rows);
     }
   }
 };
