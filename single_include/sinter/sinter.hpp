@@ -18143,8 +18143,9 @@ using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>, outer_
 template <class Pass, int Axes>
 struct map_body : frame_of<Pass, Axes> {
   using frame = frame_of<Pass, Axes>;
-  /// A thread that holds little can do with 64 registers; told nothing, ptxas keeps where all operands lie in more, from chunk to chunk.
-  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers <= 36 ? 4 : 2;
+  /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas keeps where all
+  /// operands lie in more, from chunk to chunk.
+  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers > 36 ? 2 : frame::lanes > 4 ? 3 : 4;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
