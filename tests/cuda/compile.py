@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compiles the CUDA backend with nvcc and looks at what it made of it.
 
-Every header of the backend and hot.cu must compile for sm_80 and sm_90 without a warning, the tests of this folder and of
-tests/gpu for sm_90. The kernels of hot.cu must read and write 16 bytes at a time and keep everything in registers: no stack,
-no spills. What is in rejected/ must not compile, as in tests/compile_fail. Where cuDNN and NCCL are found, their headers are compiled
-too, and tests/gpu/native_test.cu is linked with them; what of it needs no GPU is run. What includes CUB is compiled where CUB is.
+Every header of the backend and hot.cu must compile for sm_80 and sm_90 without a warning, the tests of tests/gpu for sm_90; those
+of this folder are compiled, and run, by runtime.py. The kernels of hot.cu must read and write 16 bytes at a time and keep everything
+in registers: no stack, no spills. What is in rejected/ must not compile, as in tests/compile_fail. Where cuDNN and NCCL are found,
+their headers are compiled too, and tests/gpu/native_test.cu is linked with them; what of it needs no GPU is run. What includes CUB is
+compiled where CUB is.
 """
 import argparse
 import os
@@ -152,6 +153,9 @@ def accesses(ptx):
     text = ptx.read_text()
     if ".local." in text:
         return "a kernel or a function that kernels share uses local memory"
+    dead_end = re.search(r"\n(\$L__BB\w+):\s*\}", text)
+    if dead_end:
+        return f"no instruction follows {dead_end[1]}: the compiler found a contradiction, and left out what cannot be"
     bodies = {}
     for part in re.split(r"\n(?=\.(?:visible|weak|func)\b)", text):
         found = re.match(r"\.(?:visible \.entry|(?:weak )?\.?func)[^{]*?\b(_Z\w+)\(", part)
@@ -208,10 +212,8 @@ def main():
     work.append(("the kernels of hot.cu", HERE / "hot.cu",
                  [*ARCHITECTURES, "-Xptxas=-v", READ_ONLY, "--keep", "--keep-dir", kept, "-c", "-o", "/dev/null"],
                  lambda text: looked_at(text, kept / "hot.compute_90.ptx")))
-    # Those that include the simulator themselves, not by compare.hpp, are for it alone.
-    for_gpus = [test for test in sorted(HERE.glob("*_test.cpp")) if '"simulator.hpp"' not in test.read_text(encoding="utf-8")]
     with_cub = found_cub(options)
-    for test in [*for_gpus, *sorted((HERE.parent / "gpu").glob("*.cu"))]:
+    for test in sorted((HERE.parent / "gpu").glob("*.cu")):
         flags = [*ARCHITECTURES] if test.name == "cub.cu" else ["-arch=sm_90", *QUICKLY]  # the former is what a user's file is
         if with_cub or "cub" not in test.stem:
             work.append((test.name, test, [*flags, "-c", "-o", "/dev/null"], nothing))

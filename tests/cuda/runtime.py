@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Compiles the tests of runtime/ with nvcc, links them with a fake of the CUDA runtime and cuBLASLt, and runs them.
+"""Runs programs for GPUs without one: compiled by nvcc, linked with a fake of the CUDA runtime and cuBLASLt.
 
-So all that Sinter asks of CUDA is run on a machine without a GPU. Exits with 77 where there is no nvcc.
+In the tests of runtime/ kernels compute nothing: they look at what Sinter asks of CUDA. In the tests of this folder, and in the example
+that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table and of tests/gpu that
+need neither a real GPU nor another library. Exits with 77 where there is no nvcc.
 """
 import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -14,17 +17,50 @@ import tools
 HERE = Path(__file__).resolve().parent
 FAKE = HERE / "runtime"
 MAIN = HERE.parent / "main.cpp"
-# The code for the GPU never runs: as PTX, hardly optimised, it costs the least.
-FOR_THE_GPU = ["-arch=compute_80", "-Xcicc=-O1", "-x", "cu"]
+TABLE = [*sorted((HERE.parent / "ops").glob("table_[0-9]*_test.cpp")), HERE.parent / "gpu/table_test.cu"]
+FOR_GPUS = [HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]]
+EXAMPLE = tools.ROOT / "examples/01_digits.cpp"
+# Whether the code for the GPU is run: if not, it costs the least as PTX that is hardly optimised.
+RUN = ["-arch=compute_80", "-no-compress", "-x", "cu"]
+NOT_RUN = ["-arch=compute_80", "-Xcicc=-O1", "-x", "cu"]
+HOST = ["-Xcompiler=-O2,-ffp-contract=off,-frounding-math", "-x", "c++"]
 
 
 def compiled(options, source):
     """The object of a source, or None and what the compiler says."""
     to = options.scratch / f"{source.stem}.o"
-    language = FOR_THE_GPU if source.suffix == ".cu" else ["-x", "c++"]
+    language = RUN if source.parent != FAKE and source != MAIN else NOT_RUN if source.suffix == ".cu" else HOST
     code, text = tools.run([options.nvcc, "-std=c++20", "--expt-relaxed-constexpr", f"-ccbin={options.compiler}", f"-I{tools.INCLUDE}",
-                            *tools.eigen_flags(options.eigen), "-Xcompiler=-Wall,-Wextra", "-Werror=all-warnings", *language, "-c", source, "-o", to])
+                            f'-DSINTER_REPOSITORY="{tools.ROOT}"', *tools.eigen_flags(options.eigen), "-Xcompiler=-Wall,-Wextra",
+                            "-Werror=all-warnings", *language, "-c", source, "-o", to])
     return (to, None) if code == 0 else (None, "\n".join(text.splitlines()[:40]))
+
+
+def problem_of(options, name, parts, arguments=()):
+    """None if a program of these objects runs well, else what it says."""
+    program = options.scratch / name
+    code, text = tools.run([options.compiler, *parts, *options.link, "-pthread", "-o", program])
+    if code == 0:
+        code, text = tools.run([program.resolve(), *arguments], timeout=600)
+    return None if code == 0 else "\n".join(text.splitlines()[:80])
+
+
+def trained(options, parts):
+    """None if the example learns on a GPU what it learns on the host."""
+    program = options.scratch / "digits"
+    code, text = tools.run([options.compiler, *parts, "-pthread", "-o", program])
+    if code != 0:
+        return text
+    lines = {}
+    for device in ["cpu", "cuda"]:
+        code, text = tools.run([program.resolve(), "--device", device, "--epochs", "10", "--data", tools.ROOT / "examples/data",
+                                "--out", options.scratch], timeout=600)
+        if code != 0:
+            return text
+        lines[device] = re.findall(r"loss [0-9.]+ +test accuracy [0-9.]+ %", text)
+    if len(lines["cpu"]) != 10 or lines["cpu"] != lines["cuda"]:
+        return f"losses and accuracies differ: {lines}"
+    return None
 
 
 def main():
@@ -33,33 +69,38 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
     parser.add_argument("--link", action="append", default=[], help="a library that Catch2 needs")
+    parser.add_argument("--all", action="store_true", help="the op table and the tests of tests/gpu too, which take minutes to compile")
     parser.add_argument("--scratch", type=Path, default=Path("build/cuda_runtime"))
     options = parser.parse_args()
     if shutil.which(options.nvcc) is None:
-        print("tests on the fake CUDA runtime: skipped, there is no nvcc")
+        print("programs on the fake CUDA runtime: skipped, there is no nvcc")
         sys.exit(77)
     options.scratch.mkdir(parents=True, exist_ok=True)
     passed = tools.Passed(options.scratch, [options.nvcc, options.compiler, options.link], tools.run([options.nvcc, "--version"])[1])
-    key = passed.key(MAIN, MAIN.with_name("catch.hpp"), HERE / "runtime.py", *sorted(FAKE.iterdir()),
+    # Those that include the simulator themselves, not by compare.hpp, are for it alone.
+    run = [test for test in sorted(HERE.glob("*_test.cpp")) if '"simulator.hpp"' not in test.read_text(encoding="utf-8")]
+    not_run = sorted(FAKE.glob("*_test.cu"))
+    more = FOR_GPUS if options.all else []
+    table = TABLE if options.all else []
+    programs = len(run) + len(not_run) + len(more) + bool(table) + 1
+    sources = [*run, *not_run, *more, *table, EXAMPLE, MAIN, *sorted(FAKE.glob("*.cpp"))]
+    key = passed.key(MAIN.with_name("catch.hpp"), HERE / "runtime.py", HERE / "compare.hpp", *sources, *sorted(FAKE.glob("*.hpp")),
                      *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")))
-    tests = sorted(FAKE.glob("*_test.cu"))
     if key in passed:
-        tools.report("tests on the fake CUDA runtime", [], len(tests), len(tests))
-    sources = [*tests, MAIN, *sorted(FAKE.glob("*.cpp"))]
+        tools.report("programs on the fake CUDA runtime", [], programs, programs)
     objects = dict(zip(sources, tools.parallel(lambda source: compiled(options, source), sources)))
     failures = [(source.name, text) for source, (_, text) in objects.items() if text]
     if not failures:
-        shared = [to for source, (to, _) in objects.items() if source not in tests]
-        for test in tests:
-            program = options.scratch / test.stem
-            code, text = tools.run([options.compiler, objects[test][0], *shared, *options.link, "-pthread", "-o", program])
-            if code == 0:
-                code, text = tools.run([program.resolve()], timeout=300)
-            if code != 0:
-                failures.append((test.name, "\n".join(text.splitlines()[:80])))
+        of = lambda *files: [objects[file][0] for file in files]
+        runtime = of(FAKE / "fake.cpp", FAKE / "fake_blas.cpp")
+        machine = [*runtime, *of(FAKE / "ptx.cpp", FAKE / "run_kernels.cpp")]
+        tests = [*[([test], runtime) for test in not_run], *[([test], machine) for test in [*run, *more]], *[(table, machine)] * bool(table)]
+        work = [(files[-1].name, lambda files=files, rest=rest: problem_of(options, files[-1].stem, [*of(*files, MAIN), *rest])) for files, rest in tests]
+        work.append((EXAMPLE.name, lambda: trained(options, [*of(EXAMPLE), *machine])))
+        failures = [(name, text) for name, text in tools.parallel(lambda item: (item[0], item[1]()), work) if text]
     if not failures:
         passed.add(key)
-    tools.report("tests on the fake CUDA runtime", failures, len(tests))
+    tools.report("programs on the fake CUDA runtime", failures, programs)
 
 
 if __name__ == "__main__":

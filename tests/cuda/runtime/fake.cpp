@@ -74,7 +74,11 @@ struct state {
   std::map<cudaEvent_t, event> events;
   std::map<cudaGraph_t, graph> graphs;
   std::map<cudaGraphExec_t, graph> executables;
-  std::map<const void*, std::string> kernels;
+  struct kernel {
+    std::string name;
+    const void* binary;
+  };
+  std::map<const void*, kernel> kernels;
   std::set<std::pair<int, const void*>> much_shared;
   std::set<std::pair<int, int>> paths;
   std::vector<launch> log;
@@ -133,7 +137,35 @@ std::string trouble(const void* p, std::size_t bytes, int gpu) {
   return {};
 }
 
+std::pair<const char*, const char*> reachable(const void* p, int gpu) {
+  const auto& blocks = all().blocks;
+  auto at = blocks.upper_bound(static_cast<const char*>(p));
+  if (at == blocks.begin()) return {};
+  const auto& [begin, b] = *--at;
+  if (static_cast<const char*>(p) >= begin + b.bytes) return {};
+  if (b.gpu >= 0 && b.gpu != gpu && !has_path(gpu, b.gpu)) return {};
+  return {begin, begin + b.bytes};
+}
+kernel_runner*& runner() {
+  static kernel_runner* one = nullptr;
+  return one;
+}
+
 namespace {
+
+/// What computes a kernel; a failure breaks the GPU.
+std::function<void()> run_of(const void* binary, const std::shared_ptr<launch>& l, const void* parameters) {
+  const auto* const bytes = static_cast<const char*>(parameters);
+  std::vector<char> kept(bytes, bytes + runner()->parameter_bytes(binary, l->kernel));
+  return [binary, l, kept = std::move(kept)] {
+    try {
+      runner()->run(binary, *l, kept.data());
+    } catch (const std::exception& e) {
+      note(e.what());
+      all().broken = cudaErrorIllegalAddress;
+    }
+  };
+}
 
 // Faults and the state of the machine, which come before what a call does.
 
@@ -344,7 +376,9 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* binary) { return new void*(binary); }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void** handle) { delete handle; }
-void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) { all().kernels[host] = name; }
+void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+  all().kernels[host] = {name, *handle};
+}
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
 char __cudaInitModule(void**) { return 1; }
 cudaError_t __cudaGetKernel(cudaKernel_t* to, const void* host) {
@@ -651,7 +685,8 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 threads, void**
       return misuse("cudaLaunchKernel: " + std::to_string(shared) + " bytes of shared memory were not asked for");
     if (!s.shape.code) return cudaErrorNoKernelImageForDevice;
     operation o;
-    o.started = std::make_shared<launch>(launch{at->second, l->gpu, grid.x, threads.x, shared});
+    o.started = std::make_shared<launch>(launch{at->second.name, l->gpu, grid.x, threads.x, shared});
+    if (runner() != nullptr) o.run = run_of(at->second.binary, o.started, arguments[0]);
     return put(*l, std::move(o));
   });
 }

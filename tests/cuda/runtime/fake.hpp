@@ -1,8 +1,8 @@
 // tests/cuda/runtime/fake.hpp: a machine with GPUs that are not there, behind the functions of the CUDA runtime and cuBLASLt.
 //
 // fake.cpp defines those functions that Sinter and CUB call, and a program is linked with it instead of the libraries. Memory of a
-// GPU is memory of the host; kernels are noted and compute nothing; copies, fills and products of float and double are done
-// for real. What is put on a stream runs as late as the rules allow, when somebody waits for it, so that who reads too early
+// GPU is memory of the host; kernels are noted, and compute nothing unless run_kernels.cpp is in the program too; copies, fills and
+// products are done for real. What is put on a stream runs as late as the rules allow, when somebody waits for it, so that who reads too early
 // reads what was there before. A call that CUDA forbids, or that Sinter promises not to make, is a misuse: it fails, and
 // misuses() tells.
 #pragma once

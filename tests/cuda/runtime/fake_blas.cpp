@@ -1,5 +1,8 @@
-// tests/cuda/runtime/fake_blas.cpp: the functions of cuBLASLt that Sinter calls, without a GPU; see fake.hpp. Products of float
-// and double, with all that may follow them, are computed; those of narrower elements are only checked.
+// tests/cuda/runtime/fake_blas.cpp: the functions of cuBLASLt that Sinter calls, without a GPU; see fake.hpp. Products
+// are computed in double, with all that may follow them.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -91,6 +94,17 @@ constexpr bool sums(int e) {
 }
 constexpr bool of_bits(int e) { return is_relu(e) || e == CUBLASLT_EPILOGUE_DRELU || e == CUBLASLT_EPILOGUE_DRELU_BGRAD; }
 
+double value(float x) { return x; }
+double value(double x) { return x; }
+double value(__half x) { return __half2float(x); }
+double value(__nv_bfloat16 x) { return __bfloat162float(x); }
+template <class T>
+T rounded(double x) {
+  if constexpr (std::is_same_v<T, __half>) return __double2half(x);
+  else if constexpr (std::is_same_v<T, __nv_bfloat16>) return __double2bfloat16(x);
+  else return static_cast<T>(x);
+}
+
 /// d (m,n) = a (m,k) b (k,n), column-major, as its descriptors say it.
 struct product {
   struct matrix {
@@ -109,6 +123,7 @@ struct product {
   matrix a, b, d;
   std::int64_t m, n, k;
   int epilogue;
+  bool tf32;
   void *bias, *kept;
   std::int64_t kept_leading;
 
@@ -117,6 +132,7 @@ struct product {
     a.turned = p.at(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N) == CUBLAS_OP_T;
     b.turned = p.at(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) == CUBLAS_OP_T;
     k = a.turned ? a.rows : a.columns;
+    tf32 = p.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     epilogue = static_cast<int>(p.at(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT));
     bias = reinterpret_cast<void*>(p.at(CUBLASLT_MATMUL_DESC_BIAS_POINTER, 0));
     kept = reinterpret_cast<void*>(p.at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, 0));
@@ -149,23 +165,31 @@ struct product {
       for (std::int64_t j = 0; j < n; ++j)
         for (std::int64_t i = 0; i < m; ++i) {
           T& out = to[d.at(batch, i, j)];
-          double x = add ? double{out} : 0;
-          for (std::int64_t p = 0; p < k; ++p) x += double{from_a[a.at(batch, i, p)]} * double{from_b[b.at(batch, p, j)]};
+          double x = add ? value(out) : 0;
+          for (std::int64_t p = 0; p < k; ++p) x += factor(from_a[a.at(batch, i, p)]) * factor(from_b[b.at(batch, p, j)]);
           x = followed<T>(x, i, j);
           if (is_slope(epilogue) && sums(epilogue)) summed[static_cast<std::size_t>(i)] += x;
-          out = static_cast<T>(x);
+          out = rounded<T>(x);
         }
     if (!sums(epilogue)) return;
     if (epilogue == CUBLASLT_EPILOGUE_BGRADA)
       for (std::int64_t i = 0; i < m; ++i)
-        for (std::int64_t p = 0; p < k; ++p) summed[static_cast<std::size_t>(i)] += double{from_a[a.at(0, i, p)]};
+        for (std::int64_t p = 0; p < k; ++p) summed[static_cast<std::size_t>(i)] += value(from_a[a.at(0, i, p)]);
     if (epilogue == CUBLASLT_EPILOGUE_BGRADB)
       for (std::int64_t j = 0; j < n; ++j)
-        for (std::int64_t p = 0; p < k; ++p) summed[static_cast<std::size_t>(j)] += double{from_b[b.at(0, p, j)]};
-    for (std::size_t i = 0; i < summed.size(); ++i) static_cast<T*>(bias)[i] = static_cast<T>(summed[i]);
+        for (std::int64_t p = 0; p < k; ++p) summed[static_cast<std::size_t>(j)] += value(from_b[b.at(0, p, j)]);
+    for (std::size_t i = 0; i < summed.size(); ++i) static_cast<T*>(bias)[i] = rounded<T>(summed[i]);
   }
 
  private:
+  /// As it is multiplied: TF32 keeps 10 bits after the point.
+  template <class T>
+  double factor(T x) const {
+    if (!tf32 || !std::isfinite(value(x))) return value(x);
+    int exponent = 0;
+    const double fraction = std::frexp(value(x), &exponent);
+    return std::ldexp(std::round(std::ldexp(fraction, 11)), exponent - 11);
+  }
   static double gelu(double x) { return x / 2 * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
 
   template <class T>
@@ -173,14 +197,14 @@ struct product {
     const auto place = static_cast<std::size_t>(i + j * kept_leading);
     auto* const bits = static_cast<unsigned char*>(kept);
     auto* const values = static_cast<T*>(kept);
-    if (has_bias(epilogue)) x += double{static_cast<const T*>(bias)[i]};
+    if (has_bias(epilogue)) x += value(static_cast<const T*>(bias)[i]);
     if (keeps(epilogue) && is_relu(epilogue)) bits[place / 8] = static_cast<unsigned char>((bits[place / 8] & ~(1 << place % 8)) | (x > 0) << place % 8);
-    if (keeps(epilogue) && is_gelu(epilogue)) values[place] = static_cast<T>(x);
-    if (is_relu(epilogue)) return x > 0 ? x : 0;
+    if (keeps(epilogue) && is_gelu(epilogue)) values[place] = rounded<T>(x);
+    if (is_relu(epilogue)) return x <= 0 ? 0 : x;  // NaN stays; whether it does in the real one is to be seen on a GPU
     if (is_gelu(epilogue)) return gelu(x);
     if (!is_slope(epilogue)) return x;
     if (of_bits(epilogue)) return (bits[place / 8] >> place % 8 & 1) != 0 ? x : 0;
-    const double v = double{values[place]}, h = 1e-4;
+    const double v = value(values[place]), h = 1e-4;
     return x * (gelu(v + h) - gelu(v - h)) / (2 * h);
   }
 };
@@ -332,8 +356,16 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, c
     const auto [plain, add] = now.type == CUDA_R_64F ? matches(1.0) : matches(1.0f);
     if (!plain) return misuse("cublasLtMatmul: alpha is not 1");
     const bool put = put_product(stream, [=, add = add] {
-      if (now.type == CUDA_R_32F) now.run(static_cast<const float*>(a), static_cast<const float*>(b), static_cast<float*>(d), add);
-      if (now.type == CUDA_R_64F) now.run(static_cast<const double*>(a), static_cast<const double*>(b), static_cast<double*>(d), add);
+      const auto run = [&](auto element) {
+        using T = decltype(element);
+        now.run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(d), add);
+      };
+      switch (now.type) {
+        case CUDA_R_32F: return run(float());
+        case CUDA_R_64F: return run(double());
+        case CUDA_R_16F: return run(__half());
+        default: return run(__nv_bfloat16());
+      }
     });
     return put ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
   });

@@ -1,13 +1,13 @@
-// tests/cuda/runtime/fake_inside.hpp: what the fake of cuBLASLt needs of the fake of the runtime.
+// tests/cuda/runtime/fake_inside.hpp: what the fake of cuBLASLt, and who runs kernels, need of the fake of the runtime.
 #pragma once
 
-#include <cublasLt.h>
-#include <cuda_runtime.h>
+#include "fake.hpp"
 
 #include <cstddef>
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace fake_cuda {
 
@@ -22,5 +22,18 @@ std::size_t& live_libraries();
 std::size_t& live_descriptors();
 /// False if the stream does not take it.
 bool put_product(cudaStream_t stream, std::function<void()> run);
+
+/// The allocation that a GPU reaches at an address: from where to where; twice null if there is none.
+std::pair<const char*, const char*> reachable(const void* p, int gpu);
+
+/// Computes what kernels do. `binary` is what the compiler has put in the program for the file that a kernel is in.
+struct kernel_runner {
+  virtual ~kernel_runner() = default;
+  virtual std::size_t parameter_bytes(const void* binary, const std::string& kernel) = 0;
+  /// Errors: std::exception where the kernel does what it must not.
+  virtual void run(const void* binary, const launch& l, const char* parameters) = 0;
+};
+/// Null where nobody does: kernels compute nothing.
+kernel_runner*& runner();
 
 }  // namespace fake_cuda
