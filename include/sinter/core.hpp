@@ -9,6 +9,7 @@
 #include "sinter/core/create.hpp"
 #include "sinter/core/device.hpp"
 #include "sinter/core/error.hpp"
+#include "sinter/core/gpu_only.hpp"
 #include "sinter/core/half.hpp"
 #include "sinter/core/print.hpp"
 #include "sinter/core/shape.hpp"

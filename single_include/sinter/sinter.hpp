@@ -1370,7 +1370,8 @@ struct runs_in_this_file<D> {
 /// The arena of D. Never destroyed, so that tensors of static storage duration may outlive main.
 template <device D>
 struct device_arena {
-  static_assert(runs_in_this_file<D>::value);
+  static_assert(sizeof(runs_in_this_file<D>) > 0);
+  static caching_arena<host_memory>& get();  // so that there is one message
 };
 template <device D>
   requires is_cpu_v<D>
@@ -5607,6 +5608,38 @@ pending<tensor<T, Shape, To>> tensor<T, Shape, D>::to_async() const {
 }
 
 }  // namespace sinter
+// sinter/core/gpu_only.hpp: what only files with the CUDA backend can do, named for the others, which hear so. The backend's own
+// functions are more constrained, and chosen where both are there.
+
+#if !SINTER_WITH_CUDA
+namespace sinter {
+
+namespace detail {
+
+template <device D>
+void refuse_gpu_work() {
+  static_assert(is_cuda_v<D>, "sinter: only GPUs work on their own; on a host device a statement has run when it returns");
+  static_cast<void>(sizeof(runs_in_this_file<D>));
+}
+
+}  // namespace detail
+
+template <device D>
+void synchronize() {
+  detail::refuse_gpu_work<D>();
+}
+template <device D>
+std::size_t launches() {
+  detail::refuse_gpu_work<D>();
+  return 0;
+}
+template <device D, class F>
+void capture(F&&, int = 1) {
+  detail::refuse_gpu_work<D>();
+}
+
+}  // namespace sinter
+#endif
 // sinter/core/print.hpp: tensors as text.
 
 #include <cstdio>

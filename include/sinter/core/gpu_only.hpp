@@ -1,0 +1,36 @@
+// sinter/core/gpu_only.hpp: what only files with the CUDA backend can do, named for the others, which hear so. The backend's own
+// functions are more constrained, and chosen where both are there.
+#pragma once
+
+#include "sinter/config.hpp"
+#include "sinter/core/arena.hpp"
+
+#if !SINTER_WITH_CUDA
+namespace sinter {
+
+namespace detail {
+
+template <device D>
+void refuse_gpu_work() {
+  static_assert(is_cuda_v<D>, "sinter: only GPUs work on their own; on a host device a statement has run when it returns");
+  static_cast<void>(sizeof(runs_in_this_file<D>));
+}
+
+}  // namespace detail
+
+template <device D>
+void synchronize() {
+  detail::refuse_gpu_work<D>();
+}
+template <device D>
+std::size_t launches() {
+  detail::refuse_gpu_work<D>();
+  return 0;
+}
+template <device D, class F>
+void capture(F&&, int = 1) {
+  detail::refuse_gpu_work<D>();
+}
+
+}  // namespace sinter
+#endif
