@@ -2,8 +2,8 @@
 """Runs programs for GPUs without one: compiled by nvcc, linked with a fake of the CUDA runtime and cuBLASLt.
 
 In the tests of runtime/ kernels compute nothing: they look at what Sinter asks of CUDA. In the tests of this folder, and in the example
-that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table and of tests/gpu that
-need neither a real GPU nor another library. Exits with 77 where there is no nvcc.
+that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table, of sorts by CUB, and of
+tests/gpu that need neither a real GPU nor another library. Exits with 77 where there is no nvcc.
 """
 import argparse
 import re
@@ -13,11 +13,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tools
+from compile import found_cub
 
 HERE = Path(__file__).resolve().parent
 FAKE = HERE / "runtime"
 MAIN = HERE.parent / "main.cpp"
 TABLE = [*sorted((HERE.parent / "ops").glob("table_[0-9]*_test.cpp")), HERE.parent / "gpu/table_test.cu"]
+SORTS = [HERE.parent / "gpu/cub.cu", HERE / "sort_test.cpp"]
 FOR_GPUS = [HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]]
 EXAMPLE = tools.ROOT / "examples/01_digits.cpp"
 # Whether the code for the GPU is run: if not, it costs the least as PTX that is hardly optimised.
@@ -41,7 +43,7 @@ def problem_of(options, name, parts, arguments=()):
     program = options.scratch / name
     code, text = tools.run([options.compiler, *parts, *options.link, "-pthread", "-o", program])
     if code == 0:
-        code, text = tools.run([program.resolve(), *arguments], timeout=600)
+        code, text = tools.run([program.resolve(), *arguments], timeout=1200)
     return None if code == 0 else "\n".join(text.splitlines()[:80])
 
 
@@ -81,9 +83,9 @@ def main():
     run = [test for test in sorted(HERE.glob("*_test.cpp")) if '"simulator.hpp"' not in test.read_text(encoding="utf-8")]
     not_run = sorted(FAKE.glob("*_test.cu"))
     more = FOR_GPUS if options.all else []
-    table = TABLE if options.all else []
-    programs = len(run) + len(not_run) + len(more) + bool(table) + 1
-    sources = [*run, *not_run, *more, *table, EXAMPLE, MAIN, *sorted(FAKE.glob("*.cpp"))]
+    together = [TABLE, *[SORTS] * bool(found_cub(options))] if options.all else []
+    programs = len(run) + len(not_run) + len(more) + len(together) + 1
+    sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, [])]), EXAMPLE, MAIN, *sorted(FAKE.glob("*.cpp"))]
     key = passed.key(MAIN.with_name("catch.hpp"), HERE / "runtime.py", HERE / "compare.hpp", *sources, *sorted(FAKE.glob("*.hpp")),
                      *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")))
     if key in passed:
@@ -94,8 +96,8 @@ def main():
         of = lambda *files: [objects[file][0] for file in files]
         runtime = of(FAKE / "fake.cpp", FAKE / "fake_blas.cpp")
         machine = [*runtime, *of(FAKE / "ptx.cpp", FAKE / "run_kernels.cpp")]
-        tests = [*[([test], runtime) for test in not_run], *[([test], machine) for test in [*run, *more]], *[(table, machine)] * bool(table)]
-        work = [(files[-1].name, lambda files=files, rest=rest: problem_of(options, files[-1].stem, [*of(*files, MAIN), *rest])) for files, rest in tests]
+        tests = [*[([test], runtime) for test in not_run], *[([test], machine) for test in [*run, *more]], *[(files, machine) for files in together]]
+        work = [(files[0].name, lambda files=files, rest=rest: problem_of(options, files[0].stem, [*of(*files, MAIN), *rest])) for files, rest in tests]
         work.append((EXAMPLE.name, lambda: trained(options, [*of(EXAMPLE), *machine])))
         failures = [(name, text) for name, text in tools.parallel(lambda item: (item[0], item[1]()), work) if text]
     if not failures:

@@ -154,10 +154,8 @@ kernel_runner*& runner() {
 namespace {
 
 /// What computes a kernel; a failure breaks the GPU.
-std::function<void()> run_of(const void* binary, const std::shared_ptr<launch>& l, const void* parameters) {
-  const auto* const bytes = static_cast<const char*>(parameters);
-  std::vector<char> kept(bytes, bytes + runner()->parameter_bytes(binary, l->kernel));
-  return [binary, l, kept = std::move(kept)] {
+std::function<void()> run_of(const void* binary, const std::shared_ptr<launch>& l, void** arguments) {
+  return [binary, l, kept = runner()->parameters(binary, l->kernel, arguments)] {
     try {
       runner()->run(binary, *l, kept.data());
     } catch (const std::exception& e) {
@@ -686,7 +684,7 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 threads, void**
     if (!s.shape.code) return cudaErrorNoKernelImageForDevice;
     operation o;
     o.started = std::make_shared<launch>(launch{at->second.name, l->gpu, grid.x, threads.x, shared});
-    if (runner() != nullptr) o.run = run_of(at->second.binary, o.started, arguments[0]);
+    if (runner() != nullptr) o.run = run_of(at->second.binary, o.started, arguments);
     return put(*l, std::move(o));
   });
 }

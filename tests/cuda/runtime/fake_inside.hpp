@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace fake_cuda {
 
@@ -29,7 +30,8 @@ std::pair<const char*, const char*> reachable(const void* p, int gpu);
 /// Computes what kernels do. `binary` is what the compiler has put in the program for the file that a kernel is in.
 struct kernel_runner {
   virtual ~kernel_runner() = default;
-  virtual std::size_t parameter_bytes(const void* binary, const std::string& kernel) = 0;
+  /// A kernel's parameters as run() wants them.
+  virtual std::vector<char> parameters(const void* binary, const std::string& kernel, void** arguments) = 0;
   /// Errors: std::exception where the kernel does what it must not.
   virtual void run(const void* binary, const launch& l, const char* parameters) = 0;
 };

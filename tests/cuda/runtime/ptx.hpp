@@ -1,5 +1,5 @@
 // tests/cuda/runtime/ptx.hpp: runs the code that nvcc has made for a GPU, PTX, on the host: one instruction after another, one thread
-// of a block after another up to the next barrier. NVIDIA, "Parallel Thread Execution ISA".
+// of a block after another up to where it waits for others, at a barrier or in what a warp does together. NVIDIA, "Parallel Thread Execution ISA".
 //
 // What a GPU would refuse or leave undefined is an error that names the kernel and the instruction: an address outside the memory
 // of its kind, one that is not a multiple of what is read there, threads that use the same shared memory with no barrier between them or
@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace ptx {
 
@@ -33,8 +34,11 @@ class module {
   module& operator=(const module&) = delete;
   ~module();
 
-  /// The bytes of a kernel's parameters.
-  std::size_t parameter_bytes(const std::string& kernel) const;
+  /// How many bytes each of a kernel's parameters has, and where it lies among them.
+  struct parameter {
+    std::size_t offset, bytes;
+  };
+  const std::vector<parameter>& parameters_of(const std::string& kernel) const;
 
   /// Runs a kernel. `memory` gives the allocation that an address lies in, for kernels to read and write; an empty one where there is none.
   /// Errors: std::runtime_error, see above.

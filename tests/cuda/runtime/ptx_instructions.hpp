@@ -434,6 +434,59 @@ inline void nothing(machine&, const instruction&) {}
 inline void trap(machine& m, const instruction& i) { m.fail(i, "a trap"); }
 inline void fall_off(machine& m, const instruction& i) { m.fail(i, "no instruction follows"); }
 
+// What a warp does together. A mask says which threads take part; see module::run().
+
+/// Calls f(lane, thread) for those that take part, with its registers at hand.
+template <class F>
+void each_lane(machine& m, thread* const (&lanes)[warp_threads], const F& f) {
+  for (int lane = 0; lane < warp_threads; ++lane) {
+    if (lanes[lane] == nullptr) continue;
+    m.t = lanes[lane];
+    m.registers = m.t->current();
+    f(lane);
+  }
+}
+inline void meet(machine&, const instruction&, thread* const (&)[warp_threads]) {}
+/// vote.sync.ballot of a predicate.
+inline void ballot(machine& m, const instruction& i, thread* const (&lanes)[warp_threads]) {
+  std::uint32_t votes = 0;
+  each_lane(m, lanes, [&](int lane) { votes |= static_cast<std::uint32_t>(m.bits(i.from[0]) & 1) << lane; });
+  each_lane(m, lanes, [&](int) { m.set<std::uint32_t>(i.to[0], votes); });
+}
+/// shfl.sync: the value of another lane, and whether there is one.
+enum class shuffle { idx, up, down, bfly };
+template <shuffle How>
+void exchange(machine& m, const instruction& i, thread* const (&lanes)[warp_threads]) {
+  std::uint32_t values[warp_threads] = {};
+  each_lane(m, lanes, [&](int lane) { values[lane] = m.get<std::uint32_t>(i.from[0]); });
+  each_lane(m, lanes, [&](int lane) {
+    const auto b = m.get<std::uint32_t>(i.from[1]), c = m.get<std::uint32_t>(i.from[2]);
+    const int segment = static_cast<int>(c >> 8 & 31), clamp = static_cast<int>(c & 31), by = static_cast<int>(b & 31);
+    const int least_lane = lane & segment, last = least_lane | (clamp & ~segment);
+    const int from = How == shuffle::idx ? least_lane | (by & ~segment) : How == shuffle::up ? lane - by : How == shuffle::down ? lane + by : lane ^ by;
+    const bool there = How == shuffle::up ? from >= last : from <= last;
+    const int source = there ? from : lane;
+    if (lanes[source] == nullptr) m.fail(i, "lane " + std::to_string(source) + " takes no part");
+    m.set<std::uint32_t>(i.to[0], values[source]);
+    if (i.to[1].kind != operand::none) m.set<std::uint8_t>(i.to[1], there);
+  });
+}
+
+/// bar.red.or: whether any thread of the block has the predicate.
+inline void any_of_block(machine& m, const instruction& i, std::vector<thread>& threads) {
+  const auto each = [&](const auto& f) {
+    for (thread& t : threads) {
+      if (t.done) continue;
+      m.t = &t;
+      m.registers = t.current();
+      f();
+    }
+  };
+  bool any = false;
+  each([&] { any = any || (m.bits(i.from[0]) & 1) != 0; });
+  each([&] { m.set<std::uint8_t>(i.to[0], any); });
+}
+
 /// cp.async: done when it is waited for, so that who reads too early finds what was there before.
 inline void copy_later(machine& m, const instruction& i) {
   const std::size_t bytes = m.bits(i.from[1]);

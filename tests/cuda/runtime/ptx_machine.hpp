@@ -24,9 +24,6 @@ constexpr word shared_window = word{0x5A} << 56, local_window = word{0x5B} << 56
 /// Within the window of parameters: those of the kernel, then what functions are handed.
 constexpr word call_parameters = word{1} << 20;
 
-/// Where the part of a block's memory begins that a launch asks for; before it lies what kernels declare.
-constexpr word launched_shared = word{48} << 10;
-
 constexpr int garbage = 0xCB;
 
 [[noreturn]] inline void refuse(const std::string& what) { throw std::runtime_error("PTX: " + what); }
@@ -75,6 +72,11 @@ struct operand {
 struct instruction;
 struct machine;
 using action = void (*)(machine&, const instruction&);
+struct thread;
+/// What threads of a warp do together; null: those that take no part.
+constexpr int warp_threads = 32;
+using warp_action = void (*)(machine&, const instruction&, thread* const (&)[warp_threads]);
+using block_action = void (*)(machine&, const instruction&, std::vector<thread>&);
 
 struct function;
 struct call_site {
@@ -85,6 +87,8 @@ struct call_site {
 
 struct instruction {
   action run = nullptr;
+  warp_action together = nullptr;  ///< once all of them have come to it
+  block_action at_barrier = nullptr;
   int guard = -1;  ///< a predicate
   bool guard_is_false = false;
   int count = 1;  ///< elements that are read or written together
@@ -97,10 +101,7 @@ struct instruction {
   mutable span seen;  ///< the allocation that was found last
 };
 
-struct parameter {
-  word offset;
-  std::size_t bytes;
-};
+using parameter = module::parameter;
 
 struct function {
   std::string name;
@@ -129,13 +130,19 @@ struct thread {
   bool carry = false;
   bool done = false;
   const instruction* waits = nullptr;
+
+  word* current() { return registers.data() + frames.back().registers; }
 };
 
-/// How a byte of shared memory was used since the last barrier: by whom, or by `several`.
+/// Who used a byte of shared memory last, or since the last barrier `several`.
 struct usage {
-  static constexpr int several = -1, atomically = -2;
-  std::uint64_t written = 0, read = 0;  ///< after which barrier
-  int writer = 0, reader = 0;
+  static constexpr int several = -1;
+  struct by {
+    std::uint64_t barriers = 0, together = 0;  ///< that the block, and the warp, had passed
+    int thread = 0;
+    bool atomic = false;
+  };
+  by writer, reader;
 };
 enum class access { read, write, atomic };
 
@@ -147,6 +154,7 @@ struct machine {
   std::vector<char> shared;
   std::vector<usage> uses;  ///< of each byte of it
   std::uint64_t barriers = 1;  ///< that were passed, in all blocks
+  std::uint64_t together = 1;  ///< what the warp has done so
   unsigned block = 0, blocks = 0, index = 0, threads = 0;
   const std::function<span(std::uintptr_t)>* memory = nullptr;
   std::vector<span> own;  ///< variables of the module
@@ -218,16 +226,19 @@ struct machine {
   }
   /// Two threads that use the same byte with no barrier between them, one of them to write.
   void note(const instruction& i, usage& u, access how) const {
-    const int me = how == access::atomic ? usage::atomically : static_cast<int>(index);
-    if (u.written == barriers && u.writer != me) fail(i, "a race: another thread has written there since the last barrier");
+    const int me = static_cast<int>(index);
+    const bool atomic = how == access::atomic;
+    const auto ordered = [&](const usage::by& b) {
+      if (b.barriers != barriers || b.thread == me || (b.atomic && atomic)) return true;
+      return b.thread != usage::several && b.thread / warp_threads == me / warp_threads && b.together != together;
+    };
+    if (!ordered(u.writer)) fail(i, "a race: another thread has written there since the last barrier");
     if (how == access::read) {
-      u.reader = u.read == barriers && u.reader != me ? usage::several : me;
-      u.read = barriers;
+      u.reader = {barriers, together, ordered(u.reader) ? me : usage::several, false};
       return;
     }
-    if (u.read == barriers && u.reader != me) fail(i, "a race: another thread has read there since the last barrier");
-    u.written = barriers;
-    u.writer = me;
+    if (!ordered(u.reader)) fail(i, "a race: another thread has read there since the last barrier");
+    u.writer = {barriers, together, me, atomic};
   }
   char* inside(const instruction& i, char* begin, std::size_t size, word address, std::size_t bytes, const char* what) const {
     if (address > size || bytes > size - address) fail(i, std::to_string(bytes) + " bytes at " + std::to_string(address) + " of " + std::to_string(size) + " of " + what);

@@ -67,7 +67,7 @@ struct module::contents {
   std::map<std::string, function> functions;
   std::map<std::string, std::vector<char>> variables;
   std::map<std::string, word> shared;  ///< variables of a block, by offset
-  std::size_t shared_bytes = 0;        ///< that kernels declare
+  std::size_t shared_bytes = 0;        ///< that all functions declare; behind it lies what a launch asks for
   std::vector<std::unique_ptr<std::string>> texts;
 };
 
@@ -136,20 +136,24 @@ class reader {
 };
 
 inline reader::reader(module::contents& to, const std::string& text) : in_(to), words_(words_of(text)) {
+  for (const bool is_extern : {false, true})  // which functions declare too, and read before it is declared
+    for (std::size_t k = 1; k < words_.size(); ++k)
+      if (words_[k].text == ".shared" && (words_[k - 1].text == ".extern") == is_extern) {
+        at_ = k + 1;
+        variable(space::shared, is_extern);
+      }
+  at_ = 0;
   while (at_ < words_.size()) {
     const std::string w = next();
     if (w == ".version" || w == ".target" || w == ".address_size") {
       ++at_;
       while (skip(",")) ++at_;
     } else if (w == ".visible" || w == ".weak" || w == ".extern" || w == ".common") {
-      if (w == ".extern" && peek() == ".shared") {
-        ++at_;
-        variable(space::shared, true);
-      }
+      continue;
     } else if (w == ".global" || w == ".const") {
       variable(space::global, false);
     } else if (w == ".shared") {
-      variable(space::shared, false);
+      skip_to(";");
     } else if (w == ".entry" || w == ".func") {
       read_function(w == ".entry");
     } else {
@@ -190,10 +194,8 @@ inline void reader::variable(space where, bool is_extern) {
     if (words_[k].text[0] == '.' && words_[k].text != ".align" && words_[k].text != ".attribute") element = size_of(words_[k].text.substr(1));
   const auto [name, bytes] = declaration();
   if (where == space::shared) {
-    in_.shared_bytes = (in_.shared_bytes + 15) / 16 * 16;
-    in_.shared[name] = is_extern ? launched_shared : in_.shared_bytes;
-    if (!is_extern) in_.shared_bytes += bytes;
-    if (in_.shared_bytes > launched_shared) complain("too much shared memory");
+    in_.shared[name] = in_.shared_bytes;
+    if (!is_extern) in_.shared_bytes = (in_.shared_bytes + bytes + 15) / 16 * 16;
   } else {
     std::vector<char> values(std::max<std::size_t>(bytes, element));
     if (skip("=")) {
@@ -313,7 +315,7 @@ inline void reader::statement() {
     expect(";");
     return;
   }
-  if (skip(".shared")) return variable(space::shared, false);
+  if (skip(".shared")) return skip_to(";");
   if (peek() == ".pragma" || peek() == ".loc" || peek() == ".file") {
     if (next() == ".pragma") return skip_to(";");
     while (is_number(peek()) || peek()[0] == '"') ++at_;
@@ -564,6 +566,20 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
   if (op == "exit") return &end;
   if (op == "trap") return &trap;
   if (op == "membar" || op == "fence") return &nothing;
+  if (op == "bar" && has(p, "warp")) {
+    i.from[3] = simple();
+    i.together = &meet;
+    return &wait;
+  }
+  if (op == "bar" && has(p, "red") && has(p, "or")) {
+    i.to[0] = simple();
+    expect(",");
+    if (next() != "0") complain("a barrier other than for all threads");
+    expect(",");
+    i.from[0] = simple();
+    i.at_barrier = &any_of_block;
+    return &wait;
+  }
   if (op == "bar" || op == "barrier") {
     if (!is_number(peek()) || number_of(next()) != 0 || peek() != ";") complain("a barrier other than for all threads");
     return &wait;
@@ -616,12 +632,14 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     const int to = vector(i.to);
     expect(",");
     const std::string& w = peek();
-    if (w[0] == '%' && (w.compare(0, 4, "%tid") == 0 || w.compare(0, 4, "%cta") == 0 || w.compare(0, 5, "%ntid") == 0 || w.compare(0, 5, "%ncta") == 0 || w == "%laneid")) {
+    if (w[0] == '%' && (w.compare(0, 4, "%tid") == 0 || w.compare(0, 4, "%cta") == 0 || w.compare(0, 5, "%ntid") == 0 || w.compare(0, 5, "%ncta") == 0 || w.compare(0, 5, "%lane") == 0)) {
       const std::string which = next();
       if (which == "%tid.x") return &special<[](const machine& m) -> word { return m.index; }>;
       if (which == "%ctaid.x") return &special<[](const machine& m) -> word { return m.block; }>;
       if (which == "%ntid.x") return &special<[](const machine& m) -> word { return m.threads; }>;
       if (which == "%nctaid.x") return &special<[](const machine& m) -> word { return m.blocks; }>;
+      if (which == "%lanemask_le") return &special<[](const machine& m) -> word { return (word{2} << m.index % 32) - 1; }>;
+      if (which == "%lanemask_lt") return &special<[](const machine& m) -> word { return (word{1} << m.index % 32) - 1; }>;
       if (which == "%laneid") return &special<[](const machine& m) -> word { return m.index % 32; }>;
       return &special<[](const machine&) -> word { return 0; }>;  // of the other axes
     }
@@ -638,11 +656,20 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     return a;
   }
   i.to[0] = simple();
-  if (op == "setp" && skip("|")) i.to[1] = simple();
+  if ((op == "setp" || op == "shfl") && skip("|")) i.to[1] = simple();
   int n = 0;
   while (skip(",")) {
     if (n == 4) complain("too many operands");
     i.from[n++] = simple();
+  }
+  if (op == "vote" && has(p, "sync") && has(p, "ballot") && n == 2) {
+    i.from[3] = i.from[1];
+    i.together = &ballot;
+    return &wait;
+  }
+  if (op == "shfl" && has(p, "sync") && n == 4) {
+    i.together = has(p, "idx") ? &exchange<shuffle::idx> : has(p, "up") ? &exchange<shuffle::up> : has(p, "down") ? &exchange<shuffle::down> : &exchange<shuffle::bfly>;
+    return &wait;
   }
   if (op == "cvta") {
     const bool to = has(p, "to");

@@ -43,7 +43,12 @@ class ptx_runner final : public kernel_runner {
     if (!found.empty()) std::_Exit(1);
   }
 
-  std::size_t parameter_bytes(const void* binary, const std::string& kernel) override { return of(binary).parameter_bytes(kernel); }
+  std::vector<char> parameters(const void* binary, const std::string& kernel, void** arguments) override {
+    const auto& list = of(binary).parameters_of(kernel);
+    std::vector<char> all(list.empty() ? 0 : list.back().offset + list.back().bytes);
+    for (std::size_t k = 0; k < list.size(); ++k) std::memcpy(all.data() + list[k].offset, arguments[k], list[k].bytes);
+    return all;
+  }
   void run(const void* binary, const launch& l, const char* parameters) override {
     of(binary).run(l.kernel, {l.blocks, l.threads, l.shared_bytes}, parameters, [&l](std::uintptr_t at) {
       const auto [begin, end] = reachable(reinterpret_cast<const void*>(at), l.gpu);
