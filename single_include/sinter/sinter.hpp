@@ -17515,6 +17515,7 @@ struct element_places {
   operand_table<N, Most> in;
   bool straight = false;     ///< chunks of rows lie in one row of the space each
   bool dense = false;        ///< leaves are flat arrays like the space, which whole chunks are read of at once
+  bool by_rows = false;      ///< the rows lie in one row of the space each, and whole chunks of them are read of all leaves at once
   std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
   std::uint64_t unread = 0;  ///< leaves that chunks do without
 
@@ -17540,12 +17541,14 @@ struct element_places {
     const bool in_step = straight && (rows == 1 || n % lanes == 0) && (space.rows == 1 || space.inner % lanes == 0);
     whole = 0;
     dense = in_step && space.rows == 1;
+    by_rows = in_step && (space.rows == 1 || (n > 0 && space.inner % n == 0));
     for (int s = 0; s < N; ++s) {
       const auto alignment = static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16));
       bool together = in_step && in.step[s] == 1 && reinterpret_cast<std::uintptr_t>(in.data[s]) % alignment == 0;
       for (int d = 0; d < space.outer_axes; ++d) together = together && in.stride[s][d] % lanes == 0;
       whole |= std::uint64_t{together} << s;
       dense = dense && together;
+      by_rows = by_rows && (together || (unread >> s & 1) != 0);
     }
   }
 };
@@ -17586,12 +17589,11 @@ template <int lanes, class Types, class Places>
 SINTER_WORD_APART held<Types, lanes> read_elements_apart(const Places& from, index_t number, int valid) {
   return read_elements<lanes, Types>(from, number, valid);
 }
-/// The same where all lie densely, in whole chunks: nothing waits for what is read before it is used.
+/// Whole chunks of all leaves, `ahead` of those places: nothing waits for what is read before it is used.
 template <int lanes, class Types, class Places>
-SINTER_WORD held<Types, lanes> read_dense(const Places& from, index_t number) {
+SINTER_WORD held<Types, lanes> read_whole(const Places& from, typename Places::numbers n, index_t ahead) {
   held<Types, lanes> to{};
-  typename Places::numbers n;
-  for (index_t& at : n.at) at = number;
+  for (index_t& at : n.at) at += ahead;
   each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
     const chunk<U, lanes> c = read_chunk<U, lanes>(p, true, lanes, 0);
     SINTER_UNROLL
@@ -17659,20 +17661,27 @@ struct element_source : element_places<K::leaves, Most> {
     return value(machine{*this, number, this->find(number)});
   }
 
-  /// The machine for `valid` elements from `number` on.
+  /// Where a row begins, by its first element.
+  struct row {
+    index_t first;
+    typename places::numbers at;
+  };
+  SINTER_WORD row row_at(index_t first) const { return {first, this->find(first)}; }
+
+  /// The machine for `valid` elements of a row from `column` on.
   template <int lanes>
-  SINTER_WORD chunk_machine<leaf_types, lanes> machine_of(index_t number, int valid) const {
-    chunk_machine<leaf_types, lanes> m{{}, number};
+  SINTER_WORD chunk_machine<leaf_types, lanes> machine_in(const row& r, index_t column, int valid) const {
+    chunk_machine<leaf_types, lanes> m{{}, r.first + column};
     if constexpr (K::leaves > 0) {
-      if (this->dense && valid == lanes) m.read = read_dense<lanes, leaf_types, places>(*this, number);
-      else m.read = read_anyhow<lanes>(number, valid);
+      if (this->by_rows && valid == lanes) m.read = read_whole<lanes, leaf_types, places>(*this, r.at, column);
+      else m.read = read_anyhow<lanes>(r.first + column, valid);
     }
     return m;
   }
-  /// `valid` elements from `number` on.
+  /// Those elements.
   template <int lanes>
-  SINTER_WORD auto chunk_at(index_t number, int valid) const {
-    return chunk_of(machine_of<lanes>(number, valid));
+  SINTER_WORD auto chunk_in(const row& r, index_t column, int valid) const {
+    return chunk_of(machine_in<lanes>(r, column, valid));
   }
   template <int lanes>
   SINTER_WORD auto chunk_of(chunk_machine<leaf_types, lanes> m) const {
@@ -17692,8 +17701,8 @@ struct element_source : element_places<K::leaves, Most> {
     held<leaf_types, lanes> ahead{};
     if constexpr (K::leaves > 0) {
       if (this->dense && valid == lanes && second_valid == lanes) {
-        m.read = read_dense<lanes, leaf_types, places>(*this, number);
-        ahead = read_dense<lanes, leaf_types, places>(*this, second);
+        m.read = read_whole<lanes, leaf_types, places>(*this, {}, number);
+        ahead = read_whole<lanes, leaf_types, places>(*this, {}, second);
       } else {
         m.read = read_anyhow<lanes>(number, valid);
         if (second_valid > 0) ahead = read_anyhow<lanes>(second, second_valid);
@@ -17739,10 +17748,16 @@ struct store_elements {
   store_elements(T* to, int lanes, index_t rows, index_t n)
       : out(to), whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (rows == 1 || n % lanes == 0)) {}
 
-  template <int lanes>
-  SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
-    write_chunk<T, lanes>(out + number, whole && valid == lanes, valid, sizeof(T), false, x);
-  }
+  /// Writes chunks of a row.
+  struct row {
+    const store_elements& to;
+    index_t first;
+    template <int lanes>
+    SINTER_WORD void operator()(index_t column, int valid, const chunk<compute_type<T>, lanes>& x) const {
+      write_chunk<T, lanes>(to.out + first + column, to.whole && valid == lanes, valid, sizeof(T), false, x);
+    }
+  };
+  SINTER_WORD row row_at(index_t first) const { return {*this, first}; }
 };
 
 /// A machine that is given the value of some leaves, a bit for each.
@@ -17768,19 +17783,24 @@ struct finish_elements : store_elements<T> {
 
   finish_elements(const store_elements<T>& to, const Source& source) : store_elements<T>(to), rest(source) {}
 
-  template <int lanes>
-  SINTER_WORD void operator()(index_t number, int valid, const chunk<compute_type<T>, lanes>& x) const {
-    using base = chunk_machine<typename Source::leaf_types, lanes>;
-    given_machine<base, T> m{rest.template machine_of<lanes>(number, valid), rest.unread, {}};
-    chunk<compute_type<T>, lanes> y;
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) {
-      m.lane = i;
-      m.x = x.value[i];
-      y.value[i] = rest.value(m);
+  struct row {
+    const finish_elements& to;
+    typename Source::row rest;
+    template <int lanes>
+    SINTER_WORD void operator()(index_t column, int valid, const chunk<compute_type<T>, lanes>& x) const {
+      using base = chunk_machine<typename Source::leaf_types, lanes>;
+      given_machine<base, T> m{to.rest.template machine_in<lanes>(rest, column, valid), to.rest.unread, {}};
+      chunk<compute_type<T>, lanes> y;
+      SINTER_UNROLL
+      for (int i = 0; i < lanes; ++i) {
+        m.lane = i;
+        m.x = x.value[i];
+        y.value[i] = to.rest.value(m);
+      }
+      to.store_elements<T>::row_at(rest.first)(column, valid, y);
     }
-    store_elements<T>::operator()(number, valid, y);
-  }
+  };
+  SINTER_WORD row row_at(index_t first) const { return {*this, rest.row_at(first)}; }
 };
 
 /// Where single results go, in a dense tensor.
@@ -19484,14 +19504,16 @@ inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std
 template <int lanes, class Source>
 struct source_row {
   const Source& source;
-  index_t first;
-  bool whole = source.dense;
-  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
+  typename Source::row row;
+  bool whole = source.by_rows;
+
+  SINTER_WORD source_row(const Source& from, index_t first) : source(from), row(from.row_at(first)) {}
+  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid); }
   SINTER_WORD auto* in_memory_at(int c) const
     requires lies_as_kept<typename Source::formula>
   {
     using T = typename Source::formula::value_type;
-    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + first) + c;
+    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + row.at.at[0]) + c;
   }
 };
 
@@ -19514,9 +19536,7 @@ struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Pu
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
-      kernel.run(
-          team, source_row<row_lanes<T>, Source>{source, first}, [&](index_t column, int valid, const auto& x) { put(first + column, valid, x); },
-          there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
+      kernel.run(team, source_row<row_lanes<T>, Source>(source, first), put.row_at(first), there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
 };
@@ -19588,7 +19608,7 @@ struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::le
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t length = this->n;
-      const auto v = team.keep(source_row<row_lanes<T>, Source>{source, row * length});
+      const auto v = team.keep(source_row<row_lanes<T>, Source>(source, row * length));
       const auto [shift, sum] = sum_of_exp<C>(team, v);
       const C rest = math::log(sum);
       if (!there || team.place != 0) return;
@@ -19625,7 +19645,7 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, So
       const index_t length = this->n;
       const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
       T* const to = dx + row * length;
-      team.each(source_row<lanes, Source>{source, row * length}, [&](index_t column, int valid, auto x) {
+      team.each(source_row<lanes, Source>(source, row * length), [&](index_t column, int valid, auto x) {
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) {
           const C exponent = (x.value[i] - shift) - rest;

@@ -288,14 +288,16 @@ inline constexpr bool lies_as_kept<sinter::detail::kernel::leaf<T, false>> = std
 template <int lanes, class Source>
 struct source_row {
   const Source& source;
-  index_t first;
-  bool whole = source.dense;
-  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_at<lanes>(first + index_t{c} * lanes, valid); }
+  typename Source::row row;
+  bool whole = source.by_rows;
+
+  SINTER_WORD source_row(const Source& from, index_t first) : source(from), row(from.row_at(first)) {}
+  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid); }
   SINTER_WORD auto* in_memory_at(int c) const
     requires lies_as_kept<typename Source::formula>
   {
     using T = typename Source::formula::value_type;
-    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + first) + c;
+    return reinterpret_cast<const chunk<T, lanes>*>(reinterpret_cast<const T*>(source.in.data[0]) + row.at.at[0]) + c;
   }
 };
 
@@ -318,9 +320,7 @@ struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Pu
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
-      kernel.run(
-          team, source_row<row_lanes<T>, Source>{source, first}, [&](index_t column, int valid, const auto& x) { put(first + column, valid, x); },
-          there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
+      kernel.run(team, source_row<row_lanes<T>, Source>(source, first), put.row_at(first), there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
 };
@@ -392,7 +392,7 @@ struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::le
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t length = this->n;
-      const auto v = team.keep(source_row<row_lanes<T>, Source>{source, row * length});
+      const auto v = team.keep(source_row<row_lanes<T>, Source>(source, row * length));
       const auto [shift, sum] = sum_of_exp<C>(team, v);
       const C rest = math::log(sum);
       if (!there || team.place != 0) return;
@@ -429,7 +429,7 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, So
       const index_t length = this->n;
       const C shift = lse[2 * row], rest = lse[2 * row + 1], scale = g_of_loss[row];
       T* const to = dx + row * length;
-      team.each(source_row<lanes, Source>{source, row * length}, [&](index_t column, int valid, auto x) {
+      team.each(source_row<lanes, Source>(source, row * length), [&](index_t column, int valid, auto x) {
         SINTER_UNROLL
         for (int i = 0; i < lanes; ++i) {
           const C exponent = (x.value[i] - shift) - rest;
