@@ -13043,7 +13043,11 @@ struct shift_left_op : integer_op {
   template <class V>
   SINTER_WORD static V apply(V a, V b) {
     const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
-    return math::select(math::logical_and(b >= zero, b <= top), static_cast<V>(a << static_cast<V>(b & top)), zero);
+    const V moved = static_cast<V>(a << static_cast<V>(b & top));
+    if constexpr (std::is_unsigned_v<math::element_t<V>>)  // compilers warn of what is compared with 0
+      return math::select(b <= top, moved, zero);
+    else
+      return math::select(math::logical_and(b >= zero, b <= top), moved, zero);
   }
 };
 
@@ -13065,8 +13069,13 @@ struct shift_right_op : integer_op {
   template <class V>
   SINTER_WORD static V apply(V a, V b) {
     const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
-    const V sign = math::select(a < zero, static_cast<V>(~zero), zero);
-    return math::select(math::logical_and(b >= zero, b <= top), static_cast<V>(a >> static_cast<V>(b & top)), sign);
+    const V moved = static_cast<V>(a >> static_cast<V>(b & top));
+    if constexpr (std::is_unsigned_v<math::element_t<V>>) {  // compilers warn of what is compared with 0
+      return math::select(b <= top, moved, zero);
+    } else {
+      const V sign = math::select(a < zero, static_cast<V>(~zero), zero);
+      return math::select(math::logical_and(b >= zero, b <= top), moved, sign);
+    }
   }
 };
 

@@ -44,6 +44,7 @@ TEST_CASE("element types side by side in one pass", "[cuda]") {
   CHECK(compare::values([](const auto& a, const auto& b) { return cast<float>(a) / 7 + b; }, i, x) < 1e-6);
   CHECK(compare::values([](const auto& a) { return (a & 15) + (a >> 2); }, i) <= compare::rounding);
   CHECK(compare::values([](const auto& a) { return cast<float>(a) / 255; }, u) <= compare::rounding);
+  CHECK(compare::values([](const auto& a) { return (a << 3) + (a >> 5); }, u) == 0);
   CHECK(compare::values([](const auto& a, const auto& b) { return (a > 1) && (b < 0); }, x, d) <= compare::rounding);
 }
 
