@@ -76,6 +76,7 @@ TEST_CASE("batches of products are one call", "[cuda]") {
   CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x, y.transpose())); }, a, c) == 1);
   CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x.slice(0, 0, 3, 2), y.slice(0, 1, 3))); }, a, b) == 1);
   CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x, y.flip(2))); }, a, b) == 1);
+  CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x.flip(0), y)); }, a, b) == 1);  // not by the BLAS
   CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x, y)); }, numbers<int>({3, 2, 5}, 1), numbers<int>({3, 5, 2}, 2)) == 1);
   CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(tanh(matmul(x, y))); }, a, b) < 1e-5);
 }

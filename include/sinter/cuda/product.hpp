@@ -93,6 +93,7 @@ struct column_major {
 
   explicit column_major(const matrix_ref& a) {
     const index_t rows = a.rows, columns = a.columns;
+    if (a.batch_stride < 0) return;  // nothing says that a BLAS can go backwards
     if ((a.column_stride == 1 || columns <= 1) && (a.row_stride >= columns || rows <= 1)) {
       fits = true;
       leading = rows <= 1 ? columns : a.row_stride;
