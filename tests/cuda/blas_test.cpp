@@ -145,6 +145,10 @@ TEST_CASE("the gradient of a bias without an activation is summed in the product
   CHECK(compare::gradients(layer, numbers({1, 5}, 1), w, row) < 1e-5);
   CHECK(compare::gradients(layer, x, numbers({1, 5}, 2), numbers({1}, 3)) < 1e-5);
   CHECK(compare::gradients(layer, numbers({0, 5}, 1), w, row) == 0);
+  // what is added up at once over an axis of one element
+  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o), 1)); }, x, numbers({1, 5}, 2), numbers({1}, 3)) < 1e-5);
+  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o), 0)); }, numbers({1, 5}, 1), w, row) < 1e-5);
+  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o))); }, numbers({1, 5}, 1), numbers({1, 5}, 2), numbers({1}, 3)) < 1e-5);
   for (const auto& other : {numbers({1, 12}, 4), numbers({7, 1}, 4), numbers({7, 12}, 4)})
     CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(linear(l, r) + o); }, x, w, other) < 1e-5);
   CHECK(compare::gradients([](const auto& l, const auto& r) { return eval(linear(l, r) + linear(l, r)); }, x, w) < 1e-5);

@@ -62,7 +62,7 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
 
   /// Which leaf is the product, of which nothing but this statement has come, and which one the bias.
   bool find(ends& e) const {
-    if (this->result.rank != 2) return false;
+    if (this->result.rank != 2 || this->space.rank > 0) return false;  // a sum's gradient may have one axis
     const extents<sinter::max_rank>& shape = this->result.shape;
     for (std::size_t s = 0; s < this->target.size(); ++s) {
       const saved_leaf& l = this->target[s];
