@@ -7,10 +7,14 @@
 using namespace sinter;
 
 #ifdef SINTER_MUST_FAIL
-void f() { capture<cuda<0>>([] {}); }
+void f() {
+  const auto step = capture<cuda<0>>([] {});
+  step.replay();
+}
 #else
 template <int I>
 void f() {
-  capture<cuda<I>>([] {});
+  const auto step = capture<cuda<I>>([] {});
+  step.replay();
 }
 #endif
