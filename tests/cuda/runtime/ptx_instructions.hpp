@@ -267,8 +267,9 @@ void set_predicate(machine& m, const instruction& i) {
     const bool other = (m.bits(i.from[2]) & 1) != 0;
     return Combine == 1 ? x && other : Combine == 2 ? x || other : x != other;
   };
-  m.set<std::uint8_t>(i.to[0], combine(found));
-  m.set<std::uint8_t>(i.to[1], combine(!found));
+  const bool first = combine(found), second = combine(!found);  // before the further predicate is written
+  m.set<std::uint8_t>(i.to[0], first);
+  m.set<std::uint8_t>(i.to[1], second);
 }
 template <int Combine, class T, int Which = 0>
 action predicate_action(int which) {
@@ -298,11 +299,11 @@ To converted(From x, rounding r) {
   if constexpr (std::is_same_v<From, half_bits> || std::is_same_v<From, bfloat_bits>) {
     return converted<To>(to_float(x), r);
   } else if constexpr (std::is_same_v<To, half_bits>) {
-    return to_half(static_cast<float>(x));
+    return to_half(x);
   } else if constexpr (std::is_same_v<To, bfloat_bits>) {
     return to_bfloat(static_cast<float>(x));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (std::isnan(x)) return 0;
+    if (std::isnan(x)) return sizeof(From) == 8 || sizeof(To) == 8 ? static_cast<To>(std::make_unsigned_t<To>{1} << (8 * sizeof(To) - 1)) : To{0};
     const From y = to_integral(x, r);
     if (y <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     if (y >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();

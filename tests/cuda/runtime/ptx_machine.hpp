@@ -44,12 +44,12 @@ inline float to_float(half_bits h) {
   return (h.bits & 0x8000) != 0 ? -x : x;
 }
 inline float to_float(bfloat_bits b) { return std::bit_cast<float>(std::uint32_t{b.bits} << 16); }
-inline half_bits to_half(float x) {
-  const auto sign = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16 & 0x8000);
-  const float a = std::abs(x);
+inline half_bits to_half(double x) {
+  const auto sign = static_cast<std::uint16_t>(std::signbit(x) ? 0x8000 : 0);
+  const double a = std::abs(x);
   if (std::isnan(x)) return {0x7fff};
   if (a >= 65520) return {static_cast<std::uint16_t>(sign | 0x7c00)};
-  const int exponent = a < 0x1p-14f ? -14 : std::ilogb(a);
+  const int exponent = a < 0x1p-14 ? -14 : std::ilogb(a);
   const int fraction = static_cast<int>(std::nearbyint(std::ldexp(a, 10 - exponent)));  // to the nearest, ties to even
   return {static_cast<std::uint16_t>(sign | (fraction + ((exponent + 14) << 10)))};
 }
@@ -213,11 +213,12 @@ struct machine {
         return inside(i, t->parameters.data(), t->parameters.size(), address - call_parameters, bytes, "the parameters of a call");
       default: break;
     }
-    if (address < i.seen.begin || address + bytes > i.seen.end) {
+    const auto outside = [&] { return address < i.seen.begin || address >= i.seen.end || bytes > i.seen.end - address; };
+    if (outside()) {
       i.seen = (*memory)(address);
       for (const span& s : own)
         if (address >= s.begin && address < s.end) i.seen = s;
-      if (address < i.seen.begin || address + bytes > i.seen.end) {
+      if (outside()) {
         i.seen = {};
         fail(i, "no memory of the GPU at " + std::to_string(address));
       }

@@ -447,6 +447,8 @@ inline space space_in(const std::vector<std::string>& p) {
 template <class T, class F, template <class, class> class Arity>
 action modified(const std::vector<std::string>& p) {
   if constexpr (std::is_floating_point_v<T>) {
+    const bool turned = has(p, "rm") || has(p, "rp") || has(p, "rz");
+    if (turned && (has(p, "ftz") || (has(p, "sat") && !has(p, "rm")))) return nullptr;
     if (has(p, "sat")) {
       if (has(p, "rm")) return Arity<T, saturated<rounded<FE_DOWNWARD, F>>>::make();
       return has(p, "ftz") ? Arity<T, flushed<saturated<F>>>::make() : Arity<T, saturated<F>>::make();
@@ -475,6 +477,7 @@ inline action reader::arithmetic(const std::vector<std::string>& p) {
   const std::string &op = p[0], &type = p.back();
   action a = nullptr;
   const bool is_float = type == "f32" || type == "f64";
+  if (has(p, "sat") && !is_float) return nullptr;
   const auto on_both = [&](auto f) {
     with_integer(type, [&]<class T>(T) { a = binary<T>(f); });
     with_floating(type, [&]<class T>(T) { a = modified<T, decltype(f), of_2>(p); });
@@ -638,14 +641,17 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
       if (which == "%ctaid.x") return &special<[](const machine& m) -> word { return m.block; }>;
       if (which == "%ntid.x") return &special<[](const machine& m) -> word { return m.threads; }>;
       if (which == "%nctaid.x") return &special<[](const machine& m) -> word { return m.blocks; }>;
+      if (which == "%tid.y" || which == "%tid.z" || which == "%ctaid.y" || which == "%ctaid.z") return &special<[](const machine&) -> word { return 0; }>;
+      if (which == "%ntid.y" || which == "%ntid.z" || which == "%nctaid.y" || which == "%nctaid.z") return &special<[](const machine&) -> word { return 1; }>;
       if (which == "%lanemask_le") return &special<[](const machine& m) -> word { return (word{2} << m.index % 32) - 1; }>;
       if (which == "%lanemask_lt") return &special<[](const machine& m) -> word { return (word{1} << m.index % 32) - 1; }>;
       if (which == "%laneid") return &special<[](const machine& m) -> word { return m.index % 32; }>;
-      return &special<[](const machine&) -> word { return 0; }>;  // of the other axes
+      return nullptr;
     }
     const bool joins = w == "{";
     i.count = vector(i.from);
     const std::size_t bytes = size_of(type) / static_cast<std::size_t>(std::max(to, i.count));
+    if (bytes > 4 && (parts || joins)) return nullptr;
     if (parts) {
       i.count = to;
       return bytes == 1 ? &part<std::uint8_t> : bytes == 2 ? &part<std::uint16_t> : &part<std::uint32_t>;
@@ -701,6 +707,9 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     if (p.size() < 3) return nullptr;
     const std::string& to = p[p.size() - 2];
     if (has(p, "sat") && to != "f32" && to != "f64") return nullptr;
+    const bool narrow = to == "f16" || to == "bf16";  // only rounded to the nearest here, and from float to bfloat16
+    if (narrow && (!has(p, "rn") || (to == "bf16" && type != "f32"))) return nullptr;
+    if (has(p, "ftz") || has(p, "relu")) return nullptr;
     with_any(to, [&]<class To>(To) {
       with_any(type, [&]<class From>(From) {
         const auto make = [&]<rounding R>() { return has(p, "sat") ? action(&convert<To, From, R, true>) : action(&convert<To, From, R, false>); };
