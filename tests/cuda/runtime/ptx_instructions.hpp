@@ -85,6 +85,20 @@ struct flushed {
   }
 };
 
+/// The one NaN that arithmetic on float gives, whatever the host's would be.
+template <class T>
+T with_one_nan(T x) {
+  if constexpr (std::is_same_v<T, float>) return std::isnan(x) ? std::bit_cast<float>(0x7fffffff) : x;
+  else return x;
+}
+template <class F>
+struct canonical {
+  template <class... T>
+  auto operator()(T... x) const {
+    return with_one_nan(F()(x...));
+  }
+};
+
 struct plus {
   template <class T>
   T operator()(T a, T b) const {
@@ -318,7 +332,7 @@ To converted(From x, rounding r) {
     const volatile From from = x;
     const volatile To y = static_cast<To>(from);
     std::fesetround(FE_TONEAREST);
-    return y;
+    return with_one_nan(To(y));
   } else {
     return static_cast<To>(x);
   }

@@ -462,15 +462,15 @@ action modified(const std::vector<std::string>& p) {
 }
 template <class T, class F>
 struct of_1 {
-  static action make() { return unary<T>(F()); }
+  static action make() { return unary<T>(canonical<F>()); }
 };
 template <class T, class F>
 struct of_2 {
-  static action make() { return binary<T>(F()); }
+  static action make() { return binary<T>(canonical<F>()); }
 };
 template <class T, class F>
 struct of_3 {
-  static action make() { return ternary<T>(F()); }
+  static action make() { return ternary<T>(canonical<F>()); }
 };
 
 inline action reader::arithmetic(const std::vector<std::string>& p) {
