@@ -86,8 +86,9 @@ def main():
     together = [TABLE, *[SORTS] * bool(found_cub(options))] if options.all else []
     programs = len(run) + len(not_run) + len(more) + len(together) + 1
     sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, [])]), EXAMPLE, MAIN, *sorted(FAKE.glob("*.cpp"))]
-    key = passed.key(MAIN.with_name("catch.hpp"), HERE / "runtime.py", HERE / "compare.hpp", *sources, *sorted(FAKE.glob("*.hpp")),
-                     *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")))
+    helpers = [header for folder in [HERE.parent, HERE, FAKE, HERE.parent / "ops", HERE.parent / "gpu"] for header in sorted(folder.glob("*.hpp"))]
+    key = passed.key(HERE / "runtime.py", HERE / "compile.py", HERE.parent / "tools.py", *sources, *helpers,
+                     *sorted((tools.ROOT / "examples/data").glob("*")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp")))
     if key in passed:
         tools.report("programs on the fake CUDA runtime", [], programs, programs)
     objects = dict(zip(sources, tools.parallel(lambda source: compiled(options, source), sources)))
