@@ -3,7 +3,7 @@
 
 In the tests of runtime/ kernels compute nothing: they look at what Sinter asks of CUDA. In the tests of this folder, and in the example
 that trains a network, kernels do what the PTX says that nvcc made of them; with --all also in those of the op table, of sorts by CUB, and of
-tests/gpu that need neither a real GPU nor another library. Exits with 77 where there is no nvcc.
+tests/gpu that need neither a real GPU nor another library. What runs the PTX has a test of its own. Exits with 77 where there is no nvcc.
 """
 import argparse
 import re
@@ -21,6 +21,7 @@ MAIN = HERE.parent / "main.cpp"
 TABLE = [*sorted((HERE.parent / "ops").glob("table_[0-9]*_test.cpp")), HERE.parent / "gpu/table_test.cu"]
 SORTS = [HERE.parent / "gpu/cub.cu", HERE / "sort_test.cpp"]
 FOR_GPUS = [HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]]
+OF_PTX = FAKE / "ptx_test.cpp"
 EXAMPLE = tools.ROOT / "examples/01_digits.cpp"
 # Whether the code for the GPU is run: if not, it costs the least as PTX that is hardly optimised.
 RUN = ["-arch=compute_80", "-no-compress", "-x", "cu"]
@@ -84,7 +85,7 @@ def main():
     not_run = sorted(FAKE.glob("*_test.cu"))
     more = FOR_GPUS if options.all else []
     together = [TABLE, *[SORTS] * bool(found_cub(options))] if options.all else []
-    programs = len(run) + len(not_run) + len(more) + len(together) + 1
+    programs = len(run) + len(not_run) + len(more) + len(together) + 2
     sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, [])]), EXAMPLE, MAIN, *sorted(FAKE.glob("*.cpp"))]
     helpers = [header for folder in [HERE.parent, HERE, FAKE, HERE.parent / "ops", HERE.parent / "gpu"] for header in sorted(folder.glob("*.hpp"))]
     key = passed.key(HERE / "runtime.py", HERE / "compile.py", HERE.parent / "tools.py", *sources, *helpers,
@@ -99,6 +100,7 @@ def main():
         machine = [*runtime, *of(FAKE / "ptx.cpp", FAKE / "run_kernels.cpp")]
         tests = [*[([test], runtime) for test in not_run], *[([test], machine) for test in [*run, *more]], *[(files, machine) for files in together]]
         work = [(files[0].name, lambda files=files, rest=rest: problem_of(options, files[0].stem, [*of(*files, MAIN), *rest])) for files, rest in tests]
+        work.append((OF_PTX.name, lambda: problem_of(options, OF_PTX.stem, of(OF_PTX, MAIN, FAKE / "ptx.cpp"))))
         work.append((EXAMPLE.name, lambda: trained(options, [*of(EXAMPLE), *machine])))
         failures = [(name, text) for name, text in tools.parallel(lambda item: (item[0], item[1]()), work) if text]
     if not failures:
