@@ -76,6 +76,7 @@ void module::run(const std::string& kernel, const grid& shape, const void* param
   for (const auto& [name, g] : in_->functions)
     for (const instruction& i : g.code) i.seen = {};  // what was memory may have been given back
   std::vector<thread> threads(shape.threads);
+  for (unsigned k = 0; k < shape.threads; ++k) threads[k].number = k;
   m.uses.resize(in_->shared_bytes + shape.shared_bytes);
   for (m.block = 0; m.block < shape.blocks; ++m.block) {
     m.shared.assign(in_->shared_bytes + shape.shared_bytes, static_cast<char>(garbage));

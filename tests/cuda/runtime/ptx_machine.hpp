@@ -127,6 +127,7 @@ struct thread {
   std::vector<word> registers;
   std::vector<char> parameters, local;
   std::vector<std::tuple<word, word, std::size_t>> copies;  ///< to, from, bytes: on their way
+  unsigned number = 0;
   bool carry = false;
   bool done = false;
   const instruction* waits = nullptr;
@@ -164,7 +165,7 @@ struct machine {
   bool stop = false;
 
   [[noreturn]] void fail(const instruction& i, const std::string& what) const {
-    refuse(t->frames.back().in->name + ": " + *i.text + ": " + what + " (thread " + std::to_string(index) + " of block " + std::to_string(block) + ")");
+    refuse(t->frames.back().in->name + ": " + *i.text + ": " + what + " (thread " + std::to_string(t->number) + " of block " + std::to_string(block) + ")");
   }
 
   word bits(const operand& o) const {

@@ -95,7 +95,7 @@ TEST_CASE("what a GPU would not forgive is an error that names the instruction")
   CHECK_THAT(error_of("ld.global.v2.u32 {%r2, %r3}, [%rd1+4];"), Contains("is no multiple of 8"));
   CHECK_THAT(error_of("ld.shared.u32 %r2, [s+64];"), Contains("of 64 of shared memory"));
   CHECK_THAT(error_of("mov.u32 %r2, s; cvt.u64.u32 %rd2, %r2; cvta.shared.u64 %rd2, %rd2; st.global.u32 [%rd2], 1;"), Contains("no memory of the GPU"));
-  CHECK_THAT(error_of("setp.eq.u32 %p1, %r1, 0; @%p1 bar.sync 0; @!%p1 bar.sync 0;", 2), Contains("others wait at another barrier"));
+  CHECK_THAT(error_of("setp.eq.u32 %p1, %r1, 0; @%p1 bar.sync 0; @!%p1 bar.sync 0;", 3), Contains("others wait at another barrier (thread 1 of"));
   CHECK_THAT(error_of("setp.eq.u32 %p1, %r1, 0; @%p1 shfl.sync.idx.b32 %r2, %r1, 1, 31, 3;", 2), Contains("lane 1 takes no part"));
   CHECK_THAT(error_of("setp.eq.u32 %p1, %r1, 0; @%p1 bar.warp.sync 3; @!%p1 bar.sync 0;", 2), Contains("threads of the warp do not come to it"));
   CHECK_THAT(error_of("bar.sync 1;"), Contains("a barrier other than for all threads"));
