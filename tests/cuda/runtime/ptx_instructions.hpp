@@ -8,9 +8,6 @@
 
 namespace ptx {
 
-template <class T>
-using unsigned_of = std::make_unsigned_t<T>;
-
 template <class T, class F>
 constexpr action binary(F) {
   return [](machine& m, const instruction& i) { m.set<T>(i.to[0], F()(m.get<T>(i.from[0]), m.get<T>(i.from[1]))); };
@@ -24,7 +21,7 @@ constexpr action ternary(F) {
   return [](machine& m, const instruction& i) { m.set<T>(i.to[0], F()(m.get<T>(i.from[0]), m.get<T>(i.from[1]), m.get<T>(i.from[2]))); };
 }
 
-/// f(T()) for the type of that name; false if it is none of those that Kinds admits.
+/// f(T()) for the type of that name; false if there is none.
 template <class F>
 bool with_integer(const std::string& type, const F& f) {
   if (type == "s8") f(std::int8_t());

@@ -71,8 +71,6 @@ struct module::contents {
   std::vector<std::unique_ptr<std::string>> texts;
 };
 
-
-
 class reader {
  public:
   reader(module::contents& to, const std::string& text);
@@ -126,7 +124,7 @@ class reader {
   void statement();
   void declare_registers();
   void instruction_line();
-  void read_call(instruction& i, bool has_guard);
+  void read_call(instruction& i);
   operand name(const std::string& w);
   operand simple();
   int vector(operand* to);
@@ -380,7 +378,7 @@ inline word reader::call_offset(const std::string& w, std::size_t& bytes) {
   complain(w + " is no parameter of a call");
 }
 
-inline void reader::read_call(instruction& i, bool) {
+inline void reader::read_call(instruction& i) {
   call_site c;
   const auto list = [&](auto& to) {
     while (!skip(")")) {
@@ -413,7 +411,7 @@ inline void reader::instruction_line() {
   const std::string opcode = next();
   const std::vector<std::string> p = parts_of(opcode);
   if (p[0] == "call") {
-    read_call(i, i.guard >= 0);
+    read_call(i);
   } else if (p[0] == "bra") {
     branches_.emplace_back(f_->code.size(), next());
     i.run = &branch;
