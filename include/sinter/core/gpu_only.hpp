@@ -1,5 +1,5 @@
-// sinter/core/gpu_only.hpp: what only files with the CUDA backend can do, named for the others, which hear so. The backend's own
-// functions are more constrained, and chosen where both are there.
+// sinter/core/gpu_only.hpp: functions that only files with the CUDA backend can call, declared for the others too, so that a call there
+// says what it needs. Where the tests simulate the backend both are there; its own are more constrained, and chosen.
 #pragma once
 
 #include "sinter/config.hpp"
