@@ -40,6 +40,7 @@ class ptx_runner final : public kernel_runner {
   ~ptx_runner() override {
     const auto found = misuses();
     for (const std::string& m : found) std::fprintf(stderr, "misuse: %s\n", m.c_str());
+    std::fflush(nullptr);  // what the tests have said, too
     if (!found.empty()) std::_Exit(1);
   }
 
