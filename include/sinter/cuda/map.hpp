@@ -295,12 +295,12 @@ struct map_frame : chunk_space<Most> {
 
   operand_place in[reads > 0 ? reads : 1];
   operand_place out[outputs > 0 ? outputs : 1];
-  index_t in_stride[reads > 0 ? reads : 1][room] = {}, out_stride[outputs > 0 ? outputs : 1][room] = {};
+  index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] = {};  ///< `room` of each operand
   std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
 
   /// The axes of p are coalesced.
   map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space<Most>(p.axes, lanes) {
-    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs, in_stride[0], out_stride[0], room);
+    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs, in_stride, out_stride, room);
   }
 
   launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }
@@ -314,8 +314,8 @@ struct map_frame : chunk_space<Most> {
     for (int s = 0; s < outputs; ++s) to_out.of[s] = out[s].data + column * out[s].step;
     if (space.rows > 1)
       each_coordinate(space, row, [&](int d, index_t i) {
-        for (int s = 0; s < reads; ++s) to_in.of[s] += i * in_stride[s][d];
-        for (int s = 0; s < outputs; ++s) to_out.of[s] += i * out_stride[s][d];
+        for (int s = 0; s < reads; ++s) to_in.of[s] += i * in_stride[s * room + d];
+        for (int s = 0; s < outputs; ++s) to_out.of[s] += i * out_stride[s * room + d];
         index += i * index_stride[d];
       });
     return index;

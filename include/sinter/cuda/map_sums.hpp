@@ -285,7 +285,7 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
       top += down;
       const bool through = top >= part.end;
       if (sums > 0 && (rows || through))
-        add_up<formats.any_narrow, formats.any_double>(*this, at.space, place, at.out_stride[0], terms, row, through);
+        add_up<formats.any_narrow, formats.any_double>(*this, at.space, place, at.out_stride, terms, row, through);
       if (through) break;
     }
   }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "sinter/core/shape.hpp"
@@ -201,6 +202,7 @@ struct pass_axes {
   /// The last axis is the inner one, behind at most Most others.
   template <int Most>
   index_space<Most> space() const {
+    if (rank > Most + 1) throw std::logic_error("sinter: a kernel has no room for so many axes");
     index_space<Most> s;
     if (rank > 0) s.inner = shape[rank - 1];
     s.outer_axes = rank > 0 ? rank - 1 : 0;

@@ -4,7 +4,9 @@
 // they were given, so a captured step can be replayed, and no memory of the host has to wait for the GPU.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "sinter/core/arena.hpp"
 #include "sinter/cuda/space.hpp"
