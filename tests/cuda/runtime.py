@@ -21,7 +21,7 @@ MAIN = HERE.parent / "main.cpp"
 TABLE = [*sorted((HERE.parent / "ops").glob("table_[0-9]*_test.cpp")), HERE.parent / "gpu/table_test.cu"]
 SORTS = [HERE.parent / "gpu/cub.cu", HERE / "sort_test.cpp"]
 FOR_GPUS = [HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]]
-OF_PTX = FAKE / "ptx_test.cpp"
+OF_PTX = FAKE / "ptx_checks.cpp"
 EXAMPLE = tools.ROOT / "examples/01_digits.cpp"
 # Whether the code for the GPU is run: if not, it costs the least as PTX that is hardly optimised.
 RUN = ["-arch=compute_80", "-no-compress", "-x", "cu"]

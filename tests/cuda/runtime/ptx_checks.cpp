@@ -1,4 +1,4 @@
-// tests/cuda/runtime/ptx_test.cpp: instructions of PTX whose results, and mistakes of kernels whose errors, the tests of kernels
+// tests/cuda/runtime/ptx_checks.cpp: instructions of PTX whose results, and mistakes of kernels whose errors, the tests of kernels
 // rely on. No GPU and no nvcc: the kernels are text.
 #include "../../catch.hpp"
 
