@@ -131,7 +131,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     done = plan_sums(now, pass.lanes, pass.room, folds, apart, plan);
     if (done && plan.groups > 0) {
       for (int s = 0; s < p.outputs; ++s)
-        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.space<outer_axes_of(max_rank)>().inner))
+        if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.inner()))
           plan.partial[s] = static_cast<double*>(take(n * index_t{sizeof(double)}));
       plan.arrivals = gpu<D>::arrivals();
       pass.start(pass, now, plan);

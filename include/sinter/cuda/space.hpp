@@ -199,12 +199,14 @@ struct pass_axes {
   /// The step of operand s along the inner axis.
   index_t step(int s) const { return rank > 0 ? strides[s][rank - 1] : 0; }
 
+  index_t inner() const { return rank > 0 ? shape[rank - 1] : 1; }
+
   /// The last axis is the inner one, behind at most Most others.
   template <int Most>
   index_space<Most> space() const {
     if (rank > Most + 1) throw std::logic_error("sinter: a kernel has no room for so many axes");
     index_space<Most> s;
-    if (rank > 0) s.inner = shape[rank - 1];
+    s.inner = inner();
     s.outer_axes = rank > 0 ? rank - 1 : 0;
     for (int d = 0; d < s.outer_axes; ++d) {
       s.extent[d] = shape[d];

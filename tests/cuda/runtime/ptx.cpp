@@ -17,10 +17,8 @@ const std::vector<module::parameter>& module::parameters_of(const std::string& k
 namespace {
 
 /// Runs the thread up to where it waits, or to its end.
-void run_thread(machine& m, thread& t, std::size_t number) {
-  m.index = static_cast<unsigned>(number);
-  m.t = &t;
-  m.registers = t.current();
+void run_thread(machine& m, thread& t) {
+  m.turn_to(t);
   m.stop = false;
   t.waits = nullptr;
   while (!m.stop) {
@@ -37,8 +35,7 @@ bool work_together(machine& m, thread* first, std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     const instruction* const i = first[k].waits;
     if (first[k].done || i == nullptr || i->together == nullptr) continue;
-    m.t = first + k;
-    m.registers = m.t->current();
+    m.turn_to(first[k]);
     const auto mask = m.get<std::uint32_t>(i->from[3]);
     thread* lanes[warp_threads] = {};
     bool all = (mask >> k & 1) != 0;
@@ -97,8 +94,8 @@ void module::run(const std::string& kernel, const grid& shape, const void* param
         for (std::size_t k = 0; k < count; ++k) threads[first + k].waits = nullptr;  // at the barrier before
         do {
           for (std::size_t k = 0; k < count; ++k) {
-            const std::size_t number = first + (m.block % 2 == 0 ? k : count - 1 - k);
-            if (!threads[number].done && threads[number].waits == nullptr) run_thread(m, threads[number], number);
+            thread& t = threads[first + (m.block % 2 == 0 ? k : count - 1 - k)];
+            if (!t.done && t.waits == nullptr) run_thread(m, t);
           }
         } while (work_together(m, threads.data() + first, count));
         for (std::size_t k = 0; k < count; ++k) {

@@ -453,8 +453,7 @@ template <class F>
 void each_lane(machine& m, thread* const (&lanes)[warp_threads], const F& f) {
   for (int lane = 0; lane < warp_threads; ++lane) {
     if (lanes[lane] == nullptr) continue;
-    m.t = lanes[lane];
-    m.registers = m.t->current();
+    m.turn_to(*lanes[lane]);
     f(lane);
   }
 }
@@ -489,8 +488,7 @@ inline void any_of_block(machine& m, const instruction& i, std::vector<thread>& 
   const auto each = [&](const auto& f) {
     for (thread& t : threads) {
       if (t.done) continue;
-      m.t = &t;
-      m.registers = t.current();
+      m.turn_to(t);
       f();
     }
   };

@@ -156,13 +156,18 @@ struct machine {
   std::vector<usage> uses;  ///< of each byte of it
   std::uint64_t barriers = 1;  ///< that were passed, in all blocks
   std::uint64_t together = 1;  ///< what the warp has done so
-  unsigned block = 0, blocks = 0, index = 0, threads = 0;
+  unsigned block = 0, blocks = 0, threads = 0;
   const std::function<span(std::uintptr_t)>* memory = nullptr;
   std::vector<span> own;  ///< variables of the module
 
   // Of the thread that runs.
   word* registers = nullptr;
   bool stop = false;
+
+  void turn_to(thread& next) {
+    t = &next;
+    registers = next.current();
+  }
 
   [[noreturn]] void fail(const instruction& i, const std::string& what) const {
     refuse(t->frames.back().in->name + ": " + *i.text + ": " + what + " (thread " + std::to_string(t->number) + " of block " + std::to_string(block) + ")");
@@ -228,7 +233,7 @@ struct machine {
   }
   /// Two threads that use the same byte with no barrier between them, one of them to write.
   void note(const instruction& i, usage& u, access how) const {
-    const int me = static_cast<int>(index);
+    const int me = static_cast<int>(t->number);
     const bool atomic = how == access::atomic;
     const auto ordered = [&](const usage::by& b) {
       if (b.barriers != barriers || b.thread == me || (b.atomic && atomic)) return true;

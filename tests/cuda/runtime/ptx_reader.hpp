@@ -635,15 +635,15 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     const std::string& w = peek();
     if (w[0] == '%' && (w.compare(0, 4, "%tid") == 0 || w.compare(0, 4, "%cta") == 0 || w.compare(0, 5, "%ntid") == 0 || w.compare(0, 5, "%ncta") == 0 || w.compare(0, 5, "%lane") == 0)) {
       const std::string which = next();
-      if (which == "%tid.x") return &special<[](const machine& m) -> word { return m.index; }>;
+      if (which == "%tid.x") return &special<[](const machine& m) -> word { return m.t->number; }>;
       if (which == "%ctaid.x") return &special<[](const machine& m) -> word { return m.block; }>;
       if (which == "%ntid.x") return &special<[](const machine& m) -> word { return m.threads; }>;
       if (which == "%nctaid.x") return &special<[](const machine& m) -> word { return m.blocks; }>;
       if (which == "%tid.y" || which == "%tid.z" || which == "%ctaid.y" || which == "%ctaid.z") return &special<[](const machine&) -> word { return 0; }>;
       if (which == "%ntid.y" || which == "%ntid.z" || which == "%nctaid.y" || which == "%nctaid.z") return &special<[](const machine&) -> word { return 1; }>;
-      if (which == "%lanemask_le") return &special<[](const machine& m) -> word { return (word{2} << m.index % 32) - 1; }>;
-      if (which == "%lanemask_lt") return &special<[](const machine& m) -> word { return (word{1} << m.index % 32) - 1; }>;
-      if (which == "%laneid") return &special<[](const machine& m) -> word { return m.index % 32; }>;
+      if (which == "%lanemask_le") return &special<[](const machine& m) -> word { return (word{2} << m.t->number % 32) - 1; }>;
+      if (which == "%lanemask_lt") return &special<[](const machine& m) -> word { return (word{1} << m.t->number % 32) - 1; }>;
+      if (which == "%laneid") return &special<[](const machine& m) -> word { return m.t->number % 32; }>;
       return nullptr;
     }
     const bool joins = w == "{";
