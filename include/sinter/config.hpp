@@ -44,6 +44,10 @@
 #ifndef SINTER_WITH_CUB
 #define SINTER_WITH_CUB 0
 #endif
+// 1, in all files of a program that nvcc compiles: cuda/cub_folds.hpp is part of the backend; see there.
+#ifndef SINTER_WITH_CUB_FOLDS
+#define SINTER_WITH_CUB_FOLDS 0
+#endif
 #if SINTER_WITH_CUDNN && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
 #endif
@@ -52,6 +56,9 @@
 #endif
 #if SINTER_WITH_CUB && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_CUB=1 is for one file with the CUDA backend, compiled by nvcc; leave it out here"
+#endif
+#if SINTER_WITH_CUB_FOLDS && !SINTER_WITH_CUDA
+#error "sinter: SINTER_WITH_CUB_FOLDS=1 is for files with the CUDA backend, compiled by nvcc; leave it out here"
 #endif
 
 // 1: the MPI communicator is compiled in (target sinter::mpi sets it).
@@ -138,29 +145,40 @@
 // then finds twice in one assembly is reported with .error. Costs no byte at run time. Only for ELF; a program that
 // keeps its variants apart by other means (one shared library each) may define SINTER_ALLOW_MIXED_CONFIGURATIONS.
 #if defined(__ELF__) && defined(__GNUC__) && !defined(__CUDA_ARCH__) && !defined(SINTER_ALLOW_MIXED_CONFIGURATIONS)
-#define SINTER_DETAIL_ONE_CONFIGURATION "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags"
+// Defines function(), which holds the program to one `mine` for each `shared`.
+#define SINTER_DETAIL_HOLD_TO_ONE(function, mine, shared, advice)                                                       \
+  __attribute__((used)) inline void function() __asm__(mine);                                                           \
+  inline void function() {                                                                                              \
+    __asm__ volatile(                                                                                                   \
+        ".pushsection ." mine ",\"G\",%progbits," mine "_objects,comdat\n"                                              \
+        ".ifndef " mine "_here\n"                                                                                       \
+        ".ifdef " shared "\n"                                                                                           \
+        shared "_mismatch " mine "\n"                                                                                   \
+        ".else\n"                                                                                                       \
+        ".macro " shared "_mismatch this\n"                                                                             \
+        ".error \"Sinter: parts of this program are compiled as " mine ", others as \\this; " advice "\"\n"             \
+        ".endm\n"                                                                                                       \
+        mine "_here:\n"                                                                                                 \
+        ".globl " shared "\n"                                                                                           \
+        ".hidden " shared "\n"                                                                                          \
+        shared ":\n"                                                                                                    \
+        ".endif\n"                                                                                                      \
+        ".endif\n"                                                                                                      \
+        ".popsection");                                                                                                 \
+  }
 namespace sinter::detail {
-__attribute__((used)) inline void one_configuration() __asm__(SINTER_CONFIGURATION);
-inline void one_configuration() {
-  // clang-format off
-  __asm__ volatile(
-      ".pushsection ." SINTER_CONFIGURATION ",\"G\",%progbits," SINTER_CONFIGURATION "_objects,comdat\n"
-      ".ifndef " SINTER_CONFIGURATION "_here\n"
-      ".ifdef " SINTER_DETAIL_ONE_CONFIGURATION "\n"
-      "sinter_configuration_mismatch " SINTER_CONFIGURATION "\n"
-      ".else\n"
-      ".macro sinter_configuration_mismatch this\n"
-      ".error \"Sinter: parts of this program are compiled as " SINTER_CONFIGURATION ", others as \\this; "
-      "compile all with one version and the same -m flags\"\n"
-      ".endm\n"
-      SINTER_CONFIGURATION "_here:\n"
-      ".globl " SINTER_DETAIL_ONE_CONFIGURATION "\n"
-      ".hidden " SINTER_DETAIL_ONE_CONFIGURATION "\n"
-      SINTER_DETAIL_ONE_CONFIGURATION ":\n"
-      ".endif\n"
-      ".endif\n"
-      ".popsection");
-  // clang-format on
-}
+SINTER_DETAIL_HOLD_TO_ONE(one_configuration, SINTER_CONFIGURATION, "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags",
+                          "compile all with one version and the same -m flags")
+#if SINTER_WITH_CUDA
+#if SINTER_WITH_CUB_FOLDS
+#define SINTER_DETAIL_FOLDS "sinter_with_cub_folds"
+#else
+#define SINTER_DETAIL_FOLDS "sinter_without_cub_folds"
+#endif
+SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS, "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUB_FOLDS",
+                          "compile all files for nvcc with the same SINTER_WITH_CUB_FOLDS")
+#undef SINTER_DETAIL_FOLDS
+#endif
 }  // namespace sinter::detail
+#undef SINTER_DETAIL_HOLD_TO_ONE
 #endif

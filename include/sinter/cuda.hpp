@@ -30,7 +30,7 @@
 #if SINTER_WITH_CUDNN
 #include "sinter/cuda/cudnn.hpp"
 #endif
-#if SINTER_WITH_CUB
+#if SINTER_WITH_CUB || SINTER_WITH_CUB_FOLDS
 #include "sinter/cuda/cub.hpp"
 #endif
 #if SINTER_WITH_NCCL

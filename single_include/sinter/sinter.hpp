@@ -91,6 +91,10 @@
 #ifndef SINTER_WITH_CUB
 #define SINTER_WITH_CUB 0
 #endif
+// 1, in all files of a program that nvcc compiles: cuda/cub_folds.hpp is part of the backend; see there.
+#ifndef SINTER_WITH_CUB_FOLDS
+#define SINTER_WITH_CUB_FOLDS 0
+#endif
 #if SINTER_WITH_CUDNN && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
 #endif
@@ -99,6 +103,9 @@
 #endif
 #if SINTER_WITH_CUB && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_CUB=1 is for one file with the CUDA backend, compiled by nvcc; leave it out here"
+#endif
+#if SINTER_WITH_CUB_FOLDS && !SINTER_WITH_CUDA
+#error "sinter: SINTER_WITH_CUB_FOLDS=1 is for files with the CUDA backend, compiled by nvcc; leave it out here"
 #endif
 
 // 1: the MPI communicator is compiled in (target sinter::mpi sets it).
@@ -185,31 +192,42 @@
 // then finds twice in one assembly is reported with .error. Costs no byte at run time. Only for ELF; a program that
 // keeps its variants apart by other means (one shared library each) may define SINTER_ALLOW_MIXED_CONFIGURATIONS.
 #if defined(__ELF__) && defined(__GNUC__) && !defined(__CUDA_ARCH__) && !defined(SINTER_ALLOW_MIXED_CONFIGURATIONS)
-#define SINTER_DETAIL_ONE_CONFIGURATION "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags"
+// Defines function(), which holds the program to one `mine` for each `shared`.
+#define SINTER_DETAIL_HOLD_TO_ONE(function, mine, shared, advice)                                                       \
+  __attribute__((used)) inline void function() __asm__(mine);                                                           \
+  inline void function() {                                                                                              \
+    __asm__ volatile(                                                                                                   \
+        ".pushsection ." mine ",\"G\",%progbits," mine "_objects,comdat\n"                                              \
+        ".ifndef " mine "_here\n"                                                                                       \
+        ".ifdef " shared "\n"                                                                                           \
+        shared "_mismatch " mine "\n"                                                                                   \
+        ".else\n"                                                                                                       \
+        ".macro " shared "_mismatch this\n"                                                                             \
+        ".error \"Sinter: parts of this program are compiled as " mine ", others as \\this; " advice "\"\n"             \
+        ".endm\n"                                                                                                       \
+        mine "_here:\n"                                                                                                 \
+        ".globl " shared "\n"                                                                                           \
+        ".hidden " shared "\n"                                                                                          \
+        shared ":\n"                                                                                                    \
+        ".endif\n"                                                                                                      \
+        ".endif\n"                                                                                                      \
+        ".popsection");                                                                                                 \
+  }
 namespace sinter::detail {
-__attribute__((used)) inline void one_configuration() __asm__(SINTER_CONFIGURATION);
-inline void one_configuration() {
-  // clang-format off
-  __asm__ volatile(
-      ".pushsection ." SINTER_CONFIGURATION ",\"G\",%progbits," SINTER_CONFIGURATION "_objects,comdat\n"
-      ".ifndef " SINTER_CONFIGURATION "_here\n"
-      ".ifdef " SINTER_DETAIL_ONE_CONFIGURATION "\n"
-      "sinter_configuration_mismatch " SINTER_CONFIGURATION "\n"
-      ".else\n"
-      ".macro sinter_configuration_mismatch this\n"
-      ".error \"Sinter: parts of this program are compiled as " SINTER_CONFIGURATION ", others as \\this; "
-      "compile all with one version and the same -m flags\"\n"
-      ".endm\n"
-      SINTER_CONFIGURATION "_here:\n"
-      ".globl " SINTER_DETAIL_ONE_CONFIGURATION "\n"
-      ".hidden " SINTER_DETAIL_ONE_CONFIGURATION "\n"
-      SINTER_DETAIL_ONE_CONFIGURATION ":\n"
-      ".endif\n"
-      ".endif\n"
-      ".popsection");
-  // clang-format on
-}
+SINTER_DETAIL_HOLD_TO_ONE(one_configuration, SINTER_CONFIGURATION, "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags",
+                          "compile all with one version and the same -m flags")
+#if SINTER_WITH_CUDA
+#if SINTER_WITH_CUB_FOLDS
+#define SINTER_DETAIL_FOLDS "sinter_with_cub_folds"
+#else
+#define SINTER_DETAIL_FOLDS "sinter_without_cub_folds"
+#endif
+SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS, "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUB_FOLDS",
+                          "compile all files for nvcc with the same SINTER_WITH_CUB_FOLDS")
+#undef SINTER_DETAIL_FOLDS
+#endif
 }  // namespace sinter::detail
+#undef SINTER_DETAIL_HOLD_TO_ONE
 #endif
 
 namespace sinter {
@@ -17187,6 +17205,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
+///   folds()                        who folds rows in place of Sinter: no_folds or its like
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   place_of(p)                    a memory_place: where the memory at an address lies
@@ -17194,6 +17213,22 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
 struct gpu;
+
+/// Nobody: each is false, and has done nothing.
+struct no_folds {
+  /// reduce<R>(work, source, results, n, put): results rows of n elements each, folded by R, to put.
+  template <class R>
+  bool reduce(const auto&...) const {
+    return false;
+  }
+  /// scan<R>(work, source, rows, n, out): the folds up to each element, to out.
+  template <class R>
+  bool scan(const auto&...) const {
+    return false;
+  }
+  /// count(work, source, n, bins, counts): how often each number in [0, bins) is among n elements.
+  bool count(const auto&...) const { return false; }
+};
 
 /// Where the memory at an address lies, seen from a device.
 struct memory_place {
@@ -19223,8 +19258,9 @@ fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
 }
 
 /// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives scratch space.
-template <class R, int Axes, class K, class Put, class Run, class Memory>
-void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory) {
+/// Rows are left to by_library(source, results, n) if that is true.
+template <class R, int Axes, class K, class Put, class Run, class Memory, class Library>
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory, const Library& by_library) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
@@ -19232,6 +19268,7 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
   const auto source = make_source<Axes>(plan, axes);
   const index_t results = s.outer * s.inner;
   const bool columns = s.inner > 1 && s.reduced > 0;
+  if (!columns && by_library(source, results, s.reduced)) return;
   const fold_pieces p = columns ? cut_columns<decltype(source)>(s) : cut(results, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
   if (columns) fold_columns<R>(source, s, p, put, partial, run);
@@ -19866,13 +19903,16 @@ struct scan_columns_body {
   }
 };
 
-/// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space.
-template <class R, class T, class Source, class Out, class Run, class Memory>
-void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory) {
+/// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space. Rows are left to
+/// by_library(source, rows, n) if that is true.
+template <class R, class T, class Source, class Out, class Run, class Memory, class Library>
+void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory,
+               const Library& by_library) {
   using state = typename R::state;
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
   const bool columns = s.inner > 1;
+  if (!columns && by_library(source, lines, s.reduced)) return;
   const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
   const store_results<typename R::result> nowhere{nullptr};
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
@@ -20097,9 +20137,9 @@ class radix_sorter {
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
       run(radix_count_body{pairs_.keys, n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
       std::vector<sinter::detail::temporary<D>> folds;
-      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(source, {1, shares, 1}, radix_begins{begins}, run, [&](std::size_t bytes) {
-        return folds.emplace_back(bytes).data();
-      });
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(
+          source, {1, shares, 1}, radix_begins{begins}, run, [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+          [](const auto&, index_t, index_t) { return false; });
       run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
           launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
       pairs_.turn();
@@ -20431,10 +20471,12 @@ struct add_pass {
 /// Passes R folded over the values of K, of at most Axes axes, along those marked in `reduced`, to `put`.
 template <device D, class R, int Axes, class K, class Put>
 void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
+  const work w{what, axes.shape, axes.rank};
   std::vector<temporary<D>> pieces;
   plan_reduction<R, Axes>(
-      plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { launch_on<D>({what, axes.shape, axes.rank}, body, s); },
-      [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
+      plan, axes, reduced, put, [&w](const auto& body, const launch_shape& s) { launch_on<D>(w, body, s); },
+      [&pieces](std::size_t bytes) { return pieces.emplace_back(bytes).data(); },
+      [&w, &put](const auto& source, index_t results, index_t n) { return gpu<D>::folds().template reduce<R>(w, source, results, n, put); });
 }
 
 template <device D, bool Sums = false, class Pass, int Axes>
@@ -20648,11 +20690,13 @@ struct backend<D> {
 
   template <class R, class E, class Out>
   static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    const cuda_impl::work what{"a scan", e.shape()};
     std::vector<temporary<D>> folds;
     cuda_impl::plan_scan<R, element_of<E>>(
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
-        [&e](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>({"a scan", e.shape()}, body, s); },
-        [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
+        [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
+        [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+        [&what, &out](const auto& source, index_t rows, index_t n) { return gpu::folds().template scan<R>(what, source, rows, n, out); });
     if (after != nullptr) after->run();
   }
 
@@ -20666,7 +20710,8 @@ struct backend<D> {
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
     const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
                                                     reinterpret_cast<unsigned long long*>(access::data(counts))};
-    cuda_impl::launch_on<D>({"a count", e.shape()}, body, body.launch());
+    const cuda_impl::work what{"a count", e.shape()};
+    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts)) cuda_impl::launch_on<D>(what, body, body.launch());
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
@@ -21568,6 +21613,179 @@ void launch(context& c, const work& w, const Body& body, const launch_shape& sha
 }
 
 }  // namespace sinter::cuda_impl
+#if SINTER_WITH_CUB_FOLDS
+// sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the results, on the way.
+//
+// Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that nvcc compiles. None of them may have
+// `using namespace sinter` outside of functions and namespaces: CUB declares a namespace ::cuda, which nvcc names from there in code
+// that it adds. And who uses Sinter's names calls the device sinter::cuda<0>.
+//
+// Left to Sinter are columns, short rows, few rows, for which CUB has nothing that would fill a GPU, and scans whose result would
+// depend on which block of CUB's is quicker, such as cumsum of float.
+
+#if !SINTER_WITH_CUDA
+#error "sinter: sinter/cuda/cub_folds.hpp is for files with the CUDA backend, compiled by nvcc"
+#else
+
+#include <cub/device/device_histogram.cuh>
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_segmented_reduce.cuh>
+
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/tabulate_output_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+// sinter/cuda/cub_call.hpp: how CUB's algorithms are called.
+
+namespace sinter::cuda_impl {
+
+/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no scratch memory, how much it
+/// takes, else starts it.
+template <class Algorithm>
+void call_cub(context& c, const work& w, const Algorithm& algorithm) {
+  const auto held = c.capture().enter(w.what);
+  const use_gpu current(c.gpu());
+  ignore(cudaPeekAtLastError());  // CUB would take an error that the program has left behind for its own
+  std::size_t bytes = 0;
+  const auto run = [&](void* scratch) {
+    const cudaError_t status = algorithm(scratch, bytes);
+    if (status != cudaSuccess) check(status, c.name() + ": " + w.text() + " by CUB");
+  };
+  run(nullptr);
+  const sinter::detail::block scratch(c.memory(), bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
+  run(scratch.data());
+  c.count_launches();
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+
+namespace sinter::cuda_impl {
+
+using counting = thrust::counting_iterator<index_t>;
+
+/// The state of R that has seen one element, of rows of n.
+template <class R, class Source>
+struct element_states {
+  Source source;
+  index_t n;
+  __host__ __device__ typename R::state operator()(index_t number) const {
+    auto s = R::identity();
+    R::push(s, source(number), number % n);
+    return s;
+  }
+};
+template <class R>
+struct merge_states {
+  using state = typename R::state;
+  __host__ __device__ state operator()(const state& a, const state& b) const { return R::merge(a, b); }
+};
+template <class R, class Put>
+struct put_finished {
+  Put put;
+  __host__ __device__ void operator()(index_t number, const typename R::state& s) const { put(number, R::finish(s)); }
+};
+template <class Out>
+struct put_state {
+  Out out;
+  template <class State>
+  __host__ __device__ void operator()(index_t number, const State& s) const {
+    out.put(number, s);
+  }
+};
+/// Where row `row` of n elements begins, and in which row an element is.
+struct row_begin {
+  index_t n;
+  __host__ __device__ index_t operator()(index_t row) const { return row * n; }
+};
+struct row_of {
+  index_t n;
+  __host__ __device__ index_t operator()(index_t number) const { return number / n; }
+};
+
+template <class F>
+auto computed(const F& f) {
+  return thrust::make_transform_iterator(counting(0), f);
+}
+
+/// Can folds of R be cut anywhere? CUB cuts reductions by the shape and the GPU, but a scan by which blocks are quickest.
+template <class R>
+inline constexpr bool any_cut = std::is_integral_v<typename R::state> || requires { typename R::arg; };
+
+/// Kernels of CUB's take all of it as parameters, and something beside.
+template <class... Parts>
+inline constexpr bool fits_cub = (sizeof(Parts) + ...) <= 30000;
+
+/// A block of CUB's folds a row, however short it is, and however few there are.
+inline constexpr index_t shortest_row = 256, fewest_rows = 64;
+
+/// An element's number where it counts, else one that is in no bin.
+template <class Source>
+struct bin_of {
+  Source source;
+  std::int32_t bins;
+  __host__ __device__ std::int32_t operator()(index_t number) const {
+    const std::int64_t v = source(number);
+    return v >= 0 && v < bins ? static_cast<std::int32_t>(v) : -1;
+  }
+};
+
+/// What no_folds says, done by CUB where it can; what is true has been started.
+struct cub_folds {
+  context& c;
+
+  template <class R, class Source, class Put>
+  bool reduce(const work& w, const Source& source, index_t results, index_t n, const Put& put) const {
+    if (n == 0 || (results > 1 && (n < shortest_row || results < fewest_rows))) return false;
+    if constexpr (fits_cub<Source, Put>) {
+      const auto in = computed(element_states<R, Source>{source, n});
+      const auto out = thrust::make_tabulate_output_iterator(put_finished<R, Put>{put});
+      const merge_states<R> merge;
+      const auto begin = computed(row_begin{n});
+      call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+        if (results == 1) return cub::DeviceReduce::Reduce(scratch, bytes, in, out, n, merge, R::identity(), c.stream());
+        return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, in, out, results, begin, begin + 1, merge, R::identity(), c.stream());
+      });
+    }
+    return fits_cub<Source, Put>;
+  }
+
+  template <class R, class Source, class Out>
+  bool scan(const work& w, const Source& source, index_t rows, index_t n, const Out& to) const {
+    constexpr bool can = any_cut<R> && fits_cub<Source, Out>;
+    if constexpr (can) {
+      const auto in = computed(element_states<R, Source>{source, n});
+      const auto out = thrust::make_tabulate_output_iterator(put_state<Out>{to});
+      const merge_states<R> merge;
+      const auto row = computed(row_of{n});
+      call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+        if (rows == 1) return cub::DeviceScan::InclusiveScan(scratch, bytes, in, out, merge, n, c.stream());
+        return cub::DeviceScan::InclusiveScanByKey(scratch, bytes, row, in, out, merge, rows * n, ::cuda::std::equal_to<>{}, c.stream());
+      });
+    }
+    return can;
+  }
+
+  template <class Source>
+  bool count(const work& w, const Source& source, index_t n, index_t bins, unsigned long long* counts) const {
+    if (bins >= std::numeric_limits<std::int32_t>::max()) return false;
+    if constexpr (fits_cub<Source>) {
+      const auto size = static_cast<std::int32_t>(bins);
+      const auto in = computed(bin_of<Source>{source, size});
+      call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+        return cub::DeviceHistogram::HistogramEven(scratch, bytes, in, counts, size + 1, std::int32_t{0}, size, n, c.stream());
+      });
+    }
+    return fits_cub<Source>;
+  }
+};
+
+}  // namespace sinter::cuda_impl
+#endif
+#endif
 
 namespace sinter::cuda_impl {
 
@@ -21652,6 +21870,12 @@ struct gpu {
     other(here(), pairs, n, bits);
     return true;
   }
+
+#if SINTER_WITH_CUB_FOLDS
+  static cub_folds folds() { return {here()}; }
+#else
+  static no_folds folds() { return {}; }
+#endif
 
   /// A sequence of work, to be started as a whole.
   class recording {
@@ -22186,7 +22410,7 @@ inline std::size_t cudnn_version() { return cudnnGetVersion(); }
 
 }  // namespace sinter
 #endif
-#if SINTER_WITH_CUB
+#if SINTER_WITH_CUB || SINTER_WITH_CUB_FOLDS
 // sinter/cuda/cub.hpp: sorts on GPUs done by CUB, for one file of a program.
 //
 // The file is compiled by nvcc and linked as an object: of a static library a linker takes only what is asked for by name, and
@@ -22209,23 +22433,41 @@ inline std::size_t cudnn_version() { return cudnnGetVersion(); }
 
 #include <cub/device/device_radix_sort.cuh>
 
+#ifndef SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+#define SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+// sinter/cuda/cub_call.hpp: how CUB's algorithms are called.
+
 namespace sinter::cuda_impl {
 
-inline void sort_by_cub(context& c, pair_buffers& pairs, index_t n, int bits) {
-  const auto held = c.capture().enter("a sort");
+/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no scratch memory, how much it
+/// takes, else starts it.
+template <class Algorithm>
+void call_cub(context& c, const work& w, const Algorithm& algorithm) {
+  const auto held = c.capture().enter(w.what);
   const use_gpu current(c.gpu());
   ignore(cudaPeekAtLastError());  // CUB would take an error that the program has left behind for its own
-  cub::DoubleBuffer<std::uint64_t> keys(pairs.keys, pairs.spare_keys);
-  cub::DoubleBuffer<std::uint32_t> values(pairs.values, pairs.spare_values);
   std::size_t bytes = 0;
   const auto run = [&](void* scratch) {
-    const cudaError_t status = cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, values, n, 0, bits, c.stream());
-    if (status != cudaSuccess) check(status, c.name() + ": 'a sort' of " + std::to_string(n) + " pairs by CUB");
+    const cudaError_t status = algorithm(scratch, bytes);
+    if (status != cudaSuccess) check(status, c.name() + ": " + w.text() + " by CUB");
   };
   run(nullptr);
   const sinter::detail::block scratch(c.memory(), bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
   run(scratch.data());
   c.count_launches();
+}
+
+}  // namespace sinter::cuda_impl
+#endif  // SINTER_SINGLE_SINTER_CUDA_CUB_CALL_HPP
+
+namespace sinter::cuda_impl {
+
+inline void sort_by_cub(context& c, pair_buffers& pairs, index_t n, int bits) {
+  cub::DoubleBuffer<std::uint64_t> keys(pairs.keys, pairs.spare_keys);
+  cub::DoubleBuffer<std::uint32_t> values(pairs.values, pairs.spare_values);
+  call_cub(c, {"a sort", &n, 1}, [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, values, n, 0, bits, c.stream());
+  });
   if (keys.selector != 0) pairs.turn();
 }
 

@@ -201,7 +201,7 @@ def main():
     kept.mkdir(exist_ok=True)
     work = []
     alone = options.scratch / "headers.cu"
-    headers = [header for header in sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp")) if header.stem not in [*OPTIONAL, "cub"]]
+    headers = [header for header in sorted((tools.INCLUDE / "sinter/cuda").glob("*.hpp")) if header.stem not in [*OPTIONAL, "cub", "cub_folds"]]
     alone.write_text("".join(f"#include <sinter/cuda/{header.name}>\n" for header in headers))
     work.append(("the headers of cuda/", alone, [*ARCHITECTURES, "-c", "-o", "/dev/null"], nothing))
     libraries = found_libraries(options)

@@ -20,6 +20,7 @@ FAKE = HERE / "runtime"
 MAIN = HERE.parent / "main.cpp"
 TABLE = [*sorted((HERE.parent / "ops").glob("table_[0-9]*_test.cpp")), HERE.parent / "gpu/table_test.cu"]
 SORTS = [HERE.parent / "gpu/cub.cu", HERE / "sort_test.cpp"]
+FOLDS = HERE.parent / "gpu/folds_by_cub_test.cu"
 FOR_GPUS = [HERE.parent / "gpu" / name for name in ["memory_test.cu", "runtime_test.cu"]]
 OF_PTX = FAKE / "ptx_checks.cpp"
 EXAMPLE = tools.ROOT / "examples/01_digits.cpp"
@@ -83,8 +84,9 @@ def main():
     # Those that include the simulator themselves, not by compare.hpp, are for it alone.
     run = [test for test in sorted(HERE.glob("*_test.cpp")) if '"simulator.hpp"' not in test.read_text(encoding="utf-8")]
     not_run = sorted(FAKE.glob("*_test.cu"))
-    more = FOR_GPUS if options.all else []
-    together = [TABLE, *[SORTS] * bool(found_cub(options))] if options.all else []
+    with_cub = bool(found_cub(options))
+    more = [*[FOLDS] * with_cub, *FOR_GPUS * options.all]
+    together = [TABLE, *[SORTS] * with_cub] if options.all else []
     programs = len(run) + len(not_run) + len(more) + len(together) + 2
     sources = [*dict.fromkeys([*run, *not_run, *more, *sum(together, [])]), EXAMPLE, MAIN, *sorted(FAKE.glob("*.cpp"))]
     helpers = [header for folder in [HERE.parent, HERE, FAKE, HERE.parent / "ops", HERE.parent / "gpu"] for header in sorted(folder.glob("*.hpp"))]

@@ -114,6 +114,7 @@ struct gpu {
     return counters;
   }
   static void synchronize() { const auto held = capture().wait("synchronize"); }
+  static no_folds folds() { return {}; }
 
   /// Work that was put on the device while a step was captured.
   class recording {

@@ -1,41 +1,12 @@
 // tests/gpu/bench.cu: times fused statements on a GPU beside a copy of the same memory; prints name, milliseconds, bytes.
-#include <algorithm>
-#include <cstdio>
 #include <string>
-#include <vector>
 
-#include <sinter/sinter.hpp>
+#include "bench_folds.hpp"
 
 using namespace sinter;
-using gpu = cuda<0>;
+using namespace bench;
 
 namespace {
-
-/// Median milliseconds of `repeats` runs of f, each measured by events around it, after two warm-up runs.
-template <class F>
-double median_ms(int repeats, const F& f) {
-  const cudaStream_t stream = cuda_impl::context_of<gpu>().stream();
-  cudaEvent_t begin, end;
-  cuda_impl::check(cudaEventCreate(&begin), "bench");
-  cuda_impl::check(cudaEventCreate(&end), "bench");
-  std::vector<float> times;
-  for (int i = 0; i < repeats + 2; ++i) {
-    cuda_impl::check(cudaEventRecord(begin, stream), "bench");
-    f();
-    cuda_impl::check(cudaEventRecord(end, stream), "bench");
-    cuda_impl::check(cudaEventSynchronize(end), "bench");
-    float ms = 0;
-    cuda_impl::check(cudaEventElapsedTime(&ms, begin, end), "bench");
-    if (i > 1) times.push_back(ms);
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
-void report(const char* name, double ms, double bytes) {
-  std::printf("%s\t%.4f\t%.0f\n", name, ms, bytes);
-  std::fflush(stdout);
-}
 
 /// The numbers of elements of the parameters of ResNet-50 (He et al., 2015, table 1).
 std::vector<index_t> resnet50_sizes() {
@@ -90,14 +61,8 @@ int main() {
              r.backward(seed, {.retain_graph = true});
            }),
            9 * element);
-    tensor total = sum(a * b);
-    report("sinter sum(a*b)", median_ms(15, [&] { total = sum(a * b); }), 2 * element);
-    report("sinter sum(a)", median_ms(15, [&] { total = sum(a); }), element);
-    report("sinter argmax(a)", median_ms(15, [&] { const tensor best = argmax(a); }), element);
+    time_folds(a, b);
     report("sinter cumsum 64 M", median_ms(15, [&] { y = cumsum(a, 0); }), 2 * element);
-    report("sinter histc 256 of 64 M", median_ms(15, [&] { const auto counts = histc(a, 256, -4, 4); }), element);
-    const tensor classes = cast<std::int32_t>(rand<float, gpu>(gen, {n}) * 256.f);
-    report("sinter bincount 256 of 64 M", median_ms(15, [&] { const auto counts = bincount(classes); }), 2 * element);  // once for the largest
   }
   {
     const index_t rows = 16384, columns = 4096;
@@ -114,8 +79,6 @@ int main() {
     report("sinter cross_entropy 1024x65536", median_ms(15, [&] { const tensor loss = cross_entropy(long_rows, classes); }), bytes / 2);
     tensor<float, 1, gpu> sums;
     report("sinter sum(x,0) 16384x4096", median_ms(15, [&] { sums = sum(x, 0); }), bytes / 2);
-    report("sinter sum(x,1) 16384x4096", median_ms(15, [&] { sums = sum(x, 1); }), bytes / 2);
-    report("sinter argmax 16384x4096", median_ms(15, [&] { const tensor best = argmax(x, 1); }), bytes / 2);
     report("sinter topk 8 of 16384x4096", median_ms(15, [&] { const auto best = topk(x, 8, 1); }), bytes / 2);
     const auto one_line = x.slice(0, 0, 4).reshape({1, 16384}), few_lines = x.slice(0, 0, 256).reshape({64, 16384});
     report("sinter topk 8 of 1x16384", median_ms(15, [&] { const auto best = topk(one_line, 8, 1); }), 0);

@@ -63,6 +63,7 @@ with torch.no_grad():
     row("torch histc 256 of 64 M", lambda: torch.histc(a, 256, -4, 4))
     classes = torch.randint(0, 256, (n,), dtype=torch.int32, device=device)
     row("torch bincount 256 of 64 M", lambda: torch.bincount(classes))
+    row("torch cumsum of int 64 M", lambda: torch.cumsum(classes, 0))
     del classes
 leaves = [x.requires_grad_() for x in (a, b, c, d)]
 seed = torch.ones(n, device=device)
@@ -84,6 +85,7 @@ with torch.no_grad():
     for axis in (0, 1):
         report(f"sum(x,{axis}) 16384x4096", lambda: torch.sum(x, axis))
     report("argmax 16384x4096", lambda: torch.argmax(x, 1))
+    row("torch cummax 16384x4096", lambda: torch.cummax(x, 1))
     row("torch topk 8 of 16384x4096", lambda: torch.topk(x, min(8, columns), 1))
     for lines in (1,) if trial else (1, 64):
         few = x[: 4 * lines].reshape(lines, -1)

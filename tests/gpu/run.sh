@@ -57,7 +57,7 @@ find_library() { # find_library <name> <header> <something to call>
 }
 find_cub() { # to cub: the object that has sorts done by CUB, where CUB is installed
   printf '#if !__has_include(<cub/device/device_radix_sort.cuh>)\n#error\n#endif\n' >"$out/cub_probe.cu"
-  rm -f "$out/rival_cub" "$out/sort_by_cub_test"
+  rm -f "$out"/{rival_cub,sort_by_cub_test,folds_by_cub_test,bench_by_cub}
   if nvcc -E "$out/cub_probe.cu" -o /dev/null 2>/dev/null; then
     cub=(cub.o)
     echo "cub: found"
@@ -96,7 +96,7 @@ if [ $build = yes ]; then
   sources=("$here"/tests/ops/table_[0-9]*_test.cpp "$here/tests/gpu/"{table,memory,runtime}_test.cu "$here/tests/gpu/bench.cu" "$here/tests/main.cpp"
     "$here/examples/01_digits.cpp")
   for test in "${tests[@]}"; do sources+=("$here/tests/cuda/${test}_test.cpp"); done
-  [ ${#cub[@]} -eq 0 ] || sources+=("$here/tests/gpu/cub.cu" "$here/tests/gpu/rival_cub.cu")
+  [ ${#cub[@]} -eq 0 ] || sources+=("$here/tests/gpu/"{cub,rival_cub,folds_by_cub_test,bench_by_cub}.cu)
   for source in "${sources[@]}"; do
     while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
     compile "$source" &
@@ -112,7 +112,9 @@ if [ $build = yes ]; then
   link bench bench.o "${cub[@]}"
   if [ ${#cub[@]} -gt 0 ]; then
     link sort_by_cub_test sort_test.o main.o "${cub[@]}"
+    link folds_by_cub_test folds_by_cub_test.o main.o
     link rival_cub rival_cub.o
+    link bench_by_cub bench_by_cub.o
   fi
   link digits 01_digits.o
   echo "built in $SECONDS s"
@@ -135,7 +137,9 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | 
 nvcc --version | tail -2 | tee -a "$out/device.txt"
 export SINTER_CUDA_MAP=0,0 # cuda<0> and cuda<1> on one GPU
 for test in "${tests[@]}" table memory runtime native; do attempt "$test" "$out/${test}_test"; done
-if [ -e "$out/sort_by_cub_test" ]; then attempt sort_by_cub "$out/sort_by_cub_test"; fi
+for test in sort folds; do
+  if [ -e "$out/${test}_by_cub_test" ]; then attempt "${test}_by_cub" "$out/${test}_by_cub_test"; fi
+done
 unset SINTER_CUDA_MAP
 if [ "$(nvidia-smi -L | wc -l)" -ge 2 ] && grep -q 'two GPUs' < <("$out/native_test" --list-tests '[two_gpus]'); then
   attempt native_two_gpus "$out/native_test" "[two_gpus]"
@@ -156,6 +160,8 @@ beside() { # beside <name> <log>: the times of another over ours, row by row
 if [ -e "$out/rival_cub" ]; then
   attempt rival_cub "$out/rival_cub"
   beside CUB rival_cub
+  attempt bench_by_cub "$out/bench_by_cub"
+  beside 'Sinter with folds by CUB' bench_by_cub
 fi
 if python3 -c 'import torch' 2>/dev/null; then
   attempt torch python3 "$here/tests/gpu/rival_torch.py"

@@ -65,14 +65,14 @@ def must_link(message):
 def must_not_link(message, *configurations):
     if message is None:
         return "different configurations link without an error"
-    missing = [name for name in configurations if not re.search(rf"sinter_v\d+_\d+_\d+_{name}\b", message)]
+    missing = [name for name in configurations if not re.search(rf"\bsinter_(?:v\d+_\d+_\d+_)?{name}\b", message)]
     return f"the linker does not name {' and '.join(missing)}:\n{message}" if missing else None
 
 
-def pair(builder, first, second, link_flags=(), expected=(), **options):
+def pair(builder, first, second, link_flags=(), expected=(), nvcc=False, **options):
     """Compiles main with `first` and other with `second`, links, and judges."""
-    message = builder.link([builder.object("main.cpp", first, **options), builder.object("other.cpp", second, **options)],
-                           link_flags)
+    message = builder.link([builder.object("main.cpp", first, nvcc=nvcc, **options), builder.object("other.cpp", second, nvcc=nvcc, **options)],
+                           link_flags, nvcc)
     return must_not_link(message, *expected) if expected else must_link(message)
 
 
@@ -138,6 +138,9 @@ def nvcc_checks(builder):
 
     yield "nvcc and host compiler: equal", lambda: must_link(link_with(first, "sinter/sinter.hpp"))
     yield "nvcc and host compiler: different", lambda: must_not_link(link_with(second, "sinter/config.hpp"), FIRST, SECOND)
+    by_cub = [*first, "-DSINTER_WITH_CUB_FOLDS=1"]
+    yield "folds by CUB: equal", lambda: pair(builder, by_cub, by_cub, nvcc=True)
+    yield "folds by CUB: different", lambda: pair(builder, first, by_cub, (), ("with_cub_folds", "without_cub_folds"), nvcc=True)
 
 
 def main():

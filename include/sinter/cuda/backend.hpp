@@ -60,10 +60,12 @@ struct add_pass {
 /// Passes R folded over the values of K, of at most Axes axes, along those marked in `reduced`, to `put`.
 template <device D, class R, int Axes, class K, class Put>
 void reduce_on(const char* what, const K& plan, const pass_axes& axes, const bool* reduced, const Put& put) {
+  const work w{what, axes.shape, axes.rank};
   std::vector<temporary<D>> pieces;
   plan_reduction<R, Axes>(
-      plan, axes, reduced, put, [&](const auto& body, const launch_shape& s) { launch_on<D>({what, axes.shape, axes.rank}, body, s); },
-      [&](std::size_t bytes) { return pieces.emplace_back(bytes).data(); });
+      plan, axes, reduced, put, [&w](const auto& body, const launch_shape& s) { launch_on<D>(w, body, s); },
+      [&pieces](std::size_t bytes) { return pieces.emplace_back(bytes).data(); },
+      [&w, &put](const auto& source, index_t results, index_t n) { return gpu<D>::folds().template reduce<R>(w, source, results, n, put); });
 }
 
 template <device D, bool Sums = false, class Pass, int Axes>
@@ -277,11 +279,13 @@ struct backend<D> {
 
   template <class R, class E, class Out>
   static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
+    const cuda_impl::work what{"a scan", e.shape()};
     std::vector<temporary<D>> folds;
     cuda_impl::plan_scan<R, element_of<E>>(
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
-        [&e](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>({"a scan", e.shape()}, body, s); },
-        [&](std::size_t bytes) { return folds.emplace_back(bytes).data(); });
+        [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
+        [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+        [&what, &out](const auto& source, index_t rows, index_t n) { return gpu::folds().template scan<R>(what, source, rows, n, out); });
     if (after != nullptr) after->run();
   }
 
@@ -295,7 +299,8 @@ struct backend<D> {
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
     const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
                                                     reinterpret_cast<unsigned long long*>(access::data(counts))};
-    cuda_impl::launch_on<D>({"a count", e.shape()}, body, body.launch());
+    const cuda_impl::work what{"a count", e.shape()};
+    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts)) cuda_impl::launch_on<D>(what, body, body.launch());
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>

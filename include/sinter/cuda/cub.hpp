@@ -23,26 +23,17 @@
 
 #include <cub/device/device_radix_sort.cuh>
 
-#include "sinter/cuda/context.hpp"
+#include "sinter/cuda/cub_call.hpp"
 #include "sinter/cuda/pairs.hpp"
 
 namespace sinter::cuda_impl {
 
 inline void sort_by_cub(context& c, pair_buffers& pairs, index_t n, int bits) {
-  const auto held = c.capture().enter("a sort");
-  const use_gpu current(c.gpu());
-  ignore(cudaPeekAtLastError());  // CUB would take an error that the program has left behind for its own
   cub::DoubleBuffer<std::uint64_t> keys(pairs.keys, pairs.spare_keys);
   cub::DoubleBuffer<std::uint32_t> values(pairs.values, pairs.spare_values);
-  std::size_t bytes = 0;
-  const auto run = [&](void* scratch) {
-    const cudaError_t status = cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, values, n, 0, bits, c.stream());
-    if (status != cudaSuccess) check(status, c.name() + ": 'a sort' of " + std::to_string(n) + " pairs by CUB");
-  };
-  run(nullptr);
-  const sinter::detail::block scratch(c.memory(), bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
-  run(scratch.data());
-  c.count_launches();
+  call_cub(c, {"a sort", &n, 1}, [&](void* scratch, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, values, n, 0, bits, c.stream());
+  });
   if (keys.selector != 0) pairs.turn();
 }
 

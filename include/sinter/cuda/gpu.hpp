@@ -6,6 +6,9 @@
 #include "sinter/cuda/blas.hpp"
 #include "sinter/cuda/launch.hpp"
 #include "sinter/cuda/pairs.hpp"
+#if SINTER_WITH_CUB_FOLDS
+#include "sinter/cuda/cub_folds.hpp"
+#endif
 
 namespace sinter::cuda_impl {
 
@@ -90,6 +93,12 @@ struct gpu {
     other(here(), pairs, n, bits);
     return true;
   }
+
+#if SINTER_WITH_CUB_FOLDS
+  static cub_folds folds() { return {here()}; }
+#else
+  static no_folds folds() { return {}; }
+#endif
 
   /// A sequence of work, to be started as a whole.
   class recording {

@@ -198,8 +198,9 @@ fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
 }
 
 /// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives scratch space.
-template <class R, int Axes, class K, class Put, class Run, class Memory>
-void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory) {
+/// Rows are left to by_library(source, results, n) if that is true.
+template <class R, int Axes, class K, class Put, class Run, class Memory, class Library>
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory, const Library& by_library) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
@@ -207,6 +208,7 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
   const auto source = make_source<Axes>(plan, axes);
   const index_t results = s.outer * s.inner;
   const bool columns = s.inner > 1 && s.reduced > 0;
+  if (!columns && by_library(source, results, s.reduced)) return;
   const fold_pieces p = columns ? cut_columns<decltype(source)>(s) : cut(results, s.reduced, 4096);
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
   if (columns) fold_columns<R>(source, s, p, put, partial, run);

@@ -108,13 +108,16 @@ struct scan_columns_body {
   }
 };
 
-/// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space.
-template <class R, class T, class Source, class Out, class Run, class Memory>
-void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory) {
+/// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space. Rows are left to
+/// by_library(source, rows, n) if that is true.
+template <class R, class T, class Source, class Out, class Run, class Memory, class Library>
+void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory,
+               const Library& by_library) {
   using state = typename R::state;
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
   const bool columns = s.inner > 1;
+  if (!columns && by_library(source, lines, s.reduced)) return;
   const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
   const store_results<typename R::result> nowhere{nullptr};
   state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;

@@ -42,6 +42,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
+///   folds()                        who folds rows in place of Sinter: no_folds or its like
 ///   synchronize(), launches()      waits for all that was started; counts the kernels among it
 ///   arrivals()                     counters for arrives_last, all 0 between kernels; as many as max_arrivals
 ///   place_of(p)                    a memory_place: where the memory at an address lies
@@ -49,6 +50,22 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 ///   record(f)                      what f would start, as a recording with run() and kernels(); see graph.hpp
 template <device D>
 struct gpu;
+
+/// Nobody: each is false, and has done nothing.
+struct no_folds {
+  /// reduce<R>(work, source, results, n, put): results rows of n elements each, folded by R, to put.
+  template <class R>
+  bool reduce(const auto&...) const {
+    return false;
+  }
+  /// scan<R>(work, source, rows, n, out): the folds up to each element, to out.
+  template <class R>
+  bool scan(const auto&...) const {
+    return false;
+  }
+  /// count(work, source, n, bins, counts): how often each number in [0, bins) is among n elements.
+  bool count(const auto&...) const { return false; }
+};
 
 /// Where the memory at an address lies, seen from a device.
 struct memory_place {

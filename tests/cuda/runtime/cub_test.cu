@@ -1,8 +1,8 @@
-// tests/cuda/runtime/cub_test.cu: what sorts by CUB ask of CUDA, on the fake runtime; nothing where CUB is not installed.
+// tests/cuda/runtime/cub_test.cu: what sorts and folds by CUB ask of CUDA, on the fake runtime; nothing where CUB is not installed.
 #if __has_include(<cub/device/device_radix_sort.cuh>)
-#include <sinter/cuda/cub.hpp>
-
+#define SINTER_WITH_CUB_FOLDS 1
 #include <algorithm>
+#include <functional>
 
 #include "checked.hpp"
 
@@ -20,10 +20,34 @@ auto zeros(sinter::index_t n) {
   return sinter::zeros<float, D>({n});
 }
 
-/// Kernels of CUB's sorts that were started on a GPU so far.
-auto kernels_of_cub(int gpu) {
+/// Kernels of CUB's, with that in their names, that were started on a GPU so far.
+auto kernels_of_cub(int gpu, const std::string& what = "DeviceRadixSort") {
   const auto& all = fake_cuda::launches();
-  return std::count_if(all.begin(), all.end(), [gpu](const auto& l) { return l.gpu == gpu && l.kernel.find("DeviceRadixSort") != std::string::npos; });
+  return std::count_if(all.begin(), all.end(), [&](const auto& l) { return l.gpu == gpu && l.kernel.find(what) != std::string::npos; });
+}
+
+/// Has each call that `work` makes of CUDA fail in turn, while the program uses GPU 2; the error says `of_cub` once at least.
+void fail_in_turn(const std::function<void()>& work, const std::string& of_cub) {
+  const auto in_use = sinter::memory<g0>().bytes_in_use;
+  bool named = false;
+  for (fake_cuda::fault fault{.function = {}};; ++fault.after) {
+    fake_cuda::plan(fault);
+    const std::string said = error_of(work);
+    const std::string failed = fake_cuda::end_plan();
+    INFO("call " << fault.after << ", " << failed << ": " << said);
+    cudaSetDevice(2);
+    if (failed.empty()) {
+      CHECK(said.empty());
+      break;
+    }
+    if (failed != "cudaSetDevice" && failed != "cudaMalloc") CHECK_THAT(said, Contains("cuda:0") || Contains("GPU "));
+    named = named || said.find(of_cub) != std::string::npos;
+    CHECK(cudaGetLastError() == cudaSuccess);
+    CHECK(sinter::memory<g0>().bytes_in_use == in_use);
+    CHECK_NOTHROW(work());
+  }
+  CHECK(named);
+  sinter::synchronize<g0>();
 }
 
 }  // namespace
@@ -60,28 +84,45 @@ TEST_CASE_METHOD(on_fake_gpus, "a sort in which any call fails says so, and can 
   use(2);
   for (const sinter::index_t n : {few, many}) {
     const auto x = zeros<g0>(n);
-    const auto in_use = sinter::memory<g0>().bytes_in_use;
-    const auto of_cub = std::to_string(n) + " pairs by CUB";
-    bool named = false;
-    for (fake_cuda::fault fault{.function = {}};; ++fault.after) {
-      fake_cuda::plan(fault);
-      const std::string said = error_of([&] { sinter::sort(x, 0); });
-      const std::string failed = fake_cuda::end_plan();
-      INFO("call " << fault.after << ", " << failed << ": " << said);
-      use(2);
-      if (failed.empty()) {
-        CHECK(said.empty());
-        break;
-      }
-      if (failed != "cudaSetDevice" && failed != "cudaMalloc") CHECK_THAT(said, Contains("cuda:0") || Contains("GPU "));
-      named = named || said.find(of_cub) != std::string::npos;
-      CHECK(cudaGetLastError() == cudaSuccess);
-      CHECK(sinter::memory<g0>().bytes_in_use == in_use);
-      CHECK_NOTHROW(sinter::sort(x, 0));
-    }
-    CHECK(named);
-    sinter::synchronize<g0>();
+    fail_in_turn([&x] { sinter::sort(x, 0); }, "'a sort' over shape (" + std::to_string(n) + ",) by CUB");
   }
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "folds are CUB's where it has them, on the device's stream and GPU, and count as one launch") {
+  use(3);
+  const auto x = zeros<g1>(many);
+  const auto rows = x.reshape({100, 1000});
+  const auto starts = [](const char* kernel, const auto& f) {
+    const auto before = kernels_of_cub(1, kernel);
+    const auto counted = sinter::launches<g1>();
+    f();
+    CHECK(sinter::launches<g1>() == counted + 1);
+    sinter::synchronize<g1>();
+    return kernels_of_cub(1, kernel) > before;
+  };
+  CHECK(starts("DeviceReduce", [&] { const sinter::tensor y = sum(x * 2) + 1; }));
+  CHECK(starts("DeviceSegmentedReduce", [&] { const sinter::tensor y = argmax(abs(rows), 1); }));
+  CHECK(starts("DeviceScanKernel", [&] { const sinter::tensor y = cumsum(sinter::cast<std::int32_t>(x), 0); }));
+  CHECK(starts("DeviceScanByKey", [&] { const auto y = cummax(rows, 1); }));
+  // Nothing of CUB's for columns, and few or short rows; nor where its sums would depend on chance.
+  CHECK_FALSE(starts("3cub", [&] { const sinter::tensor y = sum(rows, 0); }));
+  CHECK_FALSE(starts("3cub", [&] { const sinter::tensor y = sum(x.slice(0, 0, 6000).reshape({6, 1000}), 1); }));
+  CHECK_FALSE(starts("3cub", [&] { const sinter::tensor y = sum(x.reshape({1000, 100}), 1); }));
+  CHECK_FALSE(starts("3cub", [&] { const sinter::tensor y = cumsum(rows, 1); }));
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "counts are CUB's") {
+  const auto before = kernels_of_cub(0, "DeviceHistogram");
+  const auto counts = histc(zeros<g0>(many), 10, -1, 1);
+  sinter::synchronize<g0>();
+  CHECK(kernels_of_cub(0, "DeviceHistogram") > before);
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "a fold in which any call fails says so, and can be repeated") {
+  use(2);
+  const auto x = zeros<g0>(many);
+  fail_in_turn([&x] { const sinter::tensor y = sum(x * 2); }, "'a reduction' over shape (" + std::to_string(many) + ",) by CUB");
+  fail_in_turn([&x] { const auto y = cummax(x.reshape({100, 1000}), 1); }, "'a scan' over shape (100, 1000) by CUB");
 }
 
 TEST_CASE_METHOD(on_fake_gpus, "an error that the program has left behind is not the sort's") {

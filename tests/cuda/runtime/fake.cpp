@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -459,8 +460,9 @@ cudaError_t cudaDeviceSynchronize() {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int gpu) {
   return call("cudaDeviceGetAttribute", [&](state& s) {
     if (gpu < 0 || gpu >= s.shape.gpus) return misuse("cudaDeviceGetAttribute: there is no GPU " + std::to_string(gpu), cudaErrorInvalidDevice);
-    if (which != cudaDevAttrMultiProcessorCount) return misuse("cudaDeviceGetAttribute: attribute " + std::to_string(which));
-    *value = 108;
+    if (which == cudaDevAttrMultiProcessorCount) *value = 108;
+    else if (which == cudaDevAttrMaxGridDimX) *value = std::numeric_limits<int>::max();
+    else return misuse("cudaDeviceGetAttribute: attribute " + std::to_string(which));
     return cudaSuccess;
   });
 }

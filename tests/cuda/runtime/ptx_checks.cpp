@@ -86,6 +86,10 @@ TEST_CASE("lanes exchange within their segments") {
   CHECK(run("shfl.sync.up.b32 %r2|%p1, %r1, 2, 0x1800, -1;" + put, 32) == words{9, 0});
   CHECK(run("shfl.sync.idx.b32 %r2|%p1, %r1, 3, 0x181f, -1;" + put, 32) == words{11, 1});
   CHECK(run("setp.gt.u32 %p3, %r1, 29; vote.sync.ballot.b32 %r2, %p3, -1; setp.eq.u32 %p1, 1, 1;" + put, 32) == words{0xc0000000, 1});
+  CHECK(run("setp.gt.u32 %p3, %r1, 29; vote.sync.any.pred %p1, %p3, -1; vote.sync.all.pred %p4, %p3, -1; selp.u32 %r2, 1, 0, %p4;" + put, 32) == words{0, 1});
+  CHECK(run("setp.gt.u32 %p3, %r1, 40; vote.sync.any.pred %p1, %p3, -1; setp.lt.u32 %p3, %r1, 32; vote.sync.all.pred %p4, %p3, -1; selp.u32 %r2, 1, 0, %p4;" + put, 32) ==
+        words{1, 0});
+  CHECK(run("mov.u32 %r2, %lanemask_ge; setp.eq.u32 %p1, 1, 1;" + put, 32) == words{0xfffffe00, 1});
 }
 
 TEST_CASE("what a GPU would not forgive is an error that names the instruction") {
@@ -98,6 +102,8 @@ TEST_CASE("what a GPU would not forgive is an error that names the instruction")
   CHECK_THAT(error_of("setp.eq.u32 %p1, %r1, 0; @%p1 bar.sync 0; @!%p1 bar.sync 0;", 3), Contains("others wait at another barrier (thread 1 of"));
   CHECK_THAT(error_of("setp.eq.u32 %p1, %r1, 0; @%p1 shfl.sync.idx.b32 %r2, %r1, 1, 31, 3;", 2), Contains("lane 1 takes no part"));
   CHECK_THAT(error_of("setp.eq.u32 %p1, %r1, 0; @%p1 bar.warp.sync 3; @!%p1 bar.sync 0;", 2), Contains("threads of the warp do not come to it"));
+  CHECK(error_of("nanosleep.u32 40;") == "none");
+  CHECK_THAT(error_of("again: nanosleep.u32 40; bra again;"), Contains("waits for what nobody does"));
   CHECK_THAT(error_of("bar.sync 1;"), Contains("a barrier other than for all threads"));
   CHECK_THAT(error_of("add.sat.s32 %r2, %r1, 1;"), Contains("'add.sat.s32' is not known here"));
 }

@@ -443,6 +443,10 @@ inline void wait(machine& m, const instruction& i) {
   m.stop = true;
 }
 inline void nothing(machine&, const instruction&) {}
+/// Blocks before this one have ended: what it waits for is there, or never will be.
+inline void sleep(machine& m, const instruction& i) {
+  if (++m.sleeps > 1'000'000) m.fail(i, "waits for what nobody does");
+}
 inline void trap(machine& m, const instruction& i) { m.fail(i, "a trap"); }
 inline void fall_off(machine& m, const instruction& i) { m.fail(i, "no instruction follows"); }
 
@@ -458,11 +462,19 @@ void each_lane(machine& m, thread* const (&lanes)[warp_threads], const F& f) {
   }
 }
 inline void meet(machine&, const instruction&, thread* const (&)[warp_threads]) {}
-/// vote.sync.ballot of a predicate.
-inline void ballot(machine& m, const instruction& i, thread* const (&lanes)[warp_threads]) {
-  std::uint32_t votes = 0;
-  each_lane(m, lanes, [&](int lane) { votes |= static_cast<std::uint32_t>(m.bits(i.from[0]) & 1) << lane; });
-  each_lane(m, lanes, [&](int) { m.set<std::uint32_t>(i.to[0], votes); });
+/// vote.sync of a predicate: who has it, whether any has it, whether all have it.
+enum class vote { ballot, any, all };
+template <vote What>
+void count_votes(machine& m, const instruction& i, thread* const (&lanes)[warp_threads]) {
+  std::uint32_t votes = 0, voters = 0;
+  each_lane(m, lanes, [&](int lane) {
+    votes |= static_cast<std::uint32_t>(m.bits(i.from[0]) & 1) << lane;
+    voters |= std::uint32_t{1} << lane;
+  });
+  each_lane(m, lanes, [&](int) {
+    if constexpr (What == vote::ballot) m.set<std::uint32_t>(i.to[0], votes);
+    else m.set<std::uint8_t>(i.to[0], What == vote::any ? votes != 0 : votes == voters);
+  });
 }
 /// shfl.sync: the value of another lane, and whether there is one.
 enum class shuffle { idx, up, down, bfly };

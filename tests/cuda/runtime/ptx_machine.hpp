@@ -156,7 +156,7 @@ struct machine {
   std::vector<usage> uses;  ///< of each byte of it
   std::uint64_t barriers = 1;  ///< that were passed, in all blocks
   std::uint64_t together = 1;  ///< what the warp has done so
-  unsigned block = 0, blocks = 0, threads = 0;
+  unsigned block = 0, blocks = 0, threads = 0, sleeps = 0;
   const std::function<span(std::uintptr_t)>* memory = nullptr;
   std::vector<span> own;  ///< variables of the module
 

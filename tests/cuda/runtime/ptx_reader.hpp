@@ -567,6 +567,10 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
   if (op == "exit") return &end;
   if (op == "trap") return &trap;
   if (op == "membar" || op == "fence") return &nothing;
+  if (op == "nanosleep") {
+    i.from[0] = simple();
+    return &sleep;
+  }
   if (op == "bar" && has(p, "warp")) {
     i.from[3] = simple();
     i.together = &meet;
@@ -643,6 +647,7 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
       if (which == "%ntid.y" || which == "%ntid.z" || which == "%nctaid.y" || which == "%nctaid.z") return &special<[](const machine&) -> word { return 1; }>;
       if (which == "%lanemask_le") return &special<[](const machine& m) -> word { return (word{2} << m.t->number % 32) - 1; }>;
       if (which == "%lanemask_lt") return &special<[](const machine& m) -> word { return (word{1} << m.t->number % 32) - 1; }>;
+      if (which == "%lanemask_ge") return &special<[](const machine& m) -> word { return ~word{0} << m.t->number % 32; }>;
       if (which == "%laneid") return &special<[](const machine& m) -> word { return m.t->number % 32; }>;
       return nullptr;
     }
@@ -666,10 +671,10 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     if (n == 4) complain("too many operands");
     i.from[n++] = simple();
   }
-  if (op == "vote" && has(p, "sync") && has(p, "ballot") && n == 2) {
+  if (op == "vote" && has(p, "sync") && n == 2) {
     i.from[3] = i.from[1];
-    i.together = &ballot;
-    return &wait;
+    i.together = has(p, "ballot") ? &count_votes<vote::ballot> : has(p, "any") ? &count_votes<vote::any> : has(p, "all") ? &count_votes<vote::all> : nullptr;
+    return i.together != nullptr ? &wait : nullptr;
   }
   if (op == "shfl" && has(p, "sync") && n == 4) {
     i.together = has(p, "idx") ? &exchange<shuffle::idx> : has(p, "up") ? &exchange<shuffle::up> : has(p, "down") ? &exchange<shuffle::down> : &exchange<shuffle::bfly>;
