@@ -2619,6 +2619,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 //   M::load<Slot, T>()           the value of leaf Slot at the current element(s)
 //   M::literal<T>(x)             x, a compute_type<T>, as a value
 //   M::index()                   the row-major index of the current element
+//   M::words<Each>()             where it draws for neighbours together: the Each random words of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 //   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
@@ -2679,7 +2680,6 @@ struct leaf {
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
   static constexpr bool diff = Diff;
-  static constexpr bool indexed = false;
 
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
@@ -2722,7 +2722,6 @@ struct constant {
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
-  static constexpr bool indexed = false;
   compute_type<T> value;
 
   template <int, class M, class Scope>
@@ -2772,7 +2771,6 @@ struct map<Op, A> {
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool diff = A::diff;
-  static constexpr bool indexed = A::indexed;
   [[no_unique_address]] Op op;
   A a;
 
@@ -2816,7 +2814,6 @@ struct map<Op, A, B> {
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
   static constexpr bool diff = A::diff || B::diff;
-  static constexpr bool indexed = A::indexed || B::indexed;
   [[no_unique_address]] Op op;
   A a;
   B b;
@@ -2869,7 +2866,6 @@ struct map<Op, A, B, C> {
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
   static constexpr bool diff = A::diff || B::diff || C::diff;
-  static constexpr bool indexed = A::indexed || B::indexed || C::indexed;
   [[no_unique_address]] Op op;
   A a;
   B b;
@@ -7766,7 +7762,6 @@ struct bound {
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = Diff;
-  static constexpr bool indexed = false;
 
   template <int, class M, class Scope>
   SINTER_WORD auto eval(const M&, const Scope& s) const {
@@ -7797,7 +7792,6 @@ struct let {
   static constexpr int leaves = X::leaves + Body::leaves;
   static constexpr int sinks = X::sinks + Body::sinks;
   static constexpr bool diff = X::diff || Body::diff;
-  static constexpr bool indexed = X::indexed || Body::indexed;
   X x;
   Body body;
 
@@ -18052,9 +18046,23 @@ SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char*
   write_operand<T, lanes>(c, at, plain, valid, to, sums);
 }
 
+/// Random words that the formula of a pass spends on an element.
+template <class Pass>
+inline constexpr int words_of = [] {
+  if constexpr (requires { Pass::plan_type::words; }) return Pass::plan_type::words;
+  else return 0;
+}();
+/// Those of a chunk: neighbours share the blocks in which they are drawn.
+template <int Words>
+struct drawn_words {
+  std::uint32_t drawn[Words];
+};
+template <>
+struct drawn_words<0> {};
+
 /// The machine of expr/kernel.hpp at one lane of what a thread holds.
 template <class Pass>
-struct lane_machine {
+struct lane_machine : drawn_words<words_of<Pass> * lanes_of<Pass>> {
   static constexpr int lanes = lanes_of<Pass>;
 
   held_inputs<Pass> read;
@@ -18071,7 +18079,11 @@ struct lane_machine {
   SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
     return x;
   }
-  SINTER_WORD index_t index() const { return first + lane; }
+  template <int Each>
+    requires(Each == words_of<Pass>)
+  SINTER_WORD const std::uint32_t* words() const {
+    return this->drawn + lane * Each;
+  }
   template <int O, class T>
   SINTER_WORD void put(compute_type<T> x) const {
     written.set(O, lane, x);
@@ -18100,6 +18112,7 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
       m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
     else m.read = read_operands<lanes>(types_read<Pass>{}, in, whole, valid, frame.in);
   }
+  if constexpr (words_of<Pass> > 0) formula.k.draw(m.first, m.drawn);
   SINTER_UNROLL
   for (int i = 0; i < lanes; ++i) {
     m.lane = i;
@@ -22712,7 +22725,26 @@ struct random_key {
   std::uint64_t draw = 0;
   const std::int64_t* run = nullptr;
   constexpr bool operator==(const random_key&) const = default;
+
+  /// The same draw, with the run that this is as part of its number.
+  SINTER_WORD random_key now() const { return {seed, draw + (run != nullptr ? static_cast<std::uint64_t>(*run) << 32 : 0), nullptr}; }
 };
+
+namespace detail {
+
+struct word_pair {
+  std::uint32_t low, high;
+};
+/// The product of two words. A GPU multiplies words; left to itself its compiler makes long products of what they are part of.
+SINTER_WORD word_pair multiply_words(std::uint32_t a, std::uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) return {a * b, __umulhi(a, b)};
+#endif
+  const std::uint64_t product = std::uint64_t{a} * b;
+  return {static_cast<std::uint32_t>(product), static_cast<std::uint32_t>(product >> 32)};
+}
+
+}  // namespace detail
 
 /// The ten rounds of Philox 4x32.
 SINTER_WORD philox_block philox4x32(philox_block counter, std::uint64_t key) {
@@ -22720,12 +22752,12 @@ SINTER_WORD philox_block philox4x32(philox_block counter, std::uint64_t key) {
   std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
   SINTER_UNROLL
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p = std::uint64_t{0xD2511F53u} * a;
-    const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c;
-    a = static_cast<std::uint32_t>(q >> 32) ^ b ^ k0;
-    b = static_cast<std::uint32_t>(q);
-    c = static_cast<std::uint32_t>(p >> 32) ^ d ^ k1;
-    d = static_cast<std::uint32_t>(p);
+    const detail::word_pair p = detail::multiply_words(0xD2511F53u, a);
+    const detail::word_pair q = detail::multiply_words(0xCD9E8D57u, c);
+    a = q.high ^ b ^ k0;
+    b = q.low;
+    c = p.high ^ d ^ k1;
+    d = p.low;
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
@@ -22741,17 +22773,21 @@ SINTER_WORD philox_block philox4x32(const random_key& key, std::uint64_t index) 
 
 namespace detail {
 
+/// Word number `place` of a block. Chosen, not indexed: what is indexed would lie in a GPU's memory.
+SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
+  return place < 2 ? (place == 0 ? b.word[0] : b.word[1]) : place == 2 ? b.word[2] : b.word[3];
+}
+
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, int Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
-  const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
-  const random_key key{of_step.seed, of_step.draw + (run << 32)};
+  const random_key key = of_step.now();
   const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
   std::uint64_t block = start / 4;
-  int skip = static_cast<int>(start % 4);
+  auto place = static_cast<unsigned>(start % 4);
   if constexpr (Words % 4 == 0) {
-    if (skip == 0) {
+    if (place == 0) {
       for (int i = 0; i < Words; i += 4, ++block) {
         const philox_block b = philox4x32(key, block);
         to[i] = b.word[0], to[i + 1] = b.word[1], to[i + 2] = b.word[2], to[i + 3] = b.word[3];
@@ -22759,15 +22795,21 @@ SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uin
       return;
     }
   }
-  for (int i = 0; i < Words; ++block) {
-    const philox_block b = philox4x32(key, block);
-    for (; skip < 4 && i < Words; ++skip) to[i++] = b.word[skip];
-    skip = 0;
+  philox_block b = philox4x32(key, block);
+  for (int i = 0; i < Words; ++i) {
+    if (place == 4) {
+      b = philox4x32(key, ++block);
+      place = 0;
+    }
+    to[i] = word_at(b, place++);
   }
 }
 
 /// The high half of the 128-bit product.
 SINTER_WORD std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) return __umul64hi(a, b);
+#endif
   const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
   const std::uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
   const std::uint64_t carry = a0 * b1 + (middle & 0xffffffffu);
@@ -22849,6 +22891,16 @@ struct uniform_numbers {
   }
 };
 
+/// cos(pi x). A GPU has it, without the reduction of large angles that cos makes room for in memory.
+template <class V>
+SINTER_WORD V cos_of_half_turns(V x) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<V, float>) return ::cospif(x);
+  else if constexpr (std::is_same_v<V, double>) return ::cospi(x);
+#endif
+  return math::cos(x * math::constant<V>(3.14159265358979323846));
+}
+
 /// Box and Muller's sqrt(-2 log u) cos(2 pi v). u is an odd multiple of 2^-32 (2^-54) rounded, never 0: always finite.
 template <class T>
 struct normal_numbers {
@@ -22871,9 +22923,7 @@ struct normal_numbers {
       }
     }
     const V radius = math::sqrt(math::constant<V>(-2) * math::log(from_lanes<V>(u)));
-    return radius * math::cos(from_lanes<V>(v) * math::constant<V>(3.14159265358979323846)) *
-               math::constant<V>(deviation) +
-           math::constant<V>(mean);
+    return radius * cos_of_half_turns<V>(from_lanes<V>(v)) * math::constant<V>(deviation) + math::constant<V>(mean);
   }
 };
 
@@ -22928,22 +22978,31 @@ SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, co
   using T = typename Numbers::value_type;
   using V = decltype(m.template literal<T>({}));
   constexpr int n = math::lanes_v<V>;
-  std::uint32_t words[n * Numbers::words];
-  random_words<Numbers::words>(key, m.index(), words);
-  return numbers.template make<V, n>(words);
+  if constexpr (requires { m.template words<Numbers::words>(); }) {
+    return numbers.template make<V, n>(m.template words<Numbers::words>());  // drawn before, with those of its neighbours
+  } else {
+    std::uint32_t words[n * Numbers::words];
+    random_words<Numbers::words>(key, m.index(), words);
+    return numbers.template make<V, n>(words);
+  }
 }
 
 template <class Numbers>
 struct random {
   using value_type = typename Numbers::value_type;
+  static constexpr int words = Numbers::words;
   using leaf_types = type_list<>;
   using sink_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
-  static constexpr bool indexed = true;
   Numbers numbers;
   random_key key;
 
+  /// The words of neighbouring elements, for a machine that draws them together.
+  template <int N>
+  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
+    random_words<words>(key, first, to);
+  }
   template <int, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return random_values(numbers, key, m);
@@ -23139,11 +23198,15 @@ struct dropout {
   using sink_types = typename A::sink_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
-  static constexpr bool indexed = true;
+  static constexpr int words = bernoulli_numbers<T>::words;
   bernoulli_numbers<T> keep;
   random_key key;
   A a;
 
+  template <int N>
+  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
+    random_words<words>(key, first, to);
+  }
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return a.template eval<L>(m, s) * random_values(keep, key, m);

@@ -65,3 +65,11 @@ void through_rows(const variable<double, 2, cuda<0>>& x, const tensor<double, 2,
 
 // What searches.
 values_and_indices<tensor<float, 2, cuda<0>>> best(const tensor<float, 2, cuda<0>>& x) { return topk(x, 8, 1); }
+
+// Random numbers.
+vector normals(generator& gen, index_t n) { return randn<float, cuda<0>>(gen, {n}); }
+half_vector masked(const half_vector& x, generator& gen) { return dropout(x, 0.1, gen); }
+void masked_backward(const leaf& x, const vector& seed, generator& gen) {
+  const variable y = dropout(relu(x), 0.1, gen);
+  y.backward(seed);
+}

@@ -131,9 +131,23 @@ SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char*
   write_operand<T, lanes>(c, at, plain, valid, to, sums);
 }
 
+/// Random words that the formula of a pass spends on an element.
+template <class Pass>
+inline constexpr int words_of = [] {
+  if constexpr (requires { Pass::plan_type::words; }) return Pass::plan_type::words;
+  else return 0;
+}();
+/// Those of a chunk: neighbours share the blocks in which they are drawn.
+template <int Words>
+struct drawn_words {
+  std::uint32_t drawn[Words];
+};
+template <>
+struct drawn_words<0> {};
+
 /// The machine of expr/kernel.hpp at one lane of what a thread holds.
 template <class Pass>
-struct lane_machine {
+struct lane_machine : drawn_words<words_of<Pass> * lanes_of<Pass>> {
   static constexpr int lanes = lanes_of<Pass>;
 
   held_inputs<Pass> read;
@@ -150,7 +164,11 @@ struct lane_machine {
   SINTER_WORD compute_type<T> literal(compute_type<T> x) const {
     return x;
   }
-  SINTER_WORD index_t index() const { return first + lane; }
+  template <int Each>
+    requires(Each == words_of<Pass>)
+  SINTER_WORD const std::uint32_t* words() const {
+    return this->drawn + lane * Each;
+  }
   template <int O, class T>
   SINTER_WORD void put(compute_type<T> x) const {
     written.set(O, lane, x);
@@ -179,6 +197,7 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
       m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
     else m.read = read_operands<lanes>(types_read<Pass>{}, in, whole, valid, frame.in);
   }
+  if constexpr (words_of<Pass> > 0) formula.k.draw(m.first, m.drawn);
   SINTER_UNROLL
   for (int i = 0; i < lanes; ++i) {
     m.lane = i;

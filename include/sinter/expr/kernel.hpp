@@ -5,6 +5,7 @@
 //   M::load<Slot, T>()           the value of leaf Slot at the current element(s)
 //   M::literal<T>(x)             x, a compute_type<T>, as a value
 //   M::index()                   the row-major index of the current element
+//   M::words<Each>()             where it draws for neighbours together: the Each random words of the current element
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 //   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
@@ -68,7 +69,6 @@ struct leaf {
   static constexpr int leaves = 1;
   static constexpr int sinks = Diff ? 1 : 0;
   static constexpr bool diff = Diff;
-  static constexpr bool indexed = false;
 
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
@@ -111,7 +111,6 @@ struct constant {
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = false;
-  static constexpr bool indexed = false;
   compute_type<T> value;
 
   template <int, class M, class Scope>
@@ -161,7 +160,6 @@ struct map<Op, A> {
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
   static constexpr bool diff = A::diff;
-  static constexpr bool indexed = A::indexed;
   [[no_unique_address]] Op op;
   A a;
 
@@ -205,7 +203,6 @@ struct map<Op, A, B> {
   static constexpr int leaves = A::leaves + B::leaves;
   static constexpr int sinks = A::sinks + B::sinks;
   static constexpr bool diff = A::diff || B::diff;
-  static constexpr bool indexed = A::indexed || B::indexed;
   [[no_unique_address]] Op op;
   A a;
   B b;
@@ -258,7 +255,6 @@ struct map<Op, A, B, C> {
   static constexpr int leaves = A::leaves + B::leaves + C::leaves;
   static constexpr int sinks = A::sinks + B::sinks + C::sinks;
   static constexpr bool diff = A::diff || B::diff || C::diff;
-  static constexpr bool indexed = A::indexed || B::indexed || C::indexed;
   [[no_unique_address]] Op op;
   A a;
   B b;

@@ -76,7 +76,6 @@ struct bound {
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
   static constexpr bool diff = Diff;
-  static constexpr bool indexed = false;
 
   template <int, class M, class Scope>
   SINTER_WORD auto eval(const M&, const Scope& s) const {
@@ -107,7 +106,6 @@ struct let {
   static constexpr int leaves = X::leaves + Body::leaves;
   static constexpr int sinks = X::sinks + Body::sinks;
   static constexpr bool diff = X::diff || Body::diff;
-  static constexpr bool indexed = X::indexed || Body::indexed;
   X x;
   Body body;
 

@@ -44,6 +44,16 @@ struct uniform_numbers {
   }
 };
 
+/// cos(pi x). A GPU has it, without the reduction of large angles that cos makes room for in memory.
+template <class V>
+SINTER_WORD V cos_of_half_turns(V x) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<V, float>) return ::cospif(x);
+  else if constexpr (std::is_same_v<V, double>) return ::cospi(x);
+#endif
+  return math::cos(x * math::constant<V>(3.14159265358979323846));
+}
+
 /// Box and Muller's sqrt(-2 log u) cos(2 pi v). u is an odd multiple of 2^-32 (2^-54) rounded, never 0: always finite.
 template <class T>
 struct normal_numbers {
@@ -66,9 +76,7 @@ struct normal_numbers {
       }
     }
     const V radius = math::sqrt(math::constant<V>(-2) * math::log(from_lanes<V>(u)));
-    return radius * math::cos(from_lanes<V>(v) * math::constant<V>(3.14159265358979323846)) *
-               math::constant<V>(deviation) +
-           math::constant<V>(mean);
+    return radius * cos_of_half_turns<V>(from_lanes<V>(v)) * math::constant<V>(deviation) + math::constant<V>(mean);
   }
 };
 
@@ -123,22 +131,31 @@ SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, co
   using T = typename Numbers::value_type;
   using V = decltype(m.template literal<T>({}));
   constexpr int n = math::lanes_v<V>;
-  std::uint32_t words[n * Numbers::words];
-  random_words<Numbers::words>(key, m.index(), words);
-  return numbers.template make<V, n>(words);
+  if constexpr (requires { m.template words<Numbers::words>(); }) {
+    return numbers.template make<V, n>(m.template words<Numbers::words>());  // drawn before, with those of its neighbours
+  } else {
+    std::uint32_t words[n * Numbers::words];
+    random_words<Numbers::words>(key, m.index(), words);
+    return numbers.template make<V, n>(words);
+  }
 }
 
 template <class Numbers>
 struct random {
   using value_type = typename Numbers::value_type;
+  static constexpr int words = Numbers::words;
   using leaf_types = type_list<>;
   using sink_types = type_list<>;
   static constexpr int leaves = 0;
   static constexpr int sinks = 0;
-  static constexpr bool indexed = true;
   Numbers numbers;
   random_key key;
 
+  /// The words of neighbouring elements, for a machine that draws them together.
+  template <int N>
+  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
+    random_words<words>(key, first, to);
+  }
   template <int, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
     return random_values(numbers, key, m);

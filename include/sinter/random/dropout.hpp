@@ -17,11 +17,15 @@ struct dropout {
   using sink_types = typename A::sink_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
-  static constexpr bool indexed = true;
+  static constexpr int words = bernoulli_numbers<T>::words;
   bernoulli_numbers<T> keep;
   random_key key;
   A a;
 
+  template <int N>
+  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
+    random_words<words>(key, first, to);
+  }
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
     return a.template eval<L>(m, s) * random_values(keep, key, m);

@@ -26,7 +26,26 @@ struct random_key {
   std::uint64_t draw = 0;
   const std::int64_t* run = nullptr;
   constexpr bool operator==(const random_key&) const = default;
+
+  /// The same draw, with the run that this is as part of its number.
+  SINTER_WORD random_key now() const { return {seed, draw + (run != nullptr ? static_cast<std::uint64_t>(*run) << 32 : 0), nullptr}; }
 };
+
+namespace detail {
+
+struct word_pair {
+  std::uint32_t low, high;
+};
+/// The product of two words. A GPU multiplies words; left to itself its compiler makes long products of what they are part of.
+SINTER_WORD word_pair multiply_words(std::uint32_t a, std::uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) return {a * b, __umulhi(a, b)};
+#endif
+  const std::uint64_t product = std::uint64_t{a} * b;
+  return {static_cast<std::uint32_t>(product), static_cast<std::uint32_t>(product >> 32)};
+}
+
+}  // namespace detail
 
 /// The ten rounds of Philox 4x32.
 SINTER_WORD philox_block philox4x32(philox_block counter, std::uint64_t key) {
@@ -34,12 +53,12 @@ SINTER_WORD philox_block philox4x32(philox_block counter, std::uint64_t key) {
   std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
   SINTER_UNROLL
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t p = std::uint64_t{0xD2511F53u} * a;
-    const std::uint64_t q = std::uint64_t{0xCD9E8D57u} * c;
-    a = static_cast<std::uint32_t>(q >> 32) ^ b ^ k0;
-    b = static_cast<std::uint32_t>(q);
-    c = static_cast<std::uint32_t>(p >> 32) ^ d ^ k1;
-    d = static_cast<std::uint32_t>(p);
+    const detail::word_pair p = detail::multiply_words(0xD2511F53u, a);
+    const detail::word_pair q = detail::multiply_words(0xCD9E8D57u, c);
+    a = q.high ^ b ^ k0;
+    b = q.low;
+    c = p.high ^ d ^ k1;
+    d = p.low;
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
@@ -55,17 +74,21 @@ SINTER_WORD philox_block philox4x32(const random_key& key, std::uint64_t index) 
 
 namespace detail {
 
+/// Word number `place` of a block. Chosen, not indexed: what is indexed would lie in a GPU's memory.
+SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
+  return place < 2 ? (place == 0 ? b.word[0] : b.word[1]) : place == 2 ? b.word[2] : b.word[3];
+}
+
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, int Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
-  const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
-  const random_key key{of_step.seed, of_step.draw + (run << 32)};
+  const random_key key = of_step.now();
   const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
   std::uint64_t block = start / 4;
-  int skip = static_cast<int>(start % 4);
+  auto place = static_cast<unsigned>(start % 4);
   if constexpr (Words % 4 == 0) {
-    if (skip == 0) {
+    if (place == 0) {
       for (int i = 0; i < Words; i += 4, ++block) {
         const philox_block b = philox4x32(key, block);
         to[i] = b.word[0], to[i + 1] = b.word[1], to[i + 2] = b.word[2], to[i + 3] = b.word[3];
@@ -73,15 +96,21 @@ SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uin
       return;
     }
   }
-  for (int i = 0; i < Words; ++block) {
-    const philox_block b = philox4x32(key, block);
-    for (; skip < 4 && i < Words; ++skip) to[i++] = b.word[skip];
-    skip = 0;
+  philox_block b = philox4x32(key, block);
+  for (int i = 0; i < Words; ++i) {
+    if (place == 4) {
+      b = philox4x32(key, ++block);
+      place = 0;
+    }
+    to[i] = word_at(b, place++);
   }
 }
 
 /// The high half of the 128-bit product.
 SINTER_WORD std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) return __umul64hi(a, b);
+#endif
   const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
   const std::uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
   const std::uint64_t carry = a0 * b1 + (middle & 0xffffffffu);
