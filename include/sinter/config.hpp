@@ -44,7 +44,7 @@
 #ifndef SINTER_WITH_CUB
 #define SINTER_WITH_CUB 0
 #endif
-// 1, in all files of a program that nvcc compiles: cuda/cub_folds.hpp is part of the backend; see there.
+// 1, in all files of a program that have the backend: cuda/cub_folds.hpp is part of it; see there.
 #ifndef SINTER_WITH_CUB_FOLDS
 #define SINTER_WITH_CUB_FOLDS 0
 #endif

@@ -91,7 +91,7 @@
 #ifndef SINTER_WITH_CUB
 #define SINTER_WITH_CUB 0
 #endif
-// 1, in all files of a program that nvcc compiles: cuda/cub_folds.hpp is part of the backend; see there.
+// 1, in all files of a program that have the backend: cuda/cub_folds.hpp is part of it; see there.
 #ifndef SINTER_WITH_CUB_FOLDS
 #define SINTER_WITH_CUB_FOLDS 0
 #endif
@@ -21629,16 +21629,21 @@ void launch(context& c, const work& w, const Body& body, const launch_shape& sha
 #if SINTER_WITH_CUB_FOLDS
 // sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the results, on the way.
 //
-// Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that nvcc compiles. None of them may have
-// `using namespace sinter` outside of functions and namespaces: CUB declares a namespace ::cuda, which nvcc names from there in code
-// that it adds. And who uses Sinter's names calls the device sinter::cuda<0>.
+// Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that have it. In none of them may a
+// `using namespace` make Sinter's names visible outside of functions and namespaces: CUB declares a namespace ::cuda, which nvcc names from
+// there in code that it adds. And who uses Sinter's names calls the device sinter::cuda<0>.
 //
-// Left to Sinter are columns, short rows, few rows, for which CUB has nothing that would fill a GPU, and scans whose result would
-// depend on which block of CUB's is quicker, such as cumsum of float.
+// Left to Sinter are columns, short rows, few rows and many bins, for which CUB has nothing that would fill a GPU or little memory, and scans
+// whose result would depend on which block of CUB's is quicker, such as cumsum of float.
 
 #if !SINTER_WITH_CUDA
 #error "sinter: sinter/cuda/cub_folds.hpp is for files with the CUDA backend, compiled by nvcc"
 #else
+
+#include <cub/version.cuh>
+#if CUB_VERSION < 300000
+#error "sinter: SINTER_WITH_CUB_FOLDS=1 needs CUB 3.0 or later, such as that of CUDA 13; leave it out here"
+#endif
 
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_reduce.cuh>
@@ -21678,19 +21683,50 @@ void call_cub(context& c, const work& w, const Algorithm& algorithm) {
 
 namespace sinter::cuda_impl {
 
-using counting = thrust::counting_iterator<index_t>;
+/// Rows of n elements, one after the other.
+struct long_rows {
+  index_t n;
+  bool narrow;  ///< the elements' numbers fit the divider
+  divider by_n;
 
-/// The state of R that has seen one element, of rows of n.
-template <class R, class Source>
+  long_rows(index_t rows, index_t length) : n(length), narrow(rows * length < (index_t{1} << 31)) {
+    if (narrow) by_n = divider(static_cast<std::uint32_t>(n));
+  }
+  __host__ __device__ index_t row_of(index_t number) const { return quotient(number, n, by_n, narrow); }
+  __host__ __device__ index_t place(index_t number) const { return number - row_of(number) * n; }
+};
+struct one_row {
+  __host__ __device__ index_t place(index_t number) const { return number; }
+};
+struct row_begins {
+  index_t n;
+  __host__ __device__ index_t operator()(index_t row) const { return row * n; }
+};
+struct row_numbers {
+  long_rows rows;
+  __host__ __device__ index_t operator()(index_t number) const { return rows.row_of(number); }
+};
+
+/// The state of R that has seen one element.
+template <class R, class Source, class Rows>
 struct element_states {
   Source source;
-  index_t n;
+  Rows rows;
   __host__ __device__ typename R::state operator()(index_t number) const {
     auto s = R::identity();
-    R::push(s, source(number), number % n);
+    R::push(s, source(number), rows.place(number));
     return s;
   }
 };
+template <class F>
+auto computed(const F& f) {
+  return thrust::make_transform_iterator(thrust::counting_iterator<index_t>(0), f);
+}
+template <class R, class Source, class Rows>
+auto states_of(const Source& source, const Rows& rows) {
+  return computed(element_states<R, Source, Rows>{source, rows});
+}
+
 template <class R>
 struct merge_states {
   using state = typename R::state;
@@ -21709,21 +21745,6 @@ struct put_state {
     out.put(number, s);
   }
 };
-/// Where row `row` of n elements begins, and in which row an element is.
-struct row_begin {
-  index_t n;
-  __host__ __device__ index_t operator()(index_t row) const { return row * n; }
-};
-struct row_of {
-  index_t n;
-  __host__ __device__ index_t operator()(index_t number) const { return number / n; }
-};
-
-template <class F>
-auto computed(const F& f) {
-  return thrust::make_transform_iterator(counting(0), f);
-}
-
 /// Can folds of R be cut anywhere? CUB cuts reductions by the shape and the GPU, but a scan by which blocks are quickest.
 template <class R>
 inline constexpr bool any_cut = std::is_integral_v<typename R::state> || requires { typename R::arg; };
@@ -21734,15 +21755,17 @@ inline constexpr bool fits_cub = (sizeof(Parts) + ...) <= 30000;
 
 /// A block of CUB's folds a row, however short it is, and however few there are.
 inline constexpr index_t shortest_row = 256, fewest_rows = 64;
+/// Of more bins each block of CUB's has all in the memory of the GPU.
+inline constexpr index_t most_bins = 256;
 
-/// An element's number where it counts, else one that is in no bin.
+/// The number that the source gives where it counts, else one that is in no bin. As float: CUB finds the bin of an integer by a division.
 template <class Source>
 struct bin_of {
   Source source;
-  std::int32_t bins;
-  __host__ __device__ std::int32_t operator()(index_t number) const {
+  std::int64_t bins;
+  __host__ __device__ float operator()(index_t number) const {
     const std::int64_t v = source(number);
-    return v >= 0 && v < bins ? static_cast<std::int32_t>(v) : -1;
+    return v >= 0 && v < bins ? static_cast<float>(v) : -1.f;
   }
 };
 
@@ -21754,42 +21777,53 @@ struct cub_folds {
   bool reduce(const work& w, const Source& source, index_t results, index_t n, const Put& put) const {
     if (n == 0 || (results > 1 && (n < shortest_row || results < fewest_rows))) return false;
     if constexpr (fits_cub<Source, Put>) {
-      const auto in = computed(element_states<R, Source>{source, n});
       const auto out = thrust::make_tabulate_output_iterator(put_finished<R, Put>{put});
       const merge_states<R> merge;
-      const auto begin = computed(row_begin{n});
-      call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-        if (results == 1) return cub::DeviceReduce::Reduce(scratch, bytes, in, out, n, merge, R::identity(), c.stream());
-        return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, in, out, results, begin, begin + 1, merge, R::identity(), c.stream());
-      });
+      if (results == 1) {
+        const auto in = states_of<R>(source, one_row{});
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceReduce::Reduce(scratch, bytes, in, out, n, merge, R::identity(), c.stream());
+        });
+      } else {
+        const auto in = states_of<R>(source, long_rows(results, n));
+        const auto begin = computed(row_begins{n});
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, in, out, results, begin, begin + 1, merge, R::identity(), c.stream());
+        });
+      }
     }
     return fits_cub<Source, Put>;
   }
 
   template <class R, class Source, class Out>
   bool scan(const work& w, const Source& source, index_t rows, index_t n, const Out& to) const {
+    if (rows > 1 && (n < shortest_row || rows < fewest_rows)) return false;
     constexpr bool can = any_cut<R> && fits_cub<Source, Out>;
     if constexpr (can) {
-      const auto in = computed(element_states<R, Source>{source, n});
       const auto out = thrust::make_tabulate_output_iterator(put_state<Out>{to});
       const merge_states<R> merge;
-      const auto row = computed(row_of{n});
-      call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-        if (rows == 1) return cub::DeviceScan::InclusiveScan(scratch, bytes, in, out, merge, n, c.stream());
-        return cub::DeviceScan::InclusiveScanByKey(scratch, bytes, row, in, out, merge, rows * n, ::cuda::std::equal_to<>{}, c.stream());
-      });
+      if (rows == 1) {
+        const auto in = states_of<R>(source, one_row{});
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) { return cub::DeviceScan::InclusiveScan(scratch, bytes, in, out, merge, n, c.stream()); });
+      } else {
+        const long_rows all(rows, n);
+        const auto in = states_of<R>(source, all);
+        const auto keys = computed(row_numbers{all});
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceScan::InclusiveScanByKey(scratch, bytes, keys, in, out, merge, rows * n, ::cuda::std::equal_to<>{}, c.stream());
+        });
+      }
     }
     return can;
   }
 
   template <class Source>
   bool count(const work& w, const Source& source, index_t n, index_t bins, unsigned long long* counts) const {
-    if (bins >= std::numeric_limits<std::int32_t>::max()) return false;
+    if (bins > most_bins) return false;
     if constexpr (fits_cub<Source>) {
-      const auto size = static_cast<std::int32_t>(bins);
-      const auto in = computed(bin_of<Source>{source, size});
+      const auto in = computed(bin_of<Source>{source, bins});
       call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-        return cub::DeviceHistogram::HistogramEven(scratch, bytes, in, counts, size + 1, std::int32_t{0}, size, n, c.stream());
+        return cub::DeviceHistogram::HistogramEven(scratch, bytes, in, counts, static_cast<int>(bins) + 1, 0.f, static_cast<float>(bins), n, c.stream());
       });
     }
     return fits_cub<Source>;
