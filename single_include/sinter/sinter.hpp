@@ -19814,15 +19814,53 @@ std::size_t launches() {
 
 namespace sinter::cuda_impl {
 
-/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take `each` neighbours at a time. A piece
-/// starts from the folds of those before it in `partial`.
-template <class R, class T, class Source, class Out>
+/// Where a chunk of results goes: its first `valid` states, the first of them that of element `at`.
+template <class Out, class State, int lanes>
+SINTER_WORD void put_chunk(const Out& out, index_t at, bool, int valid, const State (&s)[lanes]) {
+  SINTER_UNROLL
+  for (int k = 0; k < lanes; ++k)
+    if (k < valid) out.put(at + k, s[k]);
+}
+template <class R, class State, int lanes>
+SINTER_WORD void put_chunk(const sinter::detail::scan_results<R>& out, index_t at, bool whole, int valid, const State (&s)[lanes]) {
+  using T = typename R::result;
+  chunk<compute_type<T>, lanes> c;
+  SINTER_UNROLL
+  for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<T>>(R::finish(s[k]));
+  write_chunk<T, lanes>(out.values + at, whole && valid == lanes, valid, sizeof(T), false, c);
+}
+template <class T, class State, int lanes>
+SINTER_WORD void put_chunk(const sinter::detail::scan_extremes<T>& out, index_t at, bool whole, int valid, const State (&s)[lanes]) {
+  chunk<compute_type<T>, lanes> c;
+  chunk<std::int64_t, lanes> i;
+  SINTER_UNROLL
+  for (int k = 0; k < lanes; ++k) {
+    c.value[k] = static_cast<compute_type<T>>(s[k].value);
+    i.value[k] = s[k].index;
+  }
+  write_chunk<T, lanes>(out.values + at, whole && valid == lanes, valid, sizeof(T), false, c);
+  write_chunk<std::int64_t, lanes>(out.indices + at, whole && valid == lanes, valid, sizeof(std::int64_t), false, i);
+}
+
+inline bool at_16_bytes(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+/// Whether accesses of 16 bytes may begin where the results do.
+template <class Out>
+bool begins_whole(const Out& out) {
+  if constexpr (requires { out.indices; }) return at_16_bytes(out.values) && at_16_bytes(out.indices);
+  else if constexpr (requires { out.values; }) return at_16_bytes(out.values);
+  else return false;
+}
+
+/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece starts from the
+/// folds of those before it in `partial`. Whole: results are written in whole chunks.
+template <class R, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
-  static constexpr int each = 8;
+  static constexpr int lanes = Source::usual_lanes;
   Source source;
   index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
   int group = 1;
+  bool whole = false;
   Out out;
   const state* partial = nullptr;
 
@@ -19838,24 +19876,29 @@ struct scan_rows_body {
       const index_t stop = begin + per_piece < n ? begin + per_piece : n;
       const index_t end = task < rows * pieces ? stop : begin;
       state before = pieces > 1 ? fold_before(g, states, row, task < rows * pieces ? piece : 0, place) : R::identity();
-      for (index_t tile = begin; tile < begin + per_piece; tile += group * each) {
-        const index_t mine = tile + place * each;
-        T x[each] = {};
+      const auto from = source.row_at(task < rows * pieces ? row * n : 0);
+      for (index_t tile = begin; tile < begin + per_piece; tile += group * lanes) {
+        const index_t mine = tile + place * lanes;
+        const int valid = mine >= end ? 0 : end - mine < lanes ? static_cast<int>(end - mine) : lanes;
+        decltype(source.template chunk_in<lanes>(from, mine, valid)) x{};
         state s = R::identity();
-        SINTER_UNROLL
-        for (int k = 0; k < each; ++k)
-          if (mine + k < end) {
-            x[k] = source(row * n + mine + k);
-            R::push(s, x[k], mine + k);
-          }
+        if (valid > 0) {
+          x = source.template chunk_in<lanes>(from, mine, valid);
+          SINTER_UNROLL
+          for (int k = 0; k < lanes; ++k)
+            if (k < valid) R::push(s, x.value[k], mine + k);
+        }
         scan_group(g, states, s, place);
-        s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
-        SINTER_UNROLL
-        for (int k = 0; k < each; ++k)
-          if (mine + k < end) {
-            R::push(s, x[k], mine + k);
-            out.put(row * n + mine + k, s);
+        if (valid > 0) {
+          s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
+          state after[lanes];
+          SINTER_UNROLL
+          for (int k = 0; k < lanes; ++k) {
+            if (k < valid) R::push(s, x.value[k], mine + k);
+            after[k] = s;
           }
+          put_chunk(out, row * n + mine, whole, valid, after);
+        }
         before = R::merge(before, states[g.thread() - place + group - 1]);
         g.sync();
       }
@@ -19916,9 +19959,9 @@ struct scan_columns_body {
   }
 };
 
-/// Calls run(body, launch_shape) for each kernel of a scan of T, in order; memory(bytes) gives scratch space. Rows are left to
+/// Calls run(body, launch_shape) for each kernel of a scan, in order; memory(bytes) gives scratch space. Rows are left to
 /// by_library(source, rows, n) if that is true.
-template <class R, class T, class Source, class Out, class Run, class Memory, class Library>
+template <class R, class Source, class Out, class Run, class Memory, class Library>
 void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory,
                const Library& by_library) {
   using state = typename R::state;
@@ -19935,8 +19978,11 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
         launch_shape{blocks_for(lines * p.count, block_threads), 0});
   } else {
     if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
-    scan_rows_body<R, T, Source, Out> body{source, lines, s.reduced, p.count, p.length, 1, out, partial};
-    while (body.group < block_threads && body.group * body.each < p.length) body.group *= 2;
+    using body_type = scan_rows_body<R, Source, Out>;
+    constexpr int lanes = body_type::lanes;
+    const bool whole = begins_whole(out) && (lines == 1 || s.reduced % lanes == 0);
+    body_type body{source.in_rows(lanes, lines, s.reduced), lines, s.reduced, p.count, p.length, 1, whole, out, partial};
+    while (body.group < block_threads && body.group * lanes < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
   }
 }
@@ -20150,7 +20196,7 @@ class radix_sorter {
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
       run(radix_count_body{pairs_.keys, n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
       std::vector<sinter::detail::temporary<D>> folds;
-      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>>(
           source, {1, shares, 1}, radix_begins{begins}, run, [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
           [](const auto&, index_t, index_t) { return false; });
       run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
@@ -20705,7 +20751,7 @@ struct backend<D> {
   static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
     const cuda_impl::work what{"a scan", e.shape()};
     std::vector<temporary<D>> folds;
-    cuda_impl::plan_scan<R, element_of<E>>(
+    cuda_impl::plan_scan<R>(
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
         [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
         [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },

@@ -38,6 +38,25 @@ TEST_CASE("NaN and equals in running extremes, as on the CPU", "[cuda]") {
   }
 }
 
+TEST_CASE("scans of what lies askew: unaligned, broadcast, cut anywhere, to a part of a tensor", "[cuda]") {
+  for (const index_t n : {3, 4, 8, 35, 64, 1027, 9001}) {
+    const auto x = numbers({4, n + 1}, 1);
+    const auto column = numbers({4, 1}, 2), row = numbers({1, n}, 3);
+    const auto later = [n](const auto& v) { return v.slice(1, 1, n + 1); };
+    CHECK(compare::values([&](const auto& v) { return cumsum(later(v), 1); }, x) < 1e-5);
+    CHECK(compare::values([&](const auto& v, const auto& c, const auto& r) { return cumsum(later(v) * c + r, 1); }, x, column, row) < 1e-4);
+    CHECK(compare::values([&](const auto& v) { return cummax(later(v), 1).indices; }, x) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v) { return cumsum(eval(cast<double>(v)), 1); }, x) < 1e-12);
+    CHECK(compare::values([&](const auto& v) { return cumsum(eval(cast<std::int8_t>(v)), 1); }, x) <= compare::rounding);
+    const auto into_part = [n](const auto& v) {
+      auto y = zeros_like(v);
+      y.select(0, 1).slice(0, 1, n + 1) = cumsum(v.select(0, 2).slice(0, 0, n), 0);
+      return y;
+    };
+    CHECK(compare::values(into_part, x) < 1e-5);
+  }
+}
+
 TEST_CASE("products and gradients of scans", "[cuda]") {
   const auto x = numbers({9, 33}, 1);
   CHECK(compare::gradients([](const auto& v) { return eval(cumsum(tanh(v), 1)); }, x) < 1e-5);

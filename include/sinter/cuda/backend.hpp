@@ -281,7 +281,7 @@ struct backend<D> {
   static void scan(const E& e, int axis, const Out& out, const epilogue* after) {
     const cuda_impl::work what{"a scan", e.shape()};
     std::vector<temporary<D>> folds;
-    cuda_impl::plan_scan<R, element_of<E>>(
+    cuda_impl::plan_scan<R>(
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
         [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
         [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },

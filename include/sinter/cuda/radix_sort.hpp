@@ -184,7 +184,7 @@ class radix_sorter {
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
       run(radix_count_body{pairs_.keys, n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
       std::vector<sinter::detail::temporary<D>> folds;
-      plan_scan<sinter::detail::sum_reducer<std::int32_t>, std::int32_t>(
+      plan_scan<sinter::detail::sum_reducer<std::int32_t>>(
           source, {1, shares, 1}, radix_begins{begins}, run, [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
           [](const auto&, index_t, index_t) { return false; });
       run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
