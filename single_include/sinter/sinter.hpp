@@ -17650,6 +17650,9 @@ SINTER_WORD held<Types, lanes> read_whole(const Places& from, typename Places::n
   return to;
 }
 
+/// Registers in which a thread holds a chunk while it works on another, at most.
+inline constexpr int most_read_ahead = 20;
+
 /// The machine of expr/kernel.hpp at one lane of what a thread holds of all leaves.
 template <class Types, int lanes>
 struct chunk_machine {
@@ -17676,6 +17679,8 @@ struct element_source : element_places<K::leaves, Most> {
   using leaf_types = typename K::leaf_types;
   static constexpr int leaves = K::leaves;
   static constexpr int usual_lanes = chunk_lanes<leaf_types>;
+  /// For who folds it: with more operands, as many registers as a thread can have.
+  static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 32) ? 1 : 2;
 
   K plan;
 
@@ -17745,9 +17750,11 @@ struct element_source : element_places<K::leaves, Most> {
   /// Calls f(chunk, number, valid) for a chunk at `number` and, if any of it is valid, one at `second`.
   template <int lanes, class F>
   SINTER_WORD void two_chunks(index_t number, int valid, index_t second, int second_valid, const F& f) const {
+    using inputs = held<leaf_types, lanes>;
+    constexpr bool reads_ahead = K::leaves > 0 && inputs::registers <= most_read_ahead;
     chunk_machine<leaf_types, lanes> m{{}, number};
-    held<leaf_types, lanes> ahead{};
-    if constexpr (K::leaves > 0) {
+    inputs ahead{};
+    if constexpr (reads_ahead) {
       if (this->dense && valid == lanes && second_valid == lanes) {
         m.read = read_whole<lanes, leaf_types, places>(*this, {}, number);
         ahead = read_whole<lanes, leaf_types, places>(*this, {}, second);
@@ -17759,7 +17766,11 @@ struct element_source : element_places<K::leaves, Most> {
     const int count = second_valid > 0 ? 2 : 1;
     for (int k = 0; k < count; ++k) {
       keep_loop(k);  // the formula is there once
-      f(chunk_of(m), k == 0 ? number : second, k == 0 ? valid : second_valid);
+      const index_t at = k == 0 ? number : second;
+      const int of_it = k == 0 ? valid : second_valid;
+      if constexpr (K::leaves > 0 && !reads_ahead)
+        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at) : read_anyhow<lanes>(at, of_it);
+      f(chunk_of(m), at, of_it);
       m = {ahead, second};
     }
   }
@@ -18264,8 +18275,9 @@ template <class Pass, int Axes>
 struct map_body : frame_of<Pass, Axes> {
   using frame = frame_of<Pass, Axes>;
   /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas keeps where all
-  /// operands lie in more, from chunk to chunk.
-  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers > 36 ? 2 : frame::lanes > 4 ? 3 : 4;
+  /// operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
+  static constexpr int holds = held_inputs<Pass>::registers + held_outputs<Pass>::registers;
+  static constexpr int blocks_at_once = holds > 90 ? 1 : holds > 36 ? 2 : frame::lanes > 4 ? 3 : 4;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
@@ -18834,6 +18846,8 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
   static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
   using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
   static constexpr int room = most_sums(frame::lanes, sizeof(sum_type));
+  /// With many operands a thread has as many registers as it can.
+  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers > 80 ? 1 : 2;
   Pass pass;
 
   map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, Pass::inputs_read, plan), pass(formula) {}
@@ -19096,7 +19110,7 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
 template <class R, class Source, class Put>
 struct reduce_rows_body {
   using state = typename R::state;
-  static constexpr int lanes = Source::usual_lanes;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
   Source source;
   index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
   int group = 1;
@@ -19155,7 +19169,7 @@ inline index_t strips_of(index_t columns, int lanes) {
 template <class R, class Source, class Put>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int lanes = Source::usual_lanes;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
   Source source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   Put put;
@@ -19526,7 +19540,7 @@ struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
   static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
-  static constexpr int blocks_at_once = (Leaves > 2 && wide) || Leaves > 5 ? 2 : Leaves > 1 || sizeof(T) > 4 ? 3 : 4;
+  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide) ? 1 : (Leaves > 2 && wide) || Leaves > 5 ? 2 : Leaves > 1 || wide ? 3 : 4;
   /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
   static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;
@@ -19856,7 +19870,7 @@ bool begins_whole(const Out& out) {
 template <class R, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
-  static constexpr int lanes = Source::usual_lanes;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
   Source source;
   index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
   int group = 1;

@@ -73,3 +73,21 @@ void masked_backward(const leaf& x, const vector& seed, generator& gen) {
   const variable y = dropout(relu(x), 0.1, gen);
   y.backward(seed);
 }
+
+// Many operands, of more registers.
+using cube = tensor<float, 3, cuda<0>>;
+template <class X>
+auto eight(const X* t) {
+  return t[0] * t[1] + t[2] * t[3].transpose(0, 1) + t[4] * t[5] + t[6] * t[7].transpose(1, 2);
+}
+tensor<float, 2, cuda<0>> sums_of_many(const cube* t) { return sum(eight(t) + t[8] * t[9] + t[10] * t[11], 2); }
+tensor<float, 2, cuda<0>> column_sums_of_many(const cube* t) { return sum(eight(t) + t[8] * t[9] + t[10] * t[11], 0); }
+cube shares_of_many(const cube* t) { return softmax(eight(t) + t[8] * t[9] + t[10] * t[11], 2); }
+cube sums_up_to_many(const cube* t) { return cumsum(eight(t) + t[8] * t[9] + t[10] * t[11], 2); }
+void many_backward(const variable<float, 3, cuda<0>>* v, const leaf& bias, const cube& seed) {
+  const variable y = tanh(v[0] * v[1] + v[2] * v[3] + v[4] * v[5]) * v[8] + v[9] * v[6] + v[10] * v[7] + v[11] * bias;
+  y.backward(seed);
+}
+using half_cube = tensor<sinter::half, 3, cuda<0>>;
+tensor<sinter::half, 2, cuda<0>> sums_of_many(const half_cube* t) { return sum(eight(t), 0); }
+half_cube shares(const half_cube& x) { return softmax(x, 2); }

@@ -106,6 +106,9 @@ SINTER_WORD held<Types, lanes> read_whole(const Places& from, typename Places::n
   return to;
 }
 
+/// Registers in which a thread holds a chunk while it works on another, at most.
+inline constexpr int most_read_ahead = 20;
+
 /// The machine of expr/kernel.hpp at one lane of what a thread holds of all leaves.
 template <class Types, int lanes>
 struct chunk_machine {
@@ -132,6 +135,8 @@ struct element_source : element_places<K::leaves, Most> {
   using leaf_types = typename K::leaf_types;
   static constexpr int leaves = K::leaves;
   static constexpr int usual_lanes = chunk_lanes<leaf_types>;
+  /// For who folds it: with more operands, as many registers as a thread can have.
+  static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 32) ? 1 : 2;
 
   K plan;
 
@@ -201,9 +206,11 @@ struct element_source : element_places<K::leaves, Most> {
   /// Calls f(chunk, number, valid) for a chunk at `number` and, if any of it is valid, one at `second`.
   template <int lanes, class F>
   SINTER_WORD void two_chunks(index_t number, int valid, index_t second, int second_valid, const F& f) const {
+    using inputs = held<leaf_types, lanes>;
+    constexpr bool reads_ahead = K::leaves > 0 && inputs::registers <= most_read_ahead;
     chunk_machine<leaf_types, lanes> m{{}, number};
-    held<leaf_types, lanes> ahead{};
-    if constexpr (K::leaves > 0) {
+    inputs ahead{};
+    if constexpr (reads_ahead) {
       if (this->dense && valid == lanes && second_valid == lanes) {
         m.read = read_whole<lanes, leaf_types, places>(*this, {}, number);
         ahead = read_whole<lanes, leaf_types, places>(*this, {}, second);
@@ -215,7 +222,11 @@ struct element_source : element_places<K::leaves, Most> {
     const int count = second_valid > 0 ? 2 : 1;
     for (int k = 0; k < count; ++k) {
       keep_loop(k);  // the formula is there once
-      f(chunk_of(m), k == 0 ? number : second, k == 0 ? valid : second_valid);
+      const index_t at = k == 0 ? number : second;
+      const int of_it = k == 0 ? valid : second_valid;
+      if constexpr (K::leaves > 0 && !reads_ahead)
+        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at) : read_anyhow<lanes>(at, of_it);
+      f(chunk_of(m), at, of_it);
       m = {ahead, second};
     }
   }

@@ -23,7 +23,7 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
 template <class R, class Source, class Put>
 struct reduce_rows_body {
   using state = typename R::state;
-  static constexpr int lanes = Source::usual_lanes;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
   Source source;
   index_t results = 0, reduced = 0, pieces = 1, per_piece = 0;
   int group = 1;
@@ -82,7 +82,7 @@ inline index_t strips_of(index_t columns, int lanes) {
 template <class R, class Source, class Put>
 struct reduce_columns_body {
   using state = typename R::state;
-  static constexpr int lanes = Source::usual_lanes;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
   Source source;
   index_t outer = 0, reduced = 0, inner = 0, pieces = 1, per_piece = 0;
   Put put;

@@ -48,7 +48,7 @@ bool begins_whole(const Out& out) {
 template <class R, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
-  static constexpr int lanes = Source::usual_lanes;
+  static constexpr int lanes = Source::usual_lanes, blocks_at_once = Source::blocks_at_once;
   Source source;
   index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
   int group = 1;
