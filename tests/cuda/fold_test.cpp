@@ -109,6 +109,20 @@ TEST_CASE("folds and rows of what lies askew: unaligned, broadcast, strided, cut
   }
 }
 
+TEST_CASE("folds, scans and rows of more operands than are held two at a time", "[cuda]") {
+  for (const index_t n : {1, 7, 64, 1027}) {
+    const auto a = numbers({6, n}, 1), b = numbers({6, n}, 2), c = numbers({6, n}, 3);
+    const auto column = numbers({6, 1}, 4), row = numbers({1, n}, 5);
+    const auto seven = [](const auto& x, const auto& y, const auto& z, const auto& u, const auto& v) { return x * y + z * u + v * x - abs(y) * z; };
+    CHECK(compare::values([&](const auto&... t) { return sum(seven(t...), 1); }, a, b, c, column, row) < 1e-4);
+    CHECK(compare::values([&](const auto&... t) { return sum(seven(t...), 0); }, a, b, c, column, row) < 1e-4);
+    CHECK(compare::values([&](const auto&... t) { return sum(seven(t...), 1); }, a, b, c, a, b) < 1e-4);
+    CHECK(compare::values([&](const auto&... t) { return argmax(seven(t...), 0); }, a, b, c, a, c) <= compare::rounding);
+    CHECK(compare::values([&](const auto&... t) { return softmax(seven(t...), 1); }, a, b, c, column, row) < 1e-5);
+    CHECK(compare::values([&](const auto&... t) { return cumsum(seven(t...), 1); }, a, b, c, column, row) < 1e-4);
+  }
+}
+
 TEST_CASE("the first of equal extremes, and NaN, as on the CPU", "[cuda]") {
   for (const index_t n : {2, 33, 300, 20000}) {
     auto x = zeros<float>({n});
