@@ -62,7 +62,7 @@ TEST_CASE("random numbers have the bits of the CPU", "[gpu]") {
   CHECK_FALSE(eval(any(randint<int, gpu>(b, -5, 1000, {100001}).to<cpu>() != randint<int>(a, -5, 1000, {100001}))).item());
   CHECK_FALSE(eval(any(bernoulli<bool, gpu>(b, 0.3, {100001}).to<cpu>() != bernoulli<bool>(a, 0.3, {100001}))).item());
   const tensor there = randn<float, gpu>(b, {100001}).to<cpu>(), here = randn<float>(a, {100001});
-  CHECK(eval(max(abs(there - here) / maximum(abs(here), 0.1f))).item() < 1e-5f);
+  CHECK(eval(max(abs(there - here))).item() < 5e-6f);  // the host rounds the angle, and the radius is up to 6.7
 }
 
 TEST_CASE("a graph replayed many times keeps its memory, whatever is allocated meanwhile", "[gpu]") {
