@@ -17680,7 +17680,7 @@ struct element_source : element_places<K::leaves, Most> {
   static constexpr int leaves = K::leaves;
   static constexpr int usual_lanes = chunk_lanes<leaf_types>;
   /// For who folds it: with more operands, as many registers as a thread can have.
-  static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 32) ? 1 : 2;
+  static constexpr int blocks_at_once = held<leaf_types, usual_lanes>::registers > (usual_lanes > 4 ? 12 : 28) ? 1 : 2;
 
   K plan;
 
@@ -18276,8 +18276,8 @@ struct map_body : frame_of<Pass, Axes> {
   using frame = frame_of<Pass, Axes>;
   /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas keeps where all
   /// operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
-  static constexpr int holds = held_inputs<Pass>::registers + held_outputs<Pass>::registers;
-  static constexpr int blocks_at_once = holds > 90 ? 1 : holds > 36 ? 2 : frame::lanes > 4 ? 3 : 4;
+  static constexpr int holds = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * frame::lanes;
+  static constexpr int blocks_at_once = holds > 80 ? 1 : holds > (frame::lanes > 4 ? 30 : 36) ? 2 : frame::lanes > 4 ? 3 : 4;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
@@ -18847,7 +18847,7 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
   using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
   static constexpr int room = most_sums(frame::lanes, sizeof(sum_type));
   /// With many operands a thread has as many registers as it can.
-  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers > 80 ? 1 : 2;
+  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * frame::lanes > 80 ? 1 : 2;
   Pass pass;
 
   map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, Pass::inputs_read, plan), pass(formula) {}
@@ -19540,7 +19540,7 @@ struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
   static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
-  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide) ? 1 : (Leaves > 2 && wide) || Leaves > 5 ? 2 : Leaves > 1 || wide ? 3 : 4;
+  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide) ? 1 : (Leaves > 2 && wide) || Leaves > 4 ? 2 : Leaves > 1 || wide ? 3 : 4;
   /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
   static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;

@@ -91,3 +91,5 @@ void many_backward(const variable<float, 3, cuda<0>>* v, const leaf& bias, const
 using half_cube = tensor<sinter::half, 3, cuda<0>>;
 tensor<sinter::half, 2, cuda<0>> sums_of_many(const half_cube* t) { return sum(eight(t), 0); }
 half_cube shares(const half_cube& x) { return softmax(x, 2); }
+half_cube masked(const half_cube* t, generator& gen) { return dropout(t[0] * t[1] + t[2] * t[3], 0.1, gen); }
+cube running(const cube* t) { return cummax(eight(t), 2).values; }

@@ -38,7 +38,7 @@ TEST_CASE("NaN and equals in running extremes, as on the CPU", "[cuda]") {
   }
 }
 
-TEST_CASE("scans of what lies askew: unaligned, broadcast, cut anywhere, to a part of a tensor", "[cuda]") {
+TEST_CASE("scans of what lies askew: unaligned, broadcast, cut anywhere", "[cuda]") {
   for (const index_t n : {3, 4, 8, 35, 64, 1027, 9001}) {
     const auto x = numbers({4, n + 1}, 1);
     const auto column = numbers({4, 1}, 2), row = numbers({1, n}, 3);
@@ -54,6 +54,18 @@ TEST_CASE("scans of what lies askew: unaligned, broadcast, cut anywhere, to a pa
       return y;
     };
     CHECK(compare::values(into_part, x) < 1e-5);
+  }
+}
+
+TEST_CASE("scans to where no access of 16 bytes may begin", "[cuda]") {
+  const auto x = numbers({3, 64}, 1), expected = eval(cumsum(x, 1));
+  const auto there = x.to<g0>();
+  for (const index_t from : {0, 1, 2, 4}) {
+    const auto room = zeros<float, g0>({3 * 64 + 8});
+    using sums = detail::sum_reducer<float>;
+    detail::backend<g0>::scan<sums>(there, 1, detail::scan_results<sums>{detail::access::data(room) + from}, nullptr);
+    CHECK(distance(room.slice(0, from, from + 3 * 64).reshape({3, 64}), expected) < 1e-5);
+    CHECK(eval(sum(abs(room.slice(0, from + 3 * 64, room.numel())))).item() == 0);
   }
 }
 

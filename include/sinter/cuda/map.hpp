@@ -350,8 +350,8 @@ struct map_body : frame_of<Pass, Axes> {
   using frame = frame_of<Pass, Axes>;
   /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas keeps where all
   /// operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
-  static constexpr int holds = held_inputs<Pass>::registers + held_outputs<Pass>::registers;
-  static constexpr int blocks_at_once = holds > 90 ? 1 : holds > 36 ? 2 : frame::lanes > 4 ? 3 : 4;
+  static constexpr int holds = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * frame::lanes;
+  static constexpr int blocks_at_once = holds > 80 ? 1 : holds > (frame::lanes > 4 ? 30 : 36) ? 2 : frame::lanes > 4 ? 3 : 4;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}

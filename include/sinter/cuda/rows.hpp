@@ -240,7 +240,7 @@ struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
   static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
-  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide) ? 1 : (Leaves > 2 && wide) || Leaves > 5 ? 2 : Leaves > 1 || wide ? 3 : 4;
+  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide) ? 1 : (Leaves > 2 && wide) || Leaves > 4 ? 2 : Leaves > 1 || wide ? 3 : 4;
   /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
   static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;
