@@ -2618,8 +2618,8 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 // compile time. A sweep runs on a machine M (CPU packets, CUDA threads, the test simulator), which supplies
 //   M::load<Slot, T>()           the value of leaf Slot at the current element(s)
 //   M::literal<T>(x)             x, a compute_type<T>, as a value
-//   M::index()                   the row-major index of the current element
-//   M::words<Each>()             where it draws for neighbours together: the Each random words of the current element
+//   M::index()                   the row-major index of the current element, or
+//   M::words<Each>()             its Each random words, where they are drawn for neighbours together
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 //   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
@@ -18071,6 +18071,12 @@ struct drawn_words {
 template <>
 struct drawn_words<0> {};
 
+/// What a thread holds of a chunk. Much: it needs more registers than two blocks leave to each.
+template <class Pass>
+inline constexpr int registers_held = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * lanes_of<Pass>;
+template <class Pass>
+inline constexpr bool holds_much = registers_held<Pass> > 80;
+
 /// The machine of expr/kernel.hpp at one lane of what a thread holds.
 template <class Pass>
 struct lane_machine : drawn_words<words_of<Pass> * lanes_of<Pass>> {
@@ -18276,8 +18282,7 @@ struct map_body : frame_of<Pass, Axes> {
   using frame = frame_of<Pass, Axes>;
   /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas keeps where all
   /// operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
-  static constexpr int holds = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * frame::lanes;
-  static constexpr int blocks_at_once = holds > 80 ? 1 : holds > (frame::lanes > 4 ? 30 : 36) ? 2 : frame::lanes > 4 ? 3 : 4;
+  static constexpr int blocks_at_once = holds_much<Pass> ? 1 : registers_held<Pass> > (frame::lanes > 4 ? 30 : 36) ? 2 : frame::lanes > 4 ? 3 : 4;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
@@ -18846,8 +18851,7 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
   static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
   using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
   static constexpr int room = most_sums(frame::lanes, sizeof(sum_type));
-  /// With many operands a thread has as many registers as it can.
-  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * frame::lanes > 80 ? 1 : 2;
+  static constexpr int blocks_at_once = holds_much<Pass> ? 1 : 2;
   Pass pass;
 
   map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, Pass::inputs_read, plan), pass(formula) {}
@@ -19828,45 +19832,56 @@ std::size_t launches() {
 
 namespace sinter::cuda_impl {
 
-/// Where a chunk of results goes: its first `valid` states, the first of them that of element `at`.
-template <class Out, class State, int lanes>
-SINTER_WORD void put_chunk(const Out& out, index_t at, bool, int valid, const State (&s)[lanes]) {
-  SINTER_UNROLL
-  for (int k = 0; k < lanes; ++k)
-    if (k < valid) out.put(at + k, s[k]);
-}
-template <class R, class State, int lanes>
-SINTER_WORD void put_chunk(const sinter::detail::scan_results<R>& out, index_t at, bool whole, int valid, const State (&s)[lanes]) {
-  using T = typename R::result;
-  chunk<compute_type<T>, lanes> c;
-  SINTER_UNROLL
-  for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<T>>(R::finish(s[k]));
-  write_chunk<T, lanes>(out.values + at, whole && valid == lanes, valid, sizeof(T), false, c);
-}
-template <class T, class State, int lanes>
-SINTER_WORD void put_chunk(const sinter::detail::scan_extremes<T>& out, index_t at, bool whole, int valid, const State (&s)[lanes]) {
-  chunk<compute_type<T>, lanes> c;
-  chunk<std::int64_t, lanes> i;
-  SINTER_UNROLL
-  for (int k = 0; k < lanes; ++k) {
-    c.value[k] = static_cast<compute_type<T>>(s[k].value);
-    i.value[k] = s[k].index;
-  }
-  write_chunk<T, lanes>(out.values + at, whole && valid == lanes, valid, sizeof(T), false, c);
-  write_chunk<std::int64_t, lanes>(out.indices + at, whole && valid == lanes, valid, sizeof(std::int64_t), false, i);
-}
-
-inline bool at_16_bytes(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
-/// Whether accesses of 16 bytes may begin where the results do.
+/// Writes the states of chunks of rows of n elements to `out`.
 template <class Out>
-bool begins_whole(const Out& out) {
-  if constexpr (requires { out.indices; }) return at_16_bytes(out.values) && at_16_bytes(out.indices);
-  else if constexpr (requires { out.values; }) return at_16_bytes(out.values);
-  else return false;
-}
+struct put_states {
+  Out out;
+  put_states(const Out& to, int, index_t, index_t) : out(to) {}
+
+  template <class State, int lanes>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k)
+      if (k < valid) out.put(row + column + k, s[k]);
+  }
+};
+template <class R>
+struct put_states<sinter::detail::scan_results<R>> {
+  using result = typename R::result;
+  store_elements<result> values;
+  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n) : values(to.values, lanes, rows, n) {}
+
+  template <class State, int lanes>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+    chunk<compute_type<result>, lanes> c;
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<result>>(R::finish(s[k]));
+    values.row_at(row)(column, valid, c);
+  }
+};
+template <class T>
+struct put_states<sinter::detail::scan_extremes<T>> {
+  store_elements<T> values;
+  store_elements<std::int64_t> indices;
+  put_states(const sinter::detail::scan_extremes<T>& to, int lanes, index_t rows, index_t n)
+      : values(to.values, lanes, rows, n), indices(to.indices, lanes, rows, n) {}
+
+  template <class State, int lanes>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+    chunk<compute_type<T>, lanes> c;
+    chunk<std::int64_t, lanes> i;
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k) {
+      c.value[k] = static_cast<compute_type<T>>(s[k].value);
+      i.value[k] = s[k].index;
+    }
+    values.row_at(row)(column, valid, c);
+    indices.row_at(row)(column, valid, i);
+  }
+};
 
 /// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece starts from the
-/// folds of those before it in `partial`. Whole: results are written in whole chunks.
+/// folds of those before it in `partial`.
 template <class R, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
@@ -19874,8 +19889,7 @@ struct scan_rows_body {
   Source source;
   index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
   int group = 1;
-  bool whole = false;
-  Out out;
+  put_states<Out> put;
   const state* partial = nullptr;
 
   template <class G>
@@ -19911,7 +19925,7 @@ struct scan_rows_body {
             if (k < valid) R::push(s, x.value[k], mine + k);
             after[k] = s;
           }
-          put_chunk(out, row * n + mine, whole, valid, after);
+          put(row * n, mine, valid, after);
         }
         before = R::merge(before, states[g.thread() - place + group - 1]);
         g.sync();
@@ -19994,8 +20008,7 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
     if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
     using body_type = scan_rows_body<R, Source, Out>;
     constexpr int lanes = body_type::lanes;
-    const bool whole = begins_whole(out) && (lines == 1 || s.reduced % lanes == 0);
-    body_type body{source.in_rows(lanes, lines, s.reduced), lines, s.reduced, p.count, p.length, 1, whole, out, partial};
+    body_type body{source.in_rows(lanes, lines, s.reduced), lines, s.reduced, p.count, p.length, 1, {out, lanes, lines, s.reduced}, partial};
     while (body.group < block_threads && body.group * lanes < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
   }
@@ -22819,9 +22832,6 @@ struct random_key {
   std::uint64_t draw = 0;
   const std::int64_t* run = nullptr;
   constexpr bool operator==(const random_key&) const = default;
-
-  /// The same draw, with the run that this is as part of its number.
-  SINTER_WORD random_key now() const { return {seed, draw + (run != nullptr ? static_cast<std::uint64_t>(*run) << 32 : 0), nullptr}; }
 };
 
 namespace detail {
@@ -22876,7 +22886,8 @@ SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, int Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
-  const random_key key = of_step.now();
+  const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
+  const random_key key{of_step.seed, of_step.draw + (run << 32)};
   const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
   std::uint64_t block = start / 4;
   auto place = static_cast<unsigned>(start % 4);
@@ -23066,40 +23077,44 @@ inline std::uint64_t bernoulli_limit(const char* op, double p) {
 
 namespace kernel {
 
-/// The numbers of the elements that machine m works on.
-template <class Numbers, class M>
-SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, const M& m) {
-  using T = typename Numbers::value_type;
-  using V = decltype(m.template literal<T>({}));
-  constexpr int n = math::lanes_v<V>;
-  if constexpr (requires { m.template words<Numbers::words>(); }) {
-    return numbers.template make<V, n>(m.template words<Numbers::words>());  // drawn before, with those of its neighbours
-  } else {
-    std::uint32_t words[n * Numbers::words];
-    random_words<Numbers::words>(key, m.index(), words);
-    return numbers.template make<V, n>(words);
-  }
-}
-
+/// The numbers of a draw, in a plan; see lane_machine in cuda/map.hpp for machines that draw for neighbours together.
 template <class Numbers>
-struct random {
-  using value_type = typename Numbers::value_type;
+struct drawn {
   static constexpr int words = Numbers::words;
-  using leaf_types = type_list<>;
-  using sink_types = type_list<>;
-  static constexpr int leaves = 0;
-  static constexpr int sinks = 0;
   Numbers numbers;
   random_key key;
 
-  /// The words of neighbouring elements, for a machine that draws them together.
+  /// The words of neighbouring elements.
   template <int N>
   SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
     random_words<words>(key, first, to);
   }
+  /// The numbers of the elements that machine m works on.
+  template <class M>
+  SINTER_WORD auto values(const M& m) const {
+    using V = decltype(m.template literal<typename Numbers::value_type>({}));
+    constexpr int n = math::lanes_v<V>;
+    if constexpr (requires { m.template words<words>(); }) {
+      return numbers.template make<V, n>(m.template words<words>());
+    } else {
+      std::uint32_t w[n * words];
+      draw(m.index(), w);
+      return numbers.template make<V, n>(w);
+    }
+  }
+};
+
+template <class Numbers>
+struct random : drawn<Numbers> {
+  using value_type = typename Numbers::value_type;
+  using leaf_types = type_list<>;
+  using sink_types = type_list<>;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+
   template <int, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
-    return random_values(numbers, key, m);
+    return this->values(m);
   }
 };
 
@@ -23127,7 +23142,7 @@ struct lowering<random_node<Numbers, R, D>> {
   using node = random_node<Numbers, R, D>;
   template <bool>
   static kernel::random<Numbers> plan(const node& e) {
-    return {e.numbers, e.key};
+    return {{e.numbers, e.key}};
   }
   template <bool>
   static leaf_ref* list(const node&, leaf_ref* to) {
@@ -23286,24 +23301,17 @@ namespace detail::kernel {
 
 /// a times 0 or scale. Its index space must be the statement's.
 template <class T, class A>
-struct dropout {
+struct dropout : drawn<bernoulli_numbers<T>> {
   using value_type = T;
   using leaf_types = typename A::leaf_types;
   using sink_types = typename A::sink_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
-  static constexpr int words = bernoulli_numbers<T>::words;
-  bernoulli_numbers<T> keep;
-  random_key key;
   A a;
 
-  template <int N>
-  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
-    random_words<words>(key, first, to);
-  }
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    return a.template eval<L>(m, s) * random_values(keep, key, m);
+    return a.template eval<L>(m, s) * this->values(m);
   }
 
   template <class RA, class V>
@@ -23315,7 +23323,7 @@ struct dropout {
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
     auto ra = a.template forward<L, Need>(m, s);
     if constexpr (Need) {
-      const auto value = ra.value * random_values(keep, key, m);
+      const auto value = ra.value * this->values(m);
       return record<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
     } else {
       return record<decltype(ra), unneeded>{ra, {}};
@@ -23323,7 +23331,7 @@ struct dropout {
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
-    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, g * random_values(keep, key, m));
+    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, g * this->values(m));
   }
   template <bool Need>
   static constexpr void mark(bool* needed) {
@@ -23361,7 +23369,7 @@ template <class X>
 struct lowering<masked_node<X>> {
   template <bool Track>
   static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
-    return {e.keep, e.key, lower<Track>(e.x)};
+    return {{e.keep, e.key}, lower<Track>(e.x)};
   }
   template <bool Track>
   static leaf_ref* list(const masked_node<X>& e, leaf_ref* to) {

@@ -84,7 +84,7 @@ def main():
     # Those that include the simulator themselves, not by compare.hpp, are for it alone.
     run = [test for test in sorted(HERE.glob("*_test.cpp")) if '"simulator.hpp"' not in test.read_text(encoding="utf-8")]
     not_run = sorted(FAKE.glob("*_test.cu"))
-    with_cub = bool(found_cub(options))
+    with_cub = found_cub(options)
     more = [*[FOLDS] * with_cub, *FOR_GPUS * options.all]
     together = [TABLE, *[SORTS] * with_cub] if options.all else []
     programs = len(run) + len(not_run) + len(more) + len(together) + 2

@@ -145,6 +145,12 @@ struct drawn_words {
 template <>
 struct drawn_words<0> {};
 
+/// What a thread holds of a chunk. Much: it needs more registers than two blocks leave to each.
+template <class Pass>
+inline constexpr int registers_held = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * lanes_of<Pass>;
+template <class Pass>
+inline constexpr bool holds_much = registers_held<Pass> > 80;
+
 /// The machine of expr/kernel.hpp at one lane of what a thread holds.
 template <class Pass>
 struct lane_machine : drawn_words<words_of<Pass> * lanes_of<Pass>> {
@@ -350,8 +356,7 @@ struct map_body : frame_of<Pass, Axes> {
   using frame = frame_of<Pass, Axes>;
   /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas keeps where all
   /// operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
-  static constexpr int holds = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * frame::lanes;
-  static constexpr int blocks_at_once = holds > 80 ? 1 : holds > (frame::lanes > 4 ? 30 : 36) ? 2 : frame::lanes > 4 ? 3 : 4;
+  static constexpr int blocks_at_once = holds_much<Pass> ? 1 : registers_held<Pass> > (frame::lanes > 4 ? 30 : 36) ? 2 : frame::lanes > 4 ? 3 : 4;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}

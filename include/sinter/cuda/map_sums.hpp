@@ -266,8 +266,7 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
   static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> formats{};
   using sum_type = std::conditional_t<formats.any_double, double, typename Pass::sum_type>;  ///< of few terms
   static constexpr int room = most_sums(frame::lanes, sizeof(sum_type));
-  /// With many operands a thread has as many registers as it can.
-  static constexpr int blocks_at_once = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * frame::lanes > 80 ? 1 : 2;
+  static constexpr int blocks_at_once = holds_much<Pass> ? 1 : 2;
   Pass pass;
 
   map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, Pass::inputs_read, plan), pass(formula) {}

@@ -6,45 +6,56 @@
 
 namespace sinter::cuda_impl {
 
-/// Where a chunk of results goes: its first `valid` states, the first of them that of element `at`.
-template <class Out, class State, int lanes>
-SINTER_WORD void put_chunk(const Out& out, index_t at, bool, int valid, const State (&s)[lanes]) {
-  SINTER_UNROLL
-  for (int k = 0; k < lanes; ++k)
-    if (k < valid) out.put(at + k, s[k]);
-}
-template <class R, class State, int lanes>
-SINTER_WORD void put_chunk(const sinter::detail::scan_results<R>& out, index_t at, bool whole, int valid, const State (&s)[lanes]) {
-  using T = typename R::result;
-  chunk<compute_type<T>, lanes> c;
-  SINTER_UNROLL
-  for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<T>>(R::finish(s[k]));
-  write_chunk<T, lanes>(out.values + at, whole && valid == lanes, valid, sizeof(T), false, c);
-}
-template <class T, class State, int lanes>
-SINTER_WORD void put_chunk(const sinter::detail::scan_extremes<T>& out, index_t at, bool whole, int valid, const State (&s)[lanes]) {
-  chunk<compute_type<T>, lanes> c;
-  chunk<std::int64_t, lanes> i;
-  SINTER_UNROLL
-  for (int k = 0; k < lanes; ++k) {
-    c.value[k] = static_cast<compute_type<T>>(s[k].value);
-    i.value[k] = s[k].index;
-  }
-  write_chunk<T, lanes>(out.values + at, whole && valid == lanes, valid, sizeof(T), false, c);
-  write_chunk<std::int64_t, lanes>(out.indices + at, whole && valid == lanes, valid, sizeof(std::int64_t), false, i);
-}
-
-inline bool at_16_bytes(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
-/// Whether accesses of 16 bytes may begin where the results do.
+/// Writes the states of chunks of rows of n elements to `out`.
 template <class Out>
-bool begins_whole(const Out& out) {
-  if constexpr (requires { out.indices; }) return at_16_bytes(out.values) && at_16_bytes(out.indices);
-  else if constexpr (requires { out.values; }) return at_16_bytes(out.values);
-  else return false;
-}
+struct put_states {
+  Out out;
+  put_states(const Out& to, int, index_t, index_t) : out(to) {}
+
+  template <class State, int lanes>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k)
+      if (k < valid) out.put(row + column + k, s[k]);
+  }
+};
+template <class R>
+struct put_states<sinter::detail::scan_results<R>> {
+  using result = typename R::result;
+  store_elements<result> values;
+  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n) : values(to.values, lanes, rows, n) {}
+
+  template <class State, int lanes>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+    chunk<compute_type<result>, lanes> c;
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<result>>(R::finish(s[k]));
+    values.row_at(row)(column, valid, c);
+  }
+};
+template <class T>
+struct put_states<sinter::detail::scan_extremes<T>> {
+  store_elements<T> values;
+  store_elements<std::int64_t> indices;
+  put_states(const sinter::detail::scan_extremes<T>& to, int lanes, index_t rows, index_t n)
+      : values(to.values, lanes, rows, n), indices(to.indices, lanes, rows, n) {}
+
+  template <class State, int lanes>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+    chunk<compute_type<T>, lanes> c;
+    chunk<std::int64_t, lanes> i;
+    SINTER_UNROLL
+    for (int k = 0; k < lanes; ++k) {
+      c.value[k] = static_cast<compute_type<T>>(s[k].value);
+      i.value[k] = s[k].index;
+    }
+    values.row_at(row)(column, valid, c);
+    indices.row_at(row)(column, valid, i);
+  }
+};
 
 /// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece starts from the
-/// folds of those before it in `partial`. Whole: results are written in whole chunks.
+/// folds of those before it in `partial`.
 template <class R, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
@@ -52,8 +63,7 @@ struct scan_rows_body {
   Source source;
   index_t rows = 0, n = 0, pieces = 1, per_piece = 0;
   int group = 1;
-  bool whole = false;
-  Out out;
+  put_states<Out> put;
   const state* partial = nullptr;
 
   template <class G>
@@ -89,7 +99,7 @@ struct scan_rows_body {
             if (k < valid) R::push(s, x.value[k], mine + k);
             after[k] = s;
           }
-          put_chunk(out, row * n + mine, whole, valid, after);
+          put(row * n, mine, valid, after);
         }
         before = R::merge(before, states[g.thread() - place + group - 1]);
         g.sync();
@@ -172,8 +182,7 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
     if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
     using body_type = scan_rows_body<R, Source, Out>;
     constexpr int lanes = body_type::lanes;
-    const bool whole = begins_whole(out) && (lines == 1 || s.reduced % lanes == 0);
-    body_type body{source.in_rows(lanes, lines, s.reduced), lines, s.reduced, p.count, p.length, 1, whole, out, partial};
+    body_type body{source.in_rows(lanes, lines, s.reduced), lines, s.reduced, p.count, p.length, 1, {out, lanes, lines, s.reduced}, partial};
     while (body.group < block_threads && body.group * lanes < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
   }

@@ -4,8 +4,8 @@
 // compile time. A sweep runs on a machine M (CPU packets, CUDA threads, the test simulator), which supplies
 //   M::load<Slot, T>()           the value of leaf Slot at the current element(s)
 //   M::literal<T>(x)             x, a compute_type<T>, as a value
-//   M::index()                   the row-major index of the current element
-//   M::words<Each>()             where it draws for neighbours together: the Each random words of the current element
+//   M::index()                   the row-major index of the current element, or
+//   M::words<Each>()             its Each random words, where they are drawn for neighbours together
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 //   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself

@@ -125,40 +125,44 @@ inline std::uint64_t bernoulli_limit(const char* op, double p) {
 
 namespace kernel {
 
-/// The numbers of the elements that machine m works on.
-template <class Numbers, class M>
-SINTER_WORD auto random_values(const Numbers& numbers, const random_key& key, const M& m) {
-  using T = typename Numbers::value_type;
-  using V = decltype(m.template literal<T>({}));
-  constexpr int n = math::lanes_v<V>;
-  if constexpr (requires { m.template words<Numbers::words>(); }) {
-    return numbers.template make<V, n>(m.template words<Numbers::words>());  // drawn before, with those of its neighbours
-  } else {
-    std::uint32_t words[n * Numbers::words];
-    random_words<Numbers::words>(key, m.index(), words);
-    return numbers.template make<V, n>(words);
-  }
-}
-
+/// The numbers of a draw, in a plan; see lane_machine in cuda/map.hpp for machines that draw for neighbours together.
 template <class Numbers>
-struct random {
-  using value_type = typename Numbers::value_type;
+struct drawn {
   static constexpr int words = Numbers::words;
-  using leaf_types = type_list<>;
-  using sink_types = type_list<>;
-  static constexpr int leaves = 0;
-  static constexpr int sinks = 0;
   Numbers numbers;
   random_key key;
 
-  /// The words of neighbouring elements, for a machine that draws them together.
+  /// The words of neighbouring elements.
   template <int N>
   SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
     random_words<words>(key, first, to);
   }
+  /// The numbers of the elements that machine m works on.
+  template <class M>
+  SINTER_WORD auto values(const M& m) const {
+    using V = decltype(m.template literal<typename Numbers::value_type>({}));
+    constexpr int n = math::lanes_v<V>;
+    if constexpr (requires { m.template words<words>(); }) {
+      return numbers.template make<V, n>(m.template words<words>());
+    } else {
+      std::uint32_t w[n * words];
+      draw(m.index(), w);
+      return numbers.template make<V, n>(w);
+    }
+  }
+};
+
+template <class Numbers>
+struct random : drawn<Numbers> {
+  using value_type = typename Numbers::value_type;
+  using leaf_types = type_list<>;
+  using sink_types = type_list<>;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+
   template <int, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope&) const {
-    return random_values(numbers, key, m);
+    return this->values(m);
   }
 };
 
@@ -186,7 +190,7 @@ struct lowering<random_node<Numbers, R, D>> {
   using node = random_node<Numbers, R, D>;
   template <bool>
   static kernel::random<Numbers> plan(const node& e) {
-    return {e.numbers, e.key};
+    return {{e.numbers, e.key}};
   }
   template <bool>
   static leaf_ref* list(const node&, leaf_ref* to) {

@@ -11,24 +11,17 @@ namespace detail::kernel {
 
 /// a times 0 or scale. Its index space must be the statement's.
 template <class T, class A>
-struct dropout {
+struct dropout : drawn<bernoulli_numbers<T>> {
   using value_type = T;
   using leaf_types = typename A::leaf_types;
   using sink_types = typename A::sink_types;
   static constexpr int leaves = A::leaves;
   static constexpr int sinks = A::sinks;
-  static constexpr int words = bernoulli_numbers<T>::words;
-  bernoulli_numbers<T> keep;
-  random_key key;
   A a;
 
-  template <int N>
-  SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
-    random_words<words>(key, first, to);
-  }
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    return a.template eval<L>(m, s) * random_values(keep, key, m);
+    return a.template eval<L>(m, s) * this->values(m);
   }
 
   template <class RA, class V>
@@ -40,7 +33,7 @@ struct dropout {
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
     auto ra = a.template forward<L, Need>(m, s);
     if constexpr (Need) {
-      const auto value = ra.value * random_values(keep, key, m);
+      const auto value = ra.value * this->values(m);
       return record<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
     } else {
       return record<decltype(ra), unneeded>{ra, {}};
@@ -48,7 +41,7 @@ struct dropout {
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
-    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, g * random_values(keep, key, m));
+    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, g * this->values(m));
   }
   template <bool Need>
   static constexpr void mark(bool* needed) {
@@ -86,7 +79,7 @@ template <class X>
 struct lowering<masked_node<X>> {
   template <bool Track>
   static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
-    return {e.keep, e.key, lower<Track>(e.x)};
+    return {{e.keep, e.key}, lower<Track>(e.x)};
   }
   template <bool Track>
   static leaf_ref* list(const masked_node<X>& e, leaf_ref* to) {

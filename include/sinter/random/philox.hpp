@@ -26,9 +26,6 @@ struct random_key {
   std::uint64_t draw = 0;
   const std::int64_t* run = nullptr;
   constexpr bool operator==(const random_key&) const = default;
-
-  /// The same draw, with the run that this is as part of its number.
-  SINTER_WORD random_key now() const { return {seed, draw + (run != nullptr ? static_cast<std::uint64_t>(*run) << 32 : 0), nullptr}; }
 };
 
 namespace detail {
@@ -83,7 +80,8 @@ SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
 /// owns words i Each, ... of the sequence of blocks.
 template <int Each, int Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
-  const random_key key = of_step.now();
+  const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
+  const random_key key{of_step.seed, of_step.draw + (run << 32)};
   const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
   std::uint64_t block = start / 4;
   auto place = static_cast<unsigned>(start % 4);
