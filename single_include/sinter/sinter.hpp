@@ -34,17 +34,41 @@
 #include <initializer_list>
 #include <span>
 
-// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see cuda/graph.hpp.
+// sinter/core/assigned.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
 
-#include <cstdint>
+// sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+// sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
+
+#include <bit>
+#include <cstdlib>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <unordered_map>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
+
+#include <string_view>
+#include <type_traits>
 
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
 
 #include <charconv>
 #include <concepts>
+#include <cstdint>
 #include <stdexcept>
-#include <string_view>
 
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
@@ -358,48 +382,12 @@ template <class Error>
 
 }  // namespace detail
 }  // namespace sinter
-
-namespace sinter::detail {
-
-/// The name of the device whose work this thread records instead of running it; null where it runs.
-inline const std::string*& capturing() {
-  static thread_local const std::string* device = nullptr;
-  return device;
-}
-
-/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
-/// what to do.
-inline void refuse_capture(const std::string& what, const char* why_and_fix) {
-  if (capturing() != nullptr) refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
-}
-
-/// The random numbers of a step that this thread records: each time that the step runs they are others.
-struct captured_draws {
-  /// Where the device counts how often the step has run before: 0 in the first run.
-  virtual const std::int64_t* run() = 0;
-
- protected:
-  ~captured_draws() = default;
-};
-inline captured_draws*& capturing_draws() {
-  static thread_local captured_draws* draws = nullptr;
-  return draws;
-}
-
-}  // namespace sinter::detail
-// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
-
-// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
-
-#include <type_traits>
-
 // sinter/core/types.hpp: the element types of tensors and what follows from them.
 
 #include <cstddef>
 
 // sinter/core/half.hpp: half and bfloat16, numbers of two bytes that are computed with as float.
 
-#include <bit>
 #include <limits>
 
 namespace sinter {
@@ -777,380 +765,6 @@ decltype(auto) with_device(std::string_view choice, F&& f) {
 }
 
 }  // namespace sinter
-// sinter/core/shape.hpp: extents, strides, and the shape algebra of views and broadcasting.
-
-namespace sinter {
-
-/// R extents (or strides), outermost first. R = 0 is the shape of a scalar.
-template <int R>
-struct extents {
-  static_assert(R >= 0 && R <= max_rank, "sinter: a tensor has rank 0 to 8");
-  index_t values[R > 0 ? R : 1] = {};
-
-  static constexpr int rank = R;
-  constexpr index_t& operator[](int axis) { return values[axis]; }
-  constexpr index_t operator[](int axis) const { return values[axis]; }
-  constexpr const index_t* begin() const { return values; }
-  constexpr const index_t* end() const { return values + R; }
-  constexpr index_t* begin() { return values; }
-  constexpr index_t* end() { return values + R; }
-  constexpr const index_t* data() const { return values; }
-  static constexpr int size() { return R; }
-  constexpr bool operator==(const extents& other) const {
-    for (int i = 0; i < R; ++i)
-      if (values[i] != other.values[i]) return false;
-    return true;
-  }
-  /// Number of elements: the product of the extents, 1 for rank 0.
-  constexpr index_t numel() const {
-    std::uint64_t n = 1;  // beside an extent of 0 the others may be any
-    for (int i = 0; i < R; ++i) n *= static_cast<std::uint64_t>(values[i]);
-    return static_cast<index_t>(n);
-  }
-};
-
-namespace detail {
-
-inline std::string shape_text(const index_t* shape, int rank) { return joined({shape_piece{shape, rank}}); }
-
-template <int R>
-std::string shape_text(const extents<R>& shape) {
-  return shape_text(shape.data(), R);
-}
-
-template <int R>
-constexpr extents<R> to_extents(const index_t (&list)[R]) {
-  extents<R> e;
-  for (int i = 0; i < R; ++i) e[i] = list[i];
-  return e;
-}
-
-/// Strides, in elements, of a dense row-major tensor.
-constexpr void row_major_strides(const index_t* shape, int rank, index_t* strides) {
-  index_t step = 1;
-  for (int d = rank - 1; d >= 0; --d) {
-    strides[d] = step;
-    step = static_cast<index_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[d]));  // see extents::numel
-  }
-}
-
-template <int R>
-constexpr extents<R> row_major_strides(const extents<R>& shape) {
-  extents<R> strides;
-  row_major_strides(shape.data(), R, strides.values);
-  return strides;
-}
-
-/// Removes extents of 1 and merges neighbouring axes that every operand walks as one; returns the rank that is left.
-/// strides_of(s) points to the strides of operand s, which are rewritten like the shape.
-template <class F>
-constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& strides_of) {
-  int r = 0;
-  const auto move = [&](int to, int from) {
-    shape[to] = shape[from];
-    for (int s = 0; s < operands; ++s) strides_of(s)[to] = strides_of(s)[from];
-  };
-  for (int d = 0; d < rank; ++d) {
-    if (shape[d] == 1) continue;
-    bool merge = r > 0;
-    for (int s = 0; merge && s < operands; ++s) merge = strides_of(s)[r - 1] == strides_of(s)[d] * shape[d];
-    if (merge) {
-      const index_t outer = shape[r - 1];
-      move(r - 1, d);
-      shape[r - 1] *= outer;
-    } else {
-      move(r, d);
-      ++r;
-    }
-  }
-  return r;
-}
-
-/// What a reduction folds, its axes in the order kept, reduced, kept; each group counts as one axis.
-struct fold_shape {
-  index_t outer = 1, reduced = 1, inner = 1;
-};
-
-/// The axes as three: those before `axis`, itself, those after it.
-inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
-  fold_shape s;
-  for (int d = 0; d < rank; ++d) (d < axis ? s.outer : d == axis ? s.reduced : s.inner) *= shape[d];
-  return s;
-}
-
-/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
-/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
-template <class F>
-fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
-  int last = rank - 1;
-  while (last >= 0 && shape[last] == 1) --last;
-  int tail = rank;  // axes from here on are kept and stay last
-  if (last >= 0 && !reduced[last]) {
-    tail = last + 1;
-    while (tail > 0 && !reduced[tail - 1]) --tail;
-  }
-  int column = -1;
-  if (last >= 0 && reduced[last]) {
-    constexpr index_t shortest = 32;
-    int kept = last - 1;
-    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
-    int nearer = 0;
-    for (int i = 0; kept >= 0 && i < operands; ++i) {
-      const auto apart = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
-      nearer += int{apart(last)} - int{apart(kept)};
-    }
-    if (nearer > 0 && shape[kept] >= shortest) column = kept;
-  }
-  const auto is_inner = [&](int d) { return d >= tail || d == column; };
-  int order[max_rank];
-  int n = 0;
-  fold_shape s;
-  for (int d = 0; d < rank; ++d)
-    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
-  for (int d = 0; d < rank; ++d)
-    if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
-  for (int d = 0; d < rank; ++d)
-    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
-  const auto reorder = [&](index_t* values) {
-    index_t from[max_rank];
-    for (int d = 0; d < rank; ++d) from[d] = values[d];
-    for (int d = 0; d < rank; ++d) values[d] = from[order[d]];
-  };
-  reorder(shape);
-  for (int i = 0; i < operands; ++i) reorder(strides_of(i));
-  return s;
-}
-
-/// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
-inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
-  index_t n = 1;
-  bool zero = false;
-  for (int i = 0; i < rank; ++i) {
-    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
-    zero = zero || shape[i] == 0;
-  }
-  if (zero) return 0;
-  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
-  for (int i = 0; i < rank; ++i) {
-    if (shape[i] > limit / n)
-      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
-    n *= shape[i];
-  }
-  return n;
-}
-
-/// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
-inline int checked_axis(const char* op, index_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    refuse<index_error>({op, ": axis ", axis, " is out of range for rank ", rank,
-                         rank > 0 ? joined({"; use -", rank, " to ", rank - 1}) : ""});
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
-
-/// Merges `shape` into `out` (rank out_rank >= rank) by NumPy's rule: aligned at the last axis, extents equal or 1.
-inline bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
-  for (int i = 0; i < rank; ++i) {
-    index_t& o = out[out_rank - rank + i];
-    const index_t s = shape[i];
-    if (o == s || s == 1) continue;
-    if (o != 1) return false;
-    o = s;
-  }
-  return true;
-}
-
-template <int R>
-constexpr extents<R> ones_extents() {
-  extents<R> e;
-  for (int i = 0; i < R; ++i) e[i] = 1;
-  return e;
-}
-
-/// Errors: shape_error for more elements than can be counted; views can show as many.
-inline void check_countable(const char* op, const index_t* shape, int rank) {
-  double n = 1;
-  for (int i = 0; i < rank; ++i) n *= static_cast<double>(shape[i]);
-  if (!(n < 9e18)) refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
-}
-
-/// (A) x (B) => the broadcast shape of both, or shape_error.
-template <int A, int B>
-extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
-  constexpr int R = A > B ? A : B;
-  extents<R> out = ones_extents<R>();
-  broadcast_into(out.values, R, a.values, A);
-  if (!broadcast_into(out.values, R, b.values, B))
-    refuse<shape_error>({op, ": shapes ", a, " and ", b,
-                         " do not broadcast; aligned at the last axis, extents must be equal or 1"});
-  check_countable(op, out.values, R);
-  return out;
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-
-template <class T, auto Shape, device D = cpu>
-class tensor;
-template <class T, auto Shape, device D = cpu, int Order = 1>
-class variable;
-
-template <class T>
-struct constant_node;
-
-/// A tensor, a variable, or operations over them that have not run yet: anything with an element type, a static rank,
-/// a device and a shape.
-template <class E>
-concept expression = requires {
-  typename detail::bare<E>::value_type;
-  typename detail::bare<E>::device_type;
-  { detail::bare<E>::rank } -> std::convertible_to<int>;
-  requires detail::bare<E>::is_expression;
-};
-
-/// A literal operand: it takes the element type of the tensor beside it.
-template <class S>
-concept literal = std::is_arithmetic_v<detail::bare<S>> || narrow_element<detail::bare<S>>;
-
-namespace detail {
-
-/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
-template <class E>
-concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
-
-}  // namespace detail
-
-/// What an elementwise operator accepts.
-template <class A>
-concept operand = expression<A> || literal<A>;
-
-/// Element type of a tensor, variable or expression.
-template <class E>
-using element_of = typename detail::bare<E>::value_type;
-
-/// Rank of a tensor, variable or expression.
-template <expression E>
-inline constexpr int rank_of = detail::bare<E>::rank;
-
-/// True when the expression has a variable among its leaves, so that it evaluates to a variable.
-template <class E>
-inline constexpr bool is_tracked_v = detail::bare<E>::order > 0;
-
-// Names that appear in messages of deleted conversions.
-template <class...>
-struct conversion_between_devices;
-template <class...>
-struct conversion_between_element_types;
-template <int, int>
-struct conversion_between_ranks;
-template <int, int>
-struct conversion_between_orders;
-template <int, int>
-struct indices_for_rank;
-struct write_one_index_per_axis;
-struct number_given_to_a_handle_which_has_no_shape_of_its_own;
-struct write_x_dot_in_place_equals_number_or_full;
-struct copy_explicitly_with_dot_to;
-struct convert_explicitly_with_cast;
-struct use_reshape_squeeze_or_unsqueeze;
-template <class>
-struct expression_not_yet_evaluated_on;
-struct write_eval_of_it_before_dot_to;
-struct expression_is_tracked_for_gradients;
-struct updating_a_tracked_variable_in_place;
-struct write_through_dot_value_instead;
-struct declare_a_variable_or_use_detach;
-struct declare_all_variables_of_one_order;
-
-namespace detail {
-
-template <class E>
-inline constexpr bool is_tensor = false;
-template <class T, auto Shape, class D>
-inline constexpr bool is_tensor<tensor<T, Shape, D>> = true;
-template <class E>
-inline constexpr bool is_variable = false;
-template <class T, auto Shape, class D, int Order>
-inline constexpr bool is_variable<variable<T, Shape, D, Order>> = true;
-
-template <class E, class T, int Rank, class D>
-concept writes_to = std::is_same_v<element_of<E>, T> && rank_of<E> <= Rank &&
-                    (std::is_same_v<device_of<E>, D> || std::is_same_v<device_of<E>, any_device>) && !is_tracked_v<E>;
-
-/// A mistake as the message of a deleted overload shows it: `Problem = ...; Fix = ...`.
-template <class Problem, class Fix>
-struct mistake {
-  using problem = Problem;
-  using fix = Fix;
-};
-/// What is not ours to judge: a mistake or not, the overload is not for these types.
-struct not_operands {};
-/// Nothing is wrong; T is the common element type.
-template <class T>
-struct fitting {};
-
-template <class Check>
-inline constexpr bool is_fitting = false;
-template <class T>
-inline constexpr bool is_fitting<fitting<T>> = true;
-
-/// Why E does not convert to a tensor (Order 0) or variable of T elements, this rank and D.
-template <class E, class T, int Rank, class D, int Order>
-constexpr auto find_conversion_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
-  else if constexpr (!std::is_same_v<device_of<E>, D>)
-    return mistake<conversion_between_devices<device_of<E>, D>, copy_explicitly_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<E>, T>)
-    return mistake<conversion_between_element_types<element_of<E>, T>, convert_explicitly_with_cast>{};
-  else if constexpr (rank_of<E> != Rank)
-    return mistake<conversion_between_ranks<rank_of<E>, Rank>, use_reshape_squeeze_or_unsqueeze>{};
-  else if constexpr (is_tracked_v<E> && Order == 0)
-    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
-  else if constexpr (is_tracked_v<E> && bare<E>::order != Order)
-    return mistake<conversion_between_orders<bare<E>::order, Order>, declare_all_variables_of_one_order>{};
-  else
-    return fitting<T>{};
-}
-template <class E, class T, int Rank, class D, int Order = 0>
-using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
-template <class E, class T, int Rank, class D, int Order = 0>
-inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
-
-/// Of reading one element of a tensor with N indices.
-template <class D, int N, int Rank>
-constexpr auto find_access_mistake() {
-  if constexpr (!is_cpu_v<D>) return mistake<no_host_access_to_memory_of<D>, copy_to_the_host_with_dot_to_cpu>{};
-  else if constexpr (N != Rank) return mistake<indices_for_rank<N, Rank>, write_one_index_per_axis>{};
-  else return fitting<void>{};
-}
-template <class D, int N, int Rank>
-using access_mistake = decltype(find_access_mistake<D, N, Rank>());
-
-struct access;  // reaches the storage of a tensor from the rooms above
-
-}  // namespace detail
-
-}  // namespace sinter
-// sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <new>
-#include <utility>
-#include <vector>
-
-// sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
-
-#include <cstdlib>
-#include <mutex>
-#include <thread>
-#include <unordered_map>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 namespace sinter {
 
@@ -1452,6 +1066,217 @@ void set_memory_limit(std::size_t bytes) {
 }
 
 }  // namespace sinter
+// sinter/core/shape.hpp: extents, strides, and the shape algebra of views and broadcasting.
+
+namespace sinter {
+
+/// R extents (or strides), outermost first. R = 0 is the shape of a scalar.
+template <int R>
+struct extents {
+  static_assert(R >= 0 && R <= max_rank, "sinter: a tensor has rank 0 to 8");
+  index_t values[R > 0 ? R : 1] = {};
+
+  static constexpr int rank = R;
+  constexpr index_t& operator[](int axis) { return values[axis]; }
+  constexpr index_t operator[](int axis) const { return values[axis]; }
+  constexpr const index_t* begin() const { return values; }
+  constexpr const index_t* end() const { return values + R; }
+  constexpr index_t* begin() { return values; }
+  constexpr index_t* end() { return values + R; }
+  constexpr const index_t* data() const { return values; }
+  static constexpr int size() { return R; }
+  constexpr bool operator==(const extents& other) const {
+    for (int i = 0; i < R; ++i)
+      if (values[i] != other.values[i]) return false;
+    return true;
+  }
+  /// Number of elements: the product of the extents, 1 for rank 0.
+  constexpr index_t numel() const {
+    std::uint64_t n = 1;  // beside an extent of 0 the others may be any
+    for (int i = 0; i < R; ++i) n *= static_cast<std::uint64_t>(values[i]);
+    return static_cast<index_t>(n);
+  }
+};
+
+namespace detail {
+
+inline std::string shape_text(const index_t* shape, int rank) { return joined({shape_piece{shape, rank}}); }
+
+template <int R>
+std::string shape_text(const extents<R>& shape) {
+  return shape_text(shape.data(), R);
+}
+
+template <int R>
+constexpr extents<R> to_extents(const index_t (&list)[R]) {
+  extents<R> e;
+  for (int i = 0; i < R; ++i) e[i] = list[i];
+  return e;
+}
+
+/// Strides, in elements, of a dense row-major tensor.
+constexpr void row_major_strides(const index_t* shape, int rank, index_t* strides) {
+  index_t step = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    strides[d] = step;
+    step = static_cast<index_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[d]));  // see extents::numel
+  }
+}
+
+template <int R>
+constexpr extents<R> row_major_strides(const extents<R>& shape) {
+  extents<R> strides;
+  row_major_strides(shape.data(), R, strides.values);
+  return strides;
+}
+
+/// Removes extents of 1 and merges neighbouring axes that every operand walks as one; returns the rank that is left.
+/// strides_of(s) points to the strides of operand s, which are rewritten like the shape.
+template <class F>
+constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& strides_of) {
+  int r = 0;
+  const auto move = [&](int to, int from) {
+    shape[to] = shape[from];
+    for (int s = 0; s < operands; ++s) strides_of(s)[to] = strides_of(s)[from];
+  };
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] == 1) continue;
+    bool merge = r > 0;
+    for (int s = 0; merge && s < operands; ++s) merge = strides_of(s)[r - 1] == strides_of(s)[d] * shape[d];
+    if (merge) {
+      const index_t outer = shape[r - 1];
+      move(r - 1, d);
+      shape[r - 1] *= outer;
+    } else {
+      move(r, d);
+      ++r;
+    }
+  }
+  return r;
+}
+
+/// What a reduction folds, its axes in the order kept, reduced, kept; each group counts as one axis.
+struct fold_shape {
+  index_t outer = 1, reduced = 1, inner = 1;
+};
+
+/// The axes as three: those before `axis`, itself, those after it.
+inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
+  fold_shape s;
+  for (int d = 0; d < rank; ++d) (d < axis ? s.outer : d == axis ? s.reduced : s.inner) *= shape[d];
+  return s;
+}
+
+/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
+/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
+template <class F>
+fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
+  int last = rank - 1;
+  while (last >= 0 && shape[last] == 1) --last;
+  int tail = rank;  // axes from here on are kept and stay last
+  if (last >= 0 && !reduced[last]) {
+    tail = last + 1;
+    while (tail > 0 && !reduced[tail - 1]) --tail;
+  }
+  int column = -1;
+  if (last >= 0 && reduced[last]) {
+    constexpr index_t shortest = 32;
+    int kept = last - 1;
+    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
+    int nearer = 0;
+    for (int i = 0; kept >= 0 && i < operands; ++i) {
+      const auto apart = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
+      nearer += int{apart(last)} - int{apart(kept)};
+    }
+    if (nearer > 0 && shape[kept] >= shortest) column = kept;
+  }
+  const auto is_inner = [&](int d) { return d >= tail || d == column; };
+  int order[max_rank];
+  int n = 0;
+  fold_shape s;
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
+  const auto reorder = [&](index_t* values) {
+    index_t from[max_rank];
+    for (int d = 0; d < rank; ++d) from[d] = values[d];
+    for (int d = 0; d < rank; ++d) values[d] = from[order[d]];
+  };
+  reorder(shape);
+  for (int i = 0; i < operands; ++i) reorder(strides_of(i));
+  return s;
+}
+
+/// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
+inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
+  index_t n = 1;
+  bool zero = false;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
+    zero = zero || shape[i] == 0;
+  }
+  if (zero) return 0;
+  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] > limit / n)
+      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
+    n *= shape[i];
+  }
+  return n;
+}
+
+/// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
+inline int checked_axis(const char* op, index_t axis, int rank) {
+  if (axis < -rank || axis >= rank)
+    refuse<index_error>({op, ": axis ", axis, " is out of range for rank ", rank,
+                         rank > 0 ? joined({"; use -", rank, " to ", rank - 1}) : ""});
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+/// Merges `shape` into `out` (rank out_rank >= rank) by NumPy's rule: aligned at the last axis, extents equal or 1.
+inline bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
+  for (int i = 0; i < rank; ++i) {
+    index_t& o = out[out_rank - rank + i];
+    const index_t s = shape[i];
+    if (o == s || s == 1) continue;
+    if (o != 1) return false;
+    o = s;
+  }
+  return true;
+}
+
+template <int R>
+constexpr extents<R> ones_extents() {
+  extents<R> e;
+  for (int i = 0; i < R; ++i) e[i] = 1;
+  return e;
+}
+
+/// Errors: shape_error for more elements than can be counted; views can show as many.
+inline void check_countable(const char* op, const index_t* shape, int rank) {
+  double n = 1;
+  for (int i = 0; i < rank; ++i) n *= static_cast<double>(shape[i]);
+  if (!(n < 9e18)) refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
+}
+
+/// (A) x (B) => the broadcast shape of both, or shape_error.
+template <int A, int B>
+extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
+  constexpr int R = A > B ? A : B;
+  extents<R> out = ones_extents<R>();
+  broadcast_into(out.values, R, a.values, A);
+  if (!broadcast_into(out.values, R, b.values, B))
+    refuse<shape_error>({op, ": shapes ", a, " and ", b,
+                         " do not broadcast; aligned at the last axis, extents must be equal or 1"});
+  check_countable(op, out.values, R);
+  return out;
+}
+
+}  // namespace detail
+}  // namespace sinter
 
 namespace sinter::detail {
 
@@ -1594,6 +1419,251 @@ template <device D>
 bool available() {
   return detail::trouble_with<D>().empty();
 }
+
+}  // namespace sinter
+
+namespace sinter::detail {
+
+/// The target of an assignment from its construction until it runs. All of a thread form a list, which is empty nearly always.
+class assignment_target {
+ public:
+  /// `name`: the tensor on the left side, null for a temporary view. `memory`: what that shows.
+  assignment_target(const void* name, const storage_ptr& memory) : name_(name), memory_(memory), next_(first()) { first() = this; }
+  assignment_target(const assignment_target&) = delete;
+  assignment_target& operator=(const assignment_target&) = delete;
+  ~assignment_target() {
+    assignment_target** link = &first();
+    while (*link != this) link = &(*link)->next_;
+    *link = next_;
+  }
+
+  /// False once the tensor on the left side was destroyed.
+  bool name_lives() const noexcept { return name_ != nullptr; }
+  /// True once this thread wrote to the memory, or the name was given other memory, which it shows `now`.
+  bool is_stale(const storage_ptr& now) const noexcept { return written_ || now.get() != memory_.get(); }
+
+  /// Tells the assignments to a tensor that it is destroyed.
+  static void end_of(const void* tensor) noexcept {
+    if (first() != nullptr) [[unlikely]] note_end(tensor);
+  }
+  /// Tells the assignments that wait that this thread writes to `memory`.
+  static void write_to(const storage& memory) noexcept {
+    for (assignment_target* a = first(); a != nullptr; a = a->next_) a->written_ = a->written_ || a->memory_.get() == &memory;
+  }
+
+ private:
+  static assignment_target*& first() noexcept { return first_; }
+  SINTER_COLD static void note_end(const void* tensor) noexcept {
+    for (assignment_target* a = first(); a != nullptr; a = a->next_)
+      if (a->name_ == tensor) a->name_ = nullptr;
+  }
+
+  static inline thread_local assignment_target* first_ = nullptr;
+  const void* name_;
+  storage_ptr memory_;
+  assignment_target* next_;
+  bool written_ = false;
+};
+
+/// Notes a write in place: the tape compares versions.
+inline void note_write(storage& memory) noexcept {
+  memory.version.fetch_add(1, std::memory_order_relaxed);
+  assignment_target::write_to(memory);
+}
+
+}  // namespace sinter::detail
+// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see cuda/graph.hpp.
+
+namespace sinter::detail {
+
+/// The name of the device whose work this thread records instead of running it; null where it runs.
+inline const std::string*& capturing() {
+  static thread_local const std::string* device = nullptr;
+  return device;
+}
+
+/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
+/// what to do.
+inline void refuse_capture(const std::string& what, const char* why_and_fix) {
+  if (capturing() != nullptr) refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
+}
+
+/// The random numbers of a step that this thread records: each time that the step runs they are others.
+struct captured_draws {
+  /// Where the device counts how often the step has run before: 0 in the first run.
+  virtual const std::int64_t* run() = 0;
+
+ protected:
+  ~captured_draws() = default;
+};
+inline captured_draws*& capturing_draws() {
+  static thread_local captured_draws* draws = nullptr;
+  return draws;
+}
+
+}  // namespace sinter::detail
+// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
+
+namespace sinter {
+
+template <class T, auto Shape, device D = cpu>
+class tensor;
+template <class T, auto Shape, device D = cpu, int Order = 1>
+class variable;
+
+template <class T>
+struct constant_node;
+template <class Target, class E>
+class assignment;
+
+/// A tensor, a variable, or operations over them that have not run yet: anything with an element type, a static rank,
+/// a device and a shape.
+template <class E>
+concept expression = requires {
+  typename detail::bare<E>::value_type;
+  typename detail::bare<E>::device_type;
+  { detail::bare<E>::rank } -> std::convertible_to<int>;
+  requires detail::bare<E>::is_expression;
+};
+
+/// A literal operand: it takes the element type of the tensor beside it.
+template <class S>
+concept literal = std::is_arithmetic_v<detail::bare<S>> || narrow_element<detail::bare<S>>;
+
+namespace detail {
+
+/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
+template <class E>
+concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
+
+}  // namespace detail
+
+/// What an elementwise operator accepts.
+template <class A>
+concept operand = expression<A> || literal<A>;
+
+/// Element type of a tensor, variable or expression.
+template <class E>
+using element_of = typename detail::bare<E>::value_type;
+
+/// Rank of a tensor, variable or expression.
+template <expression E>
+inline constexpr int rank_of = detail::bare<E>::rank;
+
+/// True when the expression has a variable among its leaves, so that it evaluates to a variable.
+template <class E>
+inline constexpr bool is_tracked_v = detail::bare<E>::order > 0;
+
+// Names that appear in messages of deleted conversions.
+template <class...>
+struct conversion_between_devices;
+template <class...>
+struct conversion_between_element_types;
+template <int, int>
+struct conversion_between_ranks;
+template <int, int>
+struct conversion_between_orders;
+template <int, int>
+struct indices_for_rank;
+struct write_one_index_per_axis;
+struct number_given_to_a_handle_which_has_no_shape_of_its_own;
+struct write_x_dot_in_place_equals_number_or_full;
+struct copy_explicitly_with_dot_to;
+struct convert_explicitly_with_cast;
+struct use_reshape_squeeze_or_unsqueeze;
+template <class>
+struct expression_not_yet_evaluated_on;
+struct write_eval_of_it_before_dot_to;
+struct expression_is_tracked_for_gradients;
+struct updating_a_tracked_variable_in_place;
+struct write_through_dot_value_instead;
+struct declare_a_variable_or_use_detach;
+struct declare_all_variables_of_one_order;
+
+namespace detail {
+
+template <class E>
+inline constexpr bool is_tensor = false;
+template <class T, auto Shape, class D>
+inline constexpr bool is_tensor<tensor<T, Shape, D>> = true;
+template <class E>
+inline constexpr bool is_variable = false;
+template <class T, auto Shape, class D, int Order>
+inline constexpr bool is_variable<variable<T, Shape, D, Order>> = true;
+
+template <class A>
+inline constexpr bool is_assignment = false;
+template <class Target, class E>
+inline constexpr bool is_assignment<assignment<Target, E>> = true;
+
+/// E, or of an assignment the tensor on its left side.
+template <class E>
+struct assigned_type {
+  using type = E;
+};
+template <class Target, class E>
+struct assigned_type<assignment<Target, E>> {
+  using type = bare<Target>;
+};
+template <class E>
+using assigned = typename assigned_type<bare<E>>::type;
+
+template <class E, class T, int Rank, class D>
+concept writes_to = std::is_same_v<element_of<E>, T> && rank_of<E> <= Rank &&
+                    (std::is_same_v<device_of<E>, D> || std::is_same_v<device_of<E>, any_device>) && !is_tracked_v<E>;
+
+/// A mistake as the message of a deleted overload shows it: `Problem = ...; Fix = ...`.
+template <class Problem, class Fix>
+struct mistake {
+  using problem = Problem;
+  using fix = Fix;
+};
+/// What is not ours to judge: a mistake or not, the overload is not for these types.
+struct not_operands {};
+/// Nothing is wrong; T is the common element type.
+template <class T>
+struct fitting {};
+
+template <class Check>
+inline constexpr bool is_fitting = false;
+template <class T>
+inline constexpr bool is_fitting<fitting<T>> = true;
+
+/// Why E does not convert to a tensor (Order 0) or variable of T elements, this rank and D.
+template <class E, class T, int Rank, class D, int Order>
+constexpr auto find_conversion_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!std::is_same_v<device_of<E>, D>)
+    return mistake<conversion_between_devices<device_of<E>, D>, copy_explicitly_with_dot_to>{};
+  else if constexpr (!std::is_same_v<element_of<E>, T>)
+    return mistake<conversion_between_element_types<element_of<E>, T>, convert_explicitly_with_cast>{};
+  else if constexpr (rank_of<E> != Rank)
+    return mistake<conversion_between_ranks<rank_of<E>, Rank>, use_reshape_squeeze_or_unsqueeze>{};
+  else if constexpr (is_tracked_v<E> && Order == 0)
+    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
+  else if constexpr (is_tracked_v<E> && bare<E>::order != Order)
+    return mistake<conversion_between_orders<bare<E>::order, Order>, declare_all_variables_of_one_order>{};
+  else
+    return fitting<T>{};
+}
+template <class E, class T, int Rank, class D, int Order = 0>
+using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
+template <class E, class T, int Rank, class D, int Order = 0>
+inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
+
+/// Of reading one element of a tensor with N indices.
+template <class D, int N, int Rank>
+constexpr auto find_access_mistake() {
+  if constexpr (!is_cpu_v<D>) return mistake<no_host_access_to_memory_of<D>, copy_to_the_host_with_dot_to_cpu>{};
+  else if constexpr (N != Rank) return mistake<indices_for_rank<N, Rank>, write_one_index_per_axis>{};
+  else return fitting<void>{};
+}
+template <class D, int N, int Rank>
+using access_mistake = decltype(find_access_mistake<D, N, Rank>());
+
+struct access;  // reaches the storage of a tensor from the rooms above
+
+}  // namespace detail
 
 }  // namespace sinter
 // sinter/core/view.hpp: the index arithmetic of views, free of element type, rank and device.
@@ -1772,8 +1842,6 @@ struct evaluation;
 
 }  // namespace detail
 
-template <class Target, class E>
-class assignment;
 template <class Tensor>
 class pending;
 
@@ -1785,8 +1853,11 @@ class pending;
 ///
 /// `b = expression` gives b a new value and leaves other handles alone; `b += expression` and assignment through a
 /// view (`b.slice(...) = expression`) write into the shared storage.
+///
+/// `const` is shallow, as for std::span and std::shared_ptr: a const tensor keeps its handle, and is no left side of `=` and
+/// `+=`, but its elements can be written through views and x(i). Classes hold tensors as members; they do not derive from one.
 template <class T, auto Shape, device D>
-class tensor {
+class tensor final {
   static_assert(element<T>, "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
   static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>, "sinter: the shape parameter of tensor is its rank, an int");
   static_assert(Shape >= 0 && Shape <= max_rank, "sinter: a tensor has rank 0 to 8");
@@ -1803,7 +1874,7 @@ class tensor {
   tensor() = default;
   tensor(const tensor&) = default;
   tensor(tensor&&) noexcept = default;
-  ~tensor() = default;
+  ~tensor() { detail::assignment_target::end_of(this); }
 
   /// The handle shows other's elements from now on.
   tensor& operator=(const tensor& other) & = default;
@@ -1816,8 +1887,8 @@ class tensor {
       : tensor(detail::evaluation<detail::bare<E>>::run(e, !std::is_lvalue_reference_v<E>)) {}
 
   /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
-  template <expression E, class Problem = typename detail::conversion_mistake<E, T, rank, D>::problem,
-            class Fix = typename detail::conversion_mistake<E, T, rank, D>::fix>
+  template <class E, class Problem = typename detail::conversion_mistake<detail::assigned<E>, T, rank, D>::problem,
+            class Fix = typename detail::conversion_mistake<detail::assigned<E>, T, rank, D>::fix>
   tensor(E&&) = delete;
 
   /// Host tensors of rank 1 to 4 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
@@ -1853,6 +1924,12 @@ class tensor {
     return {*this, std::forward<E>(e)};
   }
   assignment<tensor, tensor> operator=(const tensor& other) && { return {*this, other}; }
+  /// `y = x = e`: y shows what x shows.
+  template <class Target, class E>
+    requires(detail::converts<detail::bare<Target>, T, rank, D>)
+  tensor& operator=(assignment<Target, E>&& a) & {
+    return *this = tensor(std::move(a));
+  }
   template <literal L>
   assignment<tensor, constant_node<T>> operator=(L value) && {
     return {*this, constant_node<T>{static_cast<compute_type<T>>(value)}};
@@ -1861,7 +1938,7 @@ class tensor {
   void operator=(L) & = delete;
 
   /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.
-  tensor in_place() const { return *this; }
+  [[nodiscard]] tensor in_place() const { return *this; }
 
   bool defined() const noexcept { return static_cast<bool>(storage_); }
   const shape_type& shape() const noexcept { return shape_; }
@@ -1943,7 +2020,7 @@ class tensor {
   // Views: they share this tensor's storage.
 
   /// Elements begin, begin+step, ... before end of one axis.
-  tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+  [[nodiscard]] tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
     require_value("slice");
     tensor v = *this;
     v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
@@ -1951,7 +2028,7 @@ class tensor {
   }
 
   /// Index i of one axis, which disappears.
-  auto select(index_t axis, index_t i) const
+  [[nodiscard]] auto select(index_t axis, index_t i) const
     requires(rank >= 1)
   {
     require_value("select");
@@ -1961,7 +2038,7 @@ class tensor {
   }
 
   /// `x[i]` is `x.select(0, i)`.
-  auto operator[](index_t i) const
+  [[nodiscard]] auto operator[](index_t i) const
     requires(rank >= 1)
   {
     return select(0, i);
@@ -1969,11 +2046,11 @@ class tensor {
 
   /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
   template <int N>
-  tensor<T, N, D> reshape(const index_t (&to)[N]) const {
+  [[nodiscard]] tensor<T, N, D> reshape(const index_t (&to)[N]) const {
     return reshape(detail::to_extents(to));
   }
   template <int N>
-  tensor<T, N, D> reshape(extents<N> to) const {
+  [[nodiscard]] tensor<T, N, D> reshape(extents<N> to) const {
     require_value("reshape");
     detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
     extents<N> strides;
@@ -1982,10 +2059,10 @@ class tensor {
   }
 
   /// All elements along one axis.
-  tensor<T, 1, D> flatten() const { return reshape({-1}); }
+  [[nodiscard]] tensor<T, 1, D> flatten() const { return reshape({-1}); }
 
   /// Exchanges two axes; without arguments the last two.
-  tensor transpose(index_t a = -2, index_t b = -1) const
+  [[nodiscard]] tensor transpose(index_t a = -2, index_t b = -1) const
     requires(rank >= 2)
   {
     require_value("transpose");
@@ -1998,7 +2075,7 @@ class tensor {
   }
 
   /// Axis i of the result is axis axis_order[i] of this tensor.
-  tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+  [[nodiscard]] tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
     require_value("permute");
     extents<rank> axes;
     for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
@@ -2012,7 +2089,7 @@ class tensor {
   }
 
   /// Removes an axis of extent 1.
-  auto squeeze(index_t axis) const
+  [[nodiscard]] auto squeeze(index_t axis) const
     requires(rank >= 1)
   {
     require_value("squeeze");
@@ -2023,7 +2100,7 @@ class tensor {
   }
 
   /// Inserts an axis of extent 1 before `axis`.
-  tensor<T, rank + 1, D> unsqueeze(index_t axis) const
+  [[nodiscard]] tensor<T, rank + 1, D> unsqueeze(index_t axis) const
     requires(rank < max_rank)
   {
     require_value("unsqueeze");
@@ -2039,7 +2116,7 @@ class tensor {
   }
 
   /// Reverses an axis.
-  tensor flip(index_t axis) const
+  [[nodiscard]] tensor flip(index_t axis) const
     requires(rank >= 1)
   {
     require_value("flip");
@@ -2052,12 +2129,12 @@ class tensor {
 
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
   template <int N>
-  tensor<T, N, D> broadcast_to(const index_t (&to)[N]) const {
+  [[nodiscard]] tensor<T, N, D> broadcast_to(const index_t (&to)[N]) const {
     return broadcast_to(detail::to_extents(to));
   }
   template <int N>
     requires(N >= rank)
-  tensor<T, N, D> broadcast_to(const extents<N>& to) const {
+  [[nodiscard]] tensor<T, N, D> broadcast_to(const extents<N>& to) const {
     require_value("broadcast_to");
     extents<N> merged = to;
     detail::checked_numel("broadcast_to", to.data(), N, sizeof(T));
@@ -2070,20 +2147,20 @@ class tensor {
   }
 
   /// This tensor when it is dense and row-major, otherwise a dense copy.
-  tensor contiguous() const {
+  [[nodiscard]] tensor contiguous() const {
     return is_contiguous() ? *this : clone();
   }
 
   /// A dense copy in new storage.
-  [[gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
+  [[nodiscard, gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
 
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
-  tensor<T, Shape, To> to() const;
+  [[nodiscard]] tensor<T, Shape, To> to() const;
 
   /// Starts the same copy in the background; see pending. Do not write to this tensor meanwhile.
   template <device To>
-  pending<tensor<T, Shape, To>> to_async() const;
+  [[nodiscard]] pending<tensor<T, Shape, To>> to_async() const;
 
  private:
   template <class U, auto S, device E>
@@ -2122,6 +2199,8 @@ class tensor {
 
 template <expression E>
 tensor(E&&) -> tensor<element_of<E>, detail::bare<E>::rank, device_of<E>>;
+template <class Target, class E>
+tensor(assignment<Target, E>) -> tensor<element_of<Target>, detail::bare<Target>::rank, device_of<Target>>;
 
 namespace detail {
 
@@ -2174,6 +2253,8 @@ namespace sinter {
 template <class...>
 struct element_type_without_this_op;
 struct use_another_element_type_or_cast;
+struct operand_is_an_assignment_that_has_not_run;
+struct write_the_assignment_as_a_statement_of_its_own;
 
 namespace detail {
 
@@ -2238,7 +2319,9 @@ inline constexpr bool elements_agree = ((literal<A> || std::is_same_v<operand_el
 
 template <class... A>
 constexpr auto find_operand_mistake() {
-  if constexpr (!(operand<A> && ...) || !(expression<A> || ...))
+  if constexpr ((is_assignment<A> || ...))
+    return mistake<operand_is_an_assignment_that_has_not_run, write_the_assignment_as_a_statement_of_its_own>{};
+  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...))
     return not_operands{};
   else if constexpr (!devices_agree<A...>)
     return mistake<operands_on_different_devices<operand_device<A>...>, copy_one_operand_with_dot_to>{};
@@ -2373,10 +2456,14 @@ struct expression_base {
   }
   template <expression Seed>
   void backward(const Seed& seed, backward_options options = {}) const
-    requires(Order > 0)
+    requires(Order > 0 && converts<Seed, T, R, D>)
   {
     eval_to_read(static_cast<const Self&>(*this)).backward(seed, options);
   }
+  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem, class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
+  void backward(const Seed&, backward_options = {}) const
+    requires(Order > 0)
+  = delete;
 
   extents<R> shape_;
 };
@@ -2399,7 +2486,7 @@ struct map_base : expression_base<map_node<Op, A...>, map_value<Op, A...>, large
 
 /// op(a), op(a, b) or op(a, b, c), elementwise over broadcast operands. Owns its operands; runs when assigned.
 template <class Op, class A>
-struct map_node<Op, A> : detail::map_base<Op, A> {
+struct [[nodiscard]] map_node<Op, A> : detail::map_base<Op, A> {
   A a;
   template <class X>
   map_node(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
@@ -2410,7 +2497,7 @@ struct map_node<Op, A> : detail::map_base<Op, A> {
 };
 
 template <class Op, class A, class B>
-struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
+struct [[nodiscard]] map_node<Op, A, B> : detail::map_base<Op, A, B> {
   A a;
   B b;
   template <class X, class Y>
@@ -2422,7 +2509,7 @@ struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
 };
 
 template <class Op, class A, class B, class C>
-struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
+struct [[nodiscard]] map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   A a;
   B b;
   C c;
@@ -2444,26 +2531,26 @@ struct let_node;
 
 namespace detail {
 
-/// Does E read a name that a let() outside of E binds? Own: the tags of the lets that are looked into.
+/// True if E reads a name that no let() inside of E binds, nor one whose tag is among Own.
 template <class E, class... Own>
-struct reads_name : std::false_type {};
+inline constexpr bool reads_name = false;
 template <class Tag, class T, int R, class D, int Order, class... Own>
-struct reads_name<bound_node<Tag, T, R, D, Order>, Own...> : std::bool_constant<!(std::is_same_v<Tag, Own> || ...)> {};
+inline constexpr bool reads_name<bound_node<Tag, T, R, D, Order>, Own...> = !(std::is_same_v<Tag, Own> || ...);
 template <class Op, class... A, class... Own>
-struct reads_name<map_node<Op, A...>, Own...> : std::disjunction<reads_name<A, Own...>...> {};
+inline constexpr bool reads_name<map_node<Op, A...>, Own...> = (reads_name<A, Own...> || ...);
 template <class Tag, class X, class Body, class... Own>
-struct reads_name<let_node<Tag, X, Body>, Own...> : std::disjunction<reads_name<X, Own...>, reads_name<Body, Own..., Tag>> {};
+inline constexpr bool reads_name<let_node<Tag, X, Body>, Own...> = reads_name<X, Own...> || reads_name<Body, Own..., Tag>;
 
-/// The same for what stands under a point of E, which runs apart and knows no names.
+/// The same of the operand of a point of E, which is computed outside of the let() and knows no names.
 template <class E>
-struct point_reads_name : std::false_type {};
+inline constexpr bool point_reads_name = false;
 template <class E>
   requires(point_test<E>() && requires(const E& e) { e.e; })
-struct point_reads_name<E> : reads_name<decltype(E::e)> {};
+inline constexpr bool point_reads_name<E> = reads_name<decltype(E::e)>;
 template <class Op, class... A>
-struct point_reads_name<map_node<Op, A...>> : std::disjunction<point_reads_name<A>...> {};
+inline constexpr bool point_reads_name<map_node<Op, A...>> = (point_reads_name<A> || ...);
 template <class Tag, class X, class Body>
-struct point_reads_name<let_node<Tag, X, Body>> : std::disjunction<point_reads_name<X>, point_reads_name<Body>> {};
+inline constexpr bool point_reads_name<let_node<Tag, X, Body>> = point_reads_name<X> || point_reads_name<Body>;
 
 template <class E>
 inline constexpr bool is_map = false;
@@ -3314,7 +3401,7 @@ inline constexpr const typename backend<D>::epilogue* no_epilogue = nullptr;
 
 namespace sinter::detail {
 
-bool& recording();  // grad/tape.hpp
+bool recording();  // grad/tape.hpp
 
 /// The result of a point, shared by all copies of its node: used twice, it is computed once.
 template <class Result>
@@ -3462,8 +3549,12 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
-  if (to.numel() == 0) return;
-  backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e), sink_of(to));
+  constexpr bool is_whole = !reads_name<E>;
+  static_assert(is_whole, "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the formula that the function returns can read it");
+  if constexpr (is_whole) {
+    if (to.numel() == 0) return;
+    backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e), sink_of(to));
+  }
 }
 
 /// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
@@ -3675,52 +3766,83 @@ void assign_into(const Y& y, const E& e) {
   } else {
     write(ready, y);
   }
-  access::storage_of(y)->version.fetch_add(1, std::memory_order_relaxed);
+  note_write(*access::storage_of(y).get());
 }
 
-/// May a new value of this shape be written where the old one is? Only if nobody else can see the old one: beside y, the
+/// True if a new value of this shape may be written where the old one is: nobody else can see the old one. Beside y, the
 /// statement itself has `handles` of it.
 template <class Y>
-bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles = 0) {
+bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles) {
   const storage_ptr& s = access::storage_of(y);
   return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape && y.is_contiguous();
 }
 
+[[noreturn]] SINTER_COLD inline void refuse_late_assignment(const char* what) {
+  refuse<value_error>({"assignment: ", what, " before the assignment ran. It runs where its object ends, usually at the semicolon; "
+                       "write `x = e;` or `tensor y = (x = e);`, and keep no `auto s = (x = e);`"});
+}
+
 }  // namespace detail
 
-/// A pending `y = e`; it runs when the statement ends, unless fuse() takes it over. Target is `tensor&` for a named
-/// tensor, which gets a new value, and `tensor` for a view or an update in place, which is written through.
+/// An assignment that has not run: `x = e` or `x += e`. It runs when its object ends, which is at the end of the statement,
+/// unless fuse() takes it over, and earlier where its value is asked for: it converts to the tensor on the left side, as an
+/// assignment to any value does. Target is `tensor&` for a named tensor that gets a new value, `const tensor&` for a named
+/// tensor whose memory is written (`x += e`), and `tensor` for a view, whose memory is written. Errors: those of e and of the
+/// shapes; value_error if the object outlives its statement and the target was written or given other memory meanwhile.
 template <class Target, class E>
 class assignment {
  public:
-  using tensor_type = std::remove_reference_t<Target>;
-  static constexpr bool rebinds = std::is_reference_v<Target>;
+  using tensor_type = detail::bare<Target>;
+  static constexpr bool is_named = std::is_reference_v<Target>;
+  static constexpr bool rebinds = is_named && !std::is_const_v<std::remove_reference_t<Target>>;
 
   template <class X>
-  assignment(Target target, X&& e) : target_(target), e_(std::forward<X>(e)), exceptions_(std::uncaught_exceptions()) {
+  assignment(tensor_type& target, X&& e)
+      : target_(target),
+        e_(std::forward<X>(e)),
+        entry_(is_named ? &target : nullptr, detail::access::storage_of(target)),
+        exceptions_(std::uncaught_exceptions()) {
+    if constexpr (is_named) name_ = &target;
     if constexpr (!rebinds) detail::check_assignable("assignment", target_, e_);
   }
   assignment(const assignment&) = delete;
   assignment& operator=(const assignment&) = delete;
 
   ~assignment() noexcept(false) {
-    if (pending_ && std::uncaught_exceptions() == exceptions_) run();
+    if (pending_ && std::uncaught_exceptions() == exceptions_ && (!rebinds || entry_.name_lives())) run();
   }
 
   /// Runs now rather than at the end of the statement.
   void run() {
     pending_ = false;
-    if constexpr (!rebinds) return detail::assign_into(target_, e_);
-    else if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
-      detail::check_defined("evaluate", e_);
-      if (detail::is_replaceable(target_, e_.shape())) return detail::write(e_, target_);
+    if constexpr (!rebinds) {
+      if (entry_.is_stale(detail::access::storage_of(target_))) detail::refuse_late_assignment("its target was written");
+      detail::assign_into(target_, e_);
+    } else {
+      if (entry_.is_stale(detail::access::storage_of(target_)))
+        detail::refuse_late_assignment("its target was written or given another value");
+      if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
+        detail::check_defined("evaluate", e_);
+        if (detail::is_replaceable(target_, e_.shape(), 1)) return detail::write(e_, target_);
+      }
+      target_ = tensor_type(std::move(e_));
     }
-    if constexpr (rebinds) target_ = tensor_type(std::move(e_));
   }
 
-  operator const tensor_type&() {
+  /// The value of the left side.
+  operator tensor_type() && {
+    if constexpr (rebinds)
+      if (!entry_.name_lives()) return value_without_name();
     if (pending_) run();
     return target_;
+  }
+  /// The left side itself, where it has a name. A template, so that a conversion to a value prefers the one above.
+  template <class = void>
+    requires is_named
+  operator tensor_type&() && {
+    if (!entry_.name_lives()) detail::refuse_late_assignment("the tensor on its left side was destroyed");
+    if (pending_) run();
+    return *name_;
   }
 
   // For fuse().
@@ -3729,11 +3851,34 @@ class assignment {
   void take_over() { pending_ = false; }
 
  private:
-  Target target_;
+  SINTER_COLD tensor_type value_without_name() {
+    pending_ = false;
+    return tensor_type(std::move(e_));
+  }
+
+  // What is written: the named tensor itself where it gets a new value, otherwise a handle to its memory.
+  std::conditional_t<rebinds, tensor_type&, tensor_type> target_;
   E e_;
+  tensor_type* name_ = nullptr;
+  detail::assignment_target entry_;
   int exceptions_;
   bool pending_ = true;
 };
+
+// What stands behind a comma is computed before the assignment runs.
+struct comma_behind_an_assignment_which_runs_at_the_semicolon;
+struct write_two_statements;
+template <class Target, class E, class B, class Problem = comma_behind_an_assignment_which_runs_at_the_semicolon,
+          class Fix = write_two_statements>
+void operator,(assignment<Target, E>&&, B&&) = delete;
+
+/// Runs the assignment and writes the value of its left side to a stream.
+template <class Stream, class Target, class E>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, assignment<Target, E>&& a) {
+  out << detail::bare<Target>(std::move(a));
+  return out;
+}
 
 }  // namespace sinter
 // sinter/grad/tape.hpp: the record of statements, free of element type, rank and device, and the walk backward.
@@ -3842,10 +3987,12 @@ inline void release_state(grad_state* s) noexcept {
   waiting = nullptr;
 }
 
-inline bool& recording() {
-  static thread_local bool on = true;
-  return on;
+/// The no_grad guards alive on this thread.
+inline int& no_grad_guards() {
+  static thread_local int count = 0;
+  return count;
 }
+inline bool recording() { return no_grad_guards() == 0; }
 
 /// Runs the graph behind `root`, whose gradient is set.
 inline void walk_back(const state_ptr& root, bool retain_graph) {
@@ -3918,18 +4065,16 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
 
 }  // namespace detail
 
-/// While one is alive, statements on this thread are not recorded: their results carry no graph.
+/// While one is alive, statements on this thread are not recorded: their results carry no graph. Guards may nest, and end in any
+/// order, on the thread that made them.
 ///
 ///     { no_grad guard; accuracy = evaluate(model, test_set); }
-class no_grad {
+class [[nodiscard]] no_grad {
  public:
-  no_grad() : before_(std::exchange(detail::recording(), false)) {}
-  ~no_grad() { detail::recording() = before_; }
+  [[nodiscard]] no_grad() { ++detail::no_grad_guards(); }
+  ~no_grad() { --detail::no_grad_guards(); }
   no_grad(const no_grad&) = delete;
   no_grad& operator=(const no_grad&) = delete;
-
- private:
-  bool before_;
 };
 
 }  // namespace sinter
@@ -3990,7 +4135,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// Order is how often it can be differentiated: 1, or 2 for variables whose gradient is to be differentiated again;
 /// see grad().
 template <class T, auto Shape, device D, int Order>
-class variable {
+class variable final {
   static_assert(floating_element<T>, "sinter: only floating-point elements have gradients; keep others in a tensor");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
@@ -4036,9 +4181,9 @@ class variable {
   index_t numel() const noexcept { return value_.numel(); }
 
   /// The value as a plain tensor on the same storage. Writing through it is not recorded: optimizers do so.
-  tensor_type value() const { return value_; }
+  [[nodiscard]] tensor_type value() const { return value_; }
   /// The value, cut off from the graph.
-  tensor_type detach() const { return value_; }
+  [[nodiscard]] tensor_type detach() const { return value_; }
 
   /// The single element, copied to the host.
   T item() const { return value_.item(); }
@@ -4098,46 +4243,46 @@ class variable {
     }
     detail::walk_back(state_, options.retain_graph);
   }
-  template <expression S, class Problem = operands_on_different_devices<device_of<S>, D>, class Fix = copy_one_operand_with_dot_to>
-    requires(!on_device<S, D>)
+  template <expression S, class Problem = typename detail::conversion_mistake<S, T, rank, D>::problem,
+            class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
   void backward(const S& seed, backward_options = {}) const = delete;
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
-  variable slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+  [[nodiscard]] variable slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
     return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
   }
-  auto select(index_t axis, index_t i) const
+  [[nodiscard]] auto select(index_t axis, index_t i) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.select(axis, i); });
   }
-  auto operator[](index_t i) const
+  [[nodiscard]] auto operator[](index_t i) const
     requires(rank >= 1)
   {
     return select(0, i);
   }
   template <int N>
-  auto reshape(const index_t (&to)[N]) const {
+  [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
     return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
   }
-  auto flatten() const { return reshape({-1}); }
-  variable transpose(index_t a = -2, index_t b = -1) const
+  [[nodiscard]] auto flatten() const { return reshape({-1}); }
+  [[nodiscard]] variable transpose(index_t a = -2, index_t b = -1) const
     requires(rank >= 2)
   {
     return view([=](const auto& t) { return t.transpose(a, b); });
   }
-  variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+  [[nodiscard]] variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
     return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
   }
-  auto squeeze(index_t axis) const
+  [[nodiscard]] auto squeeze(index_t axis) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.squeeze(axis); });
   }
-  auto unsqueeze(index_t axis) const {
+  [[nodiscard]] auto unsqueeze(index_t axis) const {
     return view([=](const auto& t) { return t.unsqueeze(axis); });
   }
-  variable flip(index_t axis) const
+  [[nodiscard]] variable flip(index_t axis) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.flip(axis); });
@@ -4145,14 +4290,14 @@ class variable {
 
   /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
   template <int N>
-  variable<T, N, D, Order> broadcast_to(const index_t (&to)[N]) const {
+  [[nodiscard]] variable<T, N, D, Order> broadcast_to(const index_t (&to)[N]) const {
     const auto shown = value_.broadcast_to(to);
     return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
   }
 
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
   template <device To>
-  variable<T, Shape, To, Order> to() const;
+  [[nodiscard]] variable<T, Shape, To, Order> to() const;
 
  private:
   friend struct detail::access;
@@ -5143,7 +5288,7 @@ class module {
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>
   requires requires { typename S::template rebind<D, typename S::kind>; }
-  auto to() const {
+  [[nodiscard]] auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
     detail::member_copies members;
     auto put = [&members](const detail::member_name&, auto& a, const auto& b) { members.copy(a, b); };
@@ -5221,7 +5366,7 @@ class module {
 ///
 ///     tensor scores = infer(model)(images);
 template <is_module M>
-auto infer(const M& model) {
+[[nodiscard]] auto infer(const M& model) {
   typename detail::kind_changed<M, plain>::type view;
   auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
   detail::walk(nullptr, put, view, model);
@@ -5574,7 +5719,7 @@ namespace sinter {
 ///     prepare();
 ///     tensor y = coming.get();
 template <class Tensor>
-class pending {
+class [[nodiscard]] pending {
  public:
   template <class F>
   explicit pending(F make) : state_(std::make_unique<state>()) {
@@ -7475,11 +7620,6 @@ struct roots<root<T, K>, Rest...> {
 
 }  // namespace kernel
 
-template <class A>
-inline constexpr bool is_assignment = false;
-template <class Target, class E>
-inline constexpr bool is_assignment<assignment<Target, E>> = true;
-
 }  // namespace detail
 
 template <class...>
@@ -7521,11 +7661,11 @@ int count_handles(const E& e, const Tensor& to) {
 template <class A, class... Ready>
 auto fuse_destination(A& a, const Ready&... ready) {
   using Tensor = typename A::tensor_type;
-  Tensor& target = a.target();
+  auto& target = a.target();
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() && is_replaceable(target, a.source().shape(), (count_handles(ready, target) + ...)) &&
+    const bool reuse = target.defined() && is_replaceable(target, a.source().shape(), 1 + (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
     return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
   }
@@ -7534,7 +7674,7 @@ auto fuse_destination(A& a, const Ready&... ready) {
 template <class A, class Tensor>
 void fuse_finish(A& a, const Tensor& written) {
   if constexpr (A::rebinds) a.target() = written;
-  else access::storage_of(written)->version.fetch_add(1, std::memory_order_relaxed);
+  else note_write(*access::storage_of(written).get());
 }
 
 /// The index space of an assignment.
@@ -7692,9 +7832,9 @@ class independent_passes {
 
 namespace sinter {
 
-/// The name that let() gives to a value inside its body.
+/// The name that let() gives to a value inside its body. It may be copied, but means nothing outside of that body.
 template <class Tag, class T, int R, class D, int Order>
-struct bound_node {
+struct [[nodiscard]] bound_node {
   using value_type = T;
   using device_type = D;
   static constexpr int rank = R;
@@ -7704,15 +7844,17 @@ struct bound_node {
   static constexpr int points = 0;
 
   const extents<R>& shape() const { return shape_; }
-  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_}; }
+  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_, let}; }
 
   extents<R> shape_;
+  std::uint64_t let;  ///< the number of the call of let() that binds it
 };
 
 template <class Tag, class X, class Body>
-struct let_node : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
+struct [[nodiscard]] let_node : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
                                           typename detail::first_device<X, Body>::type,
                                           detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
+  using tag = Tag;
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
 
@@ -7883,35 +8025,87 @@ inline constexpr int lets_inside<let_node<let_tag<Depth>, X, Body>> = larger(Dep
 template <int Depth, class X>
 using let_name = bound_node<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
 
-template <int Depth, class X, class Body>
-auto make_let(X&& x, Body body) {
-  return let_node<let_tag<Depth>, bare<X>, Body>(std::forward<X>(x), std::move(body));
+/// True if e reads a name with this Tag that no let() inside of E binds.
+template <class Tag, class E>
+inline constexpr bool reads_tag = false;
+template <class Tag, class T, int R, class D, int Order>
+inline constexpr bool reads_tag<Tag, bound_node<Tag, T, R, D, Order>> = true;
+template <class Tag, class Op, class... A>
+inline constexpr bool reads_tag<Tag, map_node<Op, A...>> = (reads_tag<Tag, A> || ...);
+template <class Tag, class Own, class X, class Body>
+inline constexpr bool reads_tag<Tag, let_node<Own, X, Body>> = reads_tag<Tag, X> || (!std::is_same_v<Own, Tag> && reads_tag<Tag, Body>);
+
+inline std::uint64_t next_let() {
+  static std::atomic<std::uint64_t> count{0};
+  return count.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+/// Checks that the names with this Tag in e, as far as no let() inside of e binds them, are those of one call of let().
+/// Errors: value_error.
+template <class Tag, class E>
+void check_names(const E& e, std::uint64_t let) {
+  if constexpr (!reads_tag<Tag, E>) {
+    return;
+  } else if constexpr (is_map<E>) {
+    check_names<Tag>(e.a, let);
+    if constexpr (requires { e.b; }) check_names<Tag>(e.b, let);
+    if constexpr (requires { e.c; }) check_names<Tag>(e.c, let);
+  } else if constexpr (requires { e.body; }) {
+    check_names<Tag>(e.x, let);
+    if constexpr (!std::is_same_v<typename E::tag, Tag>) check_names<Tag>(e.body, let);
+  } else if (e.let != let) {
+    refuse<value_error>({"let: the body reads a name that another let() has given; a name is of use only inside the function "
+                         "that receives it"});
+  }
+}
+
+/// What f makes of the name of X at this depth.
+template <int Depth, class X, class F>
+using let_body = bare<decltype(std::declval<const F&>()(std::declval<let_name<Depth, bare<X>>>()))>;
+
+/// Called for a body that is elsewhere.
+template <class X, class Body, class Problem = operands_on_different_devices<device_of<X>, device_of<Body>>,
+          class Fix = copy_one_operand_with_dot_to>
+void let() = delete;
+
+/// The let() of a body of type Probe at depth 0. One message is enough for each mistake.
+template <class Probe, class X, class F>
+auto make_let(X&& x, const F& f) {
+  constexpr bool gives_expression = expression<Probe>;  // named, so that the message does not explain the concept
+  static_assert(gives_expression, "sinter: the function given to let() must return an expression, such as t * t");
+  if constexpr (!gives_expression) {
+    return bare<X>(std::forward<X>(x));
+  } else if constexpr (!devices_agree<bare<X>, Probe>) {
+    let<bare<X>, Probe>();
+    return bare<X>(std::forward<X>(x));
+  } else {
+    constexpr bool name_stays_outside_of_points = !point_reads_name<Probe>;
+    static_assert(name_stays_outside_of_points,
+                  "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
+                  "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
+    if constexpr (!name_stays_outside_of_points) {
+      return bare<X>(std::forward<X>(x));
+    } else {
+      constexpr int depth = lets_inside<Probe>;
+      const std::uint64_t call = next_let();
+      auto body = f(let_name<depth, bare<X>>{x.shape(), call});
+      check_names<let_tag<depth>>(body, call);
+      return let_node<let_tag<depth>, bare<X>, decltype(body)>(std::forward<X>(x), std::move(body));
+    }
+  }
 }
 
 }  // namespace detail
 
 /// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
-/// expression to an expression; it may use other tensors and nest further lets; one that nests is called twice. Errors:
-/// shape_error when shapes do not broadcast.
+/// expression to an expression on the same device; it may use other tensors and nest further lets. Errors: shape_error when
+/// shapes do not broadcast, value_error when the body reads a name that was kept from another let().
 ///
 ///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
 template <expression X, class F>
 auto let(X&& x, const F& f) {
   detail::check_defined("let", x);
-  auto body = f(detail::let_name<0, detail::bare<X>>{x.shape()});
-  static_assert(expression<decltype(body)>, "sinter: the function given to let() must return an expression, such as t * t");
-  if constexpr (!expression<decltype(body)>) {  // one message is enough, here as below
-    return detail::bare<X>(std::forward<X>(x));
-  } else {
-    using reads_in_point = detail::point_reads_name<decltype(body)>;
-    static_assert(!reads_in_point::value,
-                  "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
-                  "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
-    constexpr int depth = detail::lets_inside<decltype(body)>;
-    if constexpr (reads_in_point::value) return detail::bare<X>(std::forward<X>(x));
-    else if constexpr (depth == 0) return detail::make_let<0>(std::forward<X>(x), std::move(body));
-    else return detail::make_let<depth>(std::forward<X>(x), f(detail::let_name<depth, detail::bare<X>>{x.shape()}));
-  }
+  return detail::make_let<detail::let_body<0, X, F>>(std::forward<X>(x), f);
 }
 
 }  // namespace sinter
@@ -8962,7 +9156,7 @@ struct summand_op {
 /// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
 /// reduction.
 template <class Op, class E, int R>
-struct reduce_node
+struct [[nodiscard]] reduce_node
     : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
                          Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
   using T = element_of<E>;
@@ -10068,7 +10262,7 @@ struct cross_entropy_tape final : tape_node {
 
 /// The loss of each row; see cross_entropy.
 template <class E>
-struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
+struct [[nodiscard]] cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int points = 1;
@@ -10271,7 +10465,9 @@ namespace detail {
 template <class Y, class E>
 constexpr auto find_update_mistake() {
   using Target = bare<Y>;
-  if constexpr (!expression<Y> || !operand<E>)
+  if constexpr (is_assignment<Target> || is_assignment<bare<E>>)
+    return operand_check<Y, E>{};
+  else if constexpr (!expression<Y> || !operand<E>)
     return not_operands{};
   else if constexpr (is_variable<Target>)
     return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
@@ -10299,7 +10495,7 @@ using update_mistake = op_check<Op, update_check<Y, E>>;
 
 /// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
 template <class Op, class Y, class E>
-using updating = assignment<bare<Y>, map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
+using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>, map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
 
 template <class Assignment, class Op, class Y, class E>
 Assignment update(Op op, Y& y, E&& e) {
@@ -10485,7 +10681,7 @@ struct scan_tape final : tape_node {
 /// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
 /// grad(g, axis) or grad(g, x, y, axis), of tensors.
 template <class Op, class E>
-struct scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
+struct [[nodiscard]] scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
   using reducer = typename Op::template reducer<element_of<E>>;
   using T = typename reducer::result;
   using D = device_of<E>;
@@ -11181,9 +11377,10 @@ variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
 
 struct variables_of_order_1;
 struct declare_them_with_order_2;
+struct keep_variables_of_order_2_on_one_device;
 
 /// dy/dx as a variable of order 1, whose own backward() gives second derivatives. y is a scalar computed from x; both
-/// are variables of order 2. Nothing is added to any grad(), and the graph of y stays. Every elementwise op, sum, mean,
+/// are variables of order 2 on one device: copies to another have no second derivative. Nothing is added to any grad(), and the graph of y stays. Every elementwise op, sum, mean,
 /// var, norm, matmul and linear can be on the way; others do not compile at order 2.
 /// Errors: shape_error when y is not a scalar, autograd_error when y does not depend on x.
 ///
@@ -11191,8 +11388,8 @@ struct declare_them_with_order_2;
 ///     variable y = sum(x * x * x);
 ///     variable slope = grad(y, x);         // 3 x^2
 ///     variable(sum(slope)).backward();     // x.grad() is 6 x
-template <class T, auto SY, auto SX, device D, device DX>
-variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, DX, 2>& x) {
+template <class T, auto SY, auto SX, device D>
+variable<T, SX, D, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, D, 2>& x) {
   detail::check_defined("grad", y);
   if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
   const detail::state_ptr& root = detail::access::state_of(y);
@@ -11203,14 +11400,18 @@ variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX
     detail::walk_graph(root, target, gradients);
   }
   if (!target || !gradients.has(target)) throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
-  return gradients.get<T, SX, DX>(target);
+  return gradients.get<T, SX, D>(target);
 }
 /// The same for an expression y that has yet to be computed.
-template <expression Y, auto SX, device DX>
+template <expression Y, auto SX>
   requires(!detail::is_variable<Y> && Y::order == 2)
-auto grad(const Y& y, const variable<element_of<Y>, SX, DX, 2>& x) {
+auto grad(const Y& y, const variable<element_of<Y>, SX, device_of<Y>, 2>& x) {
   return grad(detail::eval_to_read(y), x);
 }
+template <expression Y, expression X, class Problem = operands_on_different_devices<device_of<Y>, device_of<X>>,
+          class Fix = keep_variables_of_order_2_on_one_device>
+  requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
+void grad(const Y&, const X&) = delete;
 template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1, class Fix = declare_them_with_order_2>
   requires(OY < 2 || OX < 2)
 void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
@@ -11632,7 +11833,7 @@ struct row_tape final : tape_node {
 
 /// Op is a struct with `name`, `saves_row_factor` (does backward need a value per row?) and the op's parameters.
 template <class Op, class E>
-struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
+struct [[nodiscard]] row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int R = E::rank;
@@ -12261,27 +12462,34 @@ enum class matmul_precision {
   tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
 };
 
-namespace detail {
-inline matmul_precision& precision_of_products() {
-  static thread_local matmul_precision now = matmul_precision::float32;
-  return now;
-}
-}  // namespace detail
-
 /// While one is alive, products that start on this thread are computed in the given precision: forward and, where
-/// backward() is called under it, backward. They may nest. What is recorded into a cuda_graph keeps the precision it was
+/// backward() is called under it, backward. They may nest, and end in
+/// any order, on the thread that made them. What is recorded into a cuda_graph keeps the precision it was
 /// recorded with. As torch.set_float32_matmul_precision, but never more than asked for: without one, nothing is TF32.
 ///
 ///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
-class use_matmul_precision {
+class [[nodiscard]] use_matmul_precision {
  public:
-  explicit use_matmul_precision(matmul_precision p) : before_(std::exchange(detail::precision_of_products(), p)) {}
-  ~use_matmul_precision() { detail::precision_of_products() = before_; }
+  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept : precision_(p), before_(std::exchange(newest(), this)) {}
+  ~use_matmul_precision() {
+    use_matmul_precision** link = &newest();
+    while (*link != this) link = &(*link)->before_;
+    *link = before_;
+  }
   use_matmul_precision(const use_matmul_precision&) = delete;
   use_matmul_precision& operator=(const use_matmul_precision&) = delete;
 
+  /// What holds on this thread now: what the newest one alive asks for.
+  static matmul_precision now() noexcept { return newest() == nullptr ? matmul_precision::float32 : newest()->precision_; }
+
  private:
-  matmul_precision before_;
+  static use_matmul_precision*& newest() noexcept {
+    static thread_local use_matmul_precision* one = nullptr;
+    return one;
+  }
+
+  matmul_precision precision_;
+  use_matmul_precision* before_;
 };
 
 }  // namespace sinter
@@ -12441,7 +12649,7 @@ struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device
 
 /// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
 template <class A, class B, bool BT>
-struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
+struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
   static constexpr bool keeps_input = true;
@@ -12530,7 +12738,7 @@ constexpr auto find_matmul_mistake() {
     return mistake_of<product_op, A, B>{};
   else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
     return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
-  else if constexpr (reads_name<A>::value || reads_name<B>::value)
+  else if constexpr (reads_name<A> || reads_name<B>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else
     return fitting<element_of<A>>{};
@@ -12549,7 +12757,7 @@ constexpr auto find_linear_mistake() {
     return mistake_of<product_op, X, W, B...>{};
   else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
     return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
-  else if constexpr (reads_name<X>::value || reads_name<W>::value)
+  else if constexpr (reads_name<X> || reads_name<W>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else
     return fitting<element_of<X>>{};
@@ -21389,7 +21597,7 @@ struct blas_element<float> {
   using scalar = float;
   static constexpr cudaDataType_t type = CUDA_R_32F, scalar_type = CUDA_R_32F;
   static cublasComputeType_t arithmetic() {
-    switch (sinter::detail::precision_of_products()) {
+    switch (use_matmul_precision::now()) {
       case matmul_precision::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
       case matmul_precision::float32: break;
     }
@@ -23381,7 +23589,7 @@ struct lowering<masked_node<X>> {
 
 /// A point, because the mask counts the elements of its own shape, whatever it is broadcast to.
 template <class X>
-struct dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
+struct [[nodiscard]] dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
   using tensor_type = tensor<element_of<X>, X::rank, device_of<X>>;
@@ -25024,7 +25232,7 @@ class flat_parameter {
     return static_cast<T*>(state_->gradient(add));
   }
   /// Graphs that saved the old value must not use the new one.
-  void changed() const { storage_->version.fetch_add(1, std::memory_order_relaxed); }
+  void changed() const { sinter::detail::note_write(*storage_.get()); }
 
  private:
   sinter::detail::storage_ptr storage_;
@@ -25103,22 +25311,45 @@ class scaled_gradient {
 
 }  // namespace sinter::optim::detail
 
+namespace sinter {
+
+// Names in messages.
+struct tensor_without_gradient_given_to_an_optimizer;
+struct make_it_a_variable;
+struct variable_of_order_2_given_to_an_optimizer;
+struct declare_it_with_order_1;
+
+}  // namespace sinter
+
 namespace sinter::optim {
 
 namespace detail {
 
 using sinter::detail::bare;
+using sinter::detail::fitting;
+using sinter::detail::is_fitting;
 using sinter::detail::is_variable;
+using sinter::detail::mistake;
+
+/// Whether an optimizer steps what Source holds: a module, a variable, or a range of either.
+template <class Source>
+constexpr auto find_source_mistake() {
+  if constexpr (sinter::detail::is_tensor<Source>)
+    return mistake<tensor_without_gradient_given_to_an_optimizer, make_it_a_variable>{};
+  else if constexpr (is_variable<Source>) {
+    if constexpr (Source::order == 1) return fitting<void>{};
+    else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
+  } else if constexpr (nn::is_module<Source>) return fitting<void>{};
+  else if constexpr (requires(const Source& s) { s.begin() != s.end(); }) return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
+  else return sinter::detail::not_operands{};
+}
+template <class Source>
+using source_mistake = decltype(find_source_mistake<bare<Source>>());
 
 template <class Source, class F>
 void visit_variables(const Source& source, const F& f) {
-  if constexpr (sinter::detail::is_tensor<Source>) {
-    static_assert(sinter::detail::always_false<Source>,
-                  "sinter: a plain tensor has no gradient to step by; make it a variable, and give the optimizer that");
-  } else if constexpr (is_variable<Source>) {
-    constexpr bool first_order = Source::order == 1;
-    static_assert(first_order, "sinter: optimizers step variables of order 1; use order 2 only where a gradient is differentiated again");
-    if constexpr (first_order) f(std::string(), source);
+  if constexpr (is_variable<Source>) {
+    f(std::string(), source);
   } else if constexpr (nn::is_module<Source>) {
     source.for_each_parameter([&f](const std::string& name, const auto& p) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
@@ -25180,14 +25411,23 @@ class rule_optimizer : public optimizer {
   /// The parameters of a module, a variable, or a range of either; see add for more. Errors: value_error for a setting
   /// that makes no sense and for a source without tracked parameters.
   template <class Source>
+    requires(detail::is_fitting<detail::source_mistake<Source>>)
   explicit rule_optimizer(const Source& source, const options_type& options = {})
       : optimizer(options.lr), options_(options) {
     Rule::validate(options);
     add(source);
   }
+  template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+  explicit rule_optimizer(const Source&, const options_type& = {}) = delete;
+  // The state of an update belongs to one optimizer: two that step the same parameters would each count their own.
+  rule_optimizer(const rule_optimizer&) = delete;
+  rule_optimizer(rule_optimizer&&) noexcept = default;
+  rule_optimizer& operator=(const rule_optimizer&) = delete;
+  rule_optimizer& operator=(rule_optimizer&&) noexcept = default;
 
   /// More parameters, of any rank and on any device. One that is there already, such as a tied weight, counts once.
   template <class Source>
+    requires(detail::is_fitting<detail::source_mistake<Source>>)
   void add(const Source& source) {
     bool any = false;
     detail::visit_variables(source, [this, &any](const std::string& name, const auto& v) {
@@ -25516,7 +25756,7 @@ class clip_there final : public clip_on_gpu {
   template <class T, int R>
   void scale(const tensor<T, R, D>& g) const {
     run_update<D>(clip_kernel<T>{access::data(factor_)}, g.numel(), {access::data(g)}, {access::data(g)});
-    access::storage_of(g)->version.fetch_add(1, std::memory_order_relaxed);
+    sinter::detail::note_write(*access::storage_of(g).get());
   }
 
  private:
@@ -25536,6 +25776,7 @@ class clip_there final : public clip_on_gpu {
 /// on one GPU are clipped there, without waiting, also in a step that is captured; those on several devices are waited for.
 /// Errors: value_error for a max_norm that is negative or NaN.
 template <class Source>
+  requires(detail::is_fitting<detail::source_mistake<Source>>)
 gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   if (!(max_norm >= 0))
     sinter::detail::refuse<value_error>({"clip_grad_norm: max_norm must not be negative, but is ", max_norm});
@@ -25585,8 +25826,12 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   return gradient_norm([norm] { return norm; });
 }
 
+template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+gradient_norm clip_grad_norm(const Source&, double) = delete;
+
 /// Clamps every element of the gradients to [-limit, limit].
 template <class Source>
+  requires(detail::is_fitting<detail::source_mistake<Source>>)
 void clip_grad_value(const Source& source, double limit) {
   if (!(limit >= 0))
     sinter::detail::refuse<value_error>({"clip_grad_value: the limit must not be negative, but is ", limit});
@@ -25596,6 +25841,8 @@ void clip_grad_value(const Source& source, double limit) {
     std::move(g) = clamp(g, -limit, limit);  // through the handle, into the gradient
   });
 }
+template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+void clip_grad_value(const Source&, double) = delete;
 
 }  // namespace sinter::optim
 // sinter/optim/grad_scaler.hpp: loss scaling, which keeps small gradients of half from vanishing.

@@ -4,7 +4,7 @@
 // FIRST-LINE-NVCC: operands_on_different_devices<(sinter::)?cpu, (sinter::)?cuda<0>\s?>
 // FIRST-LINE-NVCC: copy_one_operand_with_dot_to
 // EXPECT: operands_on_different_devices<(sinter::)?cpu, (sinter::)?cuda<0>\s?>.*copy_one_operand_with_dot_to
-// LINES-GCC: 11
+// LINES-GCC: 13
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,8 @@
 // tests/compile_fail/optimizer_of_tensor.cpp: a plain tensor has no gradient.
-// EXPECT: a plain tensor has no gradient to step by
-// LINES-GCC: 12
-// LINES-NVCC: 16
+// FIRST-LINE: tensor_without_gradient_given_to_an_optimizer
+// FIRST-LINE: make_it_a_variable
+// LINES-GCC: 18
+// LINES-NVCC: 18
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

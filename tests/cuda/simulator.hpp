@@ -190,7 +190,7 @@ struct gpu {
     if (!p.tail.empty() && !has_tails()) return false;
     if (p.a.leading < (p.a.turned ? p.k : p.m) || p.b.leading < (p.b.turned ? p.n : p.k) || p.d.turned || p.d.leading < p.m)
       throw std::logic_error("simulator: a leading dimension is too small");
-    start("matmul", [p, rounded = sinter::detail::precision_of_products() == matmul_precision::tf32] { multiply_now<T>(p, rounded); });
+    start("matmul", [p, rounded = use_matmul_precision::now() == matmul_precision::tf32] { multiply_now<T>(p, rounded); });
     return true;
   }
 

@@ -76,6 +76,10 @@ template <class A, class B>
 concept has_update = requires(A& a, const B& b) { a += b; };
 template <class X, class W>
 concept multiplies = requires(const X& x, const W& w) { matmul(x, w); };
+template <class Y, class X>
+concept has_gradient = requires(const Y& y, const X& x) { grad(y, x); };
+template <class Y, class Seed>
+concept runs_back = requires(const Y& y, const Seed& seed) { (y * y).backward(seed); };
 
 }  // namespace
 
@@ -138,6 +142,34 @@ TEST_CASE("expression and its properties are there for user code", "[devices]") 
   static_assert(rank_of<decltype(sum(std::declval<x>(), 0))> == 2);
   static_assert(!is_tracked_v<x>);
   static_assert(is_tracked_v<decltype(std::declval<variable<float, 1>>() * 2)>);
+}
+
+TEST_CASE("a user's own concept over gradients and optimizers is simply false for what does not fit", "[devices]") {
+  static_assert(has_gradient<variable<float, 0, cpu, 2>, variable<float, 1, cpu, 2>>);
+  static_assert(!has_gradient<variable<float, 0, cpu, 2>, variable<float, 1, numa<0>, 2>>);
+  static_assert(!has_gradient<variable<float, 0>, variable<float, 1>>);
+  static_assert(runs_back<variable<float, 1>, tensor<float, 1>>);
+  static_assert(!runs_back<variable<float, 1>, tensor<float, 1, numa<0>>>);
+  static_assert(!runs_back<variable<float, 1>, tensor<double, 1>>);
+  static_assert(std::is_constructible_v<optim::sgd, variable<float, 1>>);
+  static_assert(std::is_constructible_v<optim::sgd, std::vector<variable<float, 1>>>);
+  static_assert(!std::is_constructible_v<optim::sgd, tensor<float, 1>>);
+  static_assert(!std::is_constructible_v<optim::sgd, std::vector<tensor<float, 1>>>);
+  static_assert(!std::is_constructible_v<optim::sgd, variable<float, 1, cpu, 2>>);
+  static_assert(!std::is_constructible_v<optim::sgd, int>);
+  static_assert(!std::is_copy_constructible_v<optim::adam> && !std::is_copy_assignable_v<optim::adam>);
+  static_assert(std::is_move_constructible_v<optim::adam> && std::is_move_assignable_v<optim::adam>);
+  static_assert(std::is_final_v<tensor<float, 1>> && std::is_final_v<variable<float, 1>>);
+}
+
+TEST_CASE("assignments of another device or rank are not there", "[devices]") {
+  using here = tensor<float, 1>;
+  using assigned = decltype(std::declval<here&>() += 1.f);
+  static_assert(std::is_assignable_v<here&, assigned>);
+  static_assert(!std::is_assignable_v<tensor<float, 1, numa<0>>&, assigned>);
+  static_assert(!std::is_assignable_v<tensor<float, 2>&, assigned>);
+  static_assert(std::is_constructible_v<here, assigned>);
+  static_assert(!std::is_constructible_v<tensor<float, 1, cuda<0>>, assigned>);
 }
 
 TEST_CASE("a user's own concept over an operator is simply false across devices", "[devices]") {

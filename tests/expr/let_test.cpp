@@ -4,6 +4,7 @@
 #include <sinter/sinter.hpp>
 
 #include <cmath>
+#include <optional>
 
 using namespace sinter;
 
@@ -78,4 +79,30 @@ TEST_CASE("gradients through let reach broadcast leaves, products and constants"
   z.backward(ones<double>({3, 3}));
   // direct: 9; through w w, with 2 t w = 6 as its gradient: 6 * (3 + 3)
   CHECK(w.grad()(1, 2) == 45);
+}
+
+TEST_CASE("a name of let that was kept is refused by the next", "[let]") {
+  const tensor<float, 1> x = {1, 2}, y = {10, 20};
+  std::optional<detail::let_name<0, tensor<float, 1>>> kept;
+  const tensor z = let(x, [&](auto t) {
+    kept = t;
+    return t * 2.f;
+  });
+  CHECK(z(1) == 4);
+  const char* const refusal = "a name that another let() has given";
+  CHECK_THROWS_WITH(let(y, [&](auto t) { return *kept + t; }), Catch::Contains(refusal));
+  CHECK_THROWS_WITH(let(y, [&](auto) { return exp(*kept); }), Catch::Contains(refusal));
+  CHECK_THROWS_WITH(let(x, [&](auto t) { return let(y, [&](auto u) { return t * u + *kept; }); }), Catch::Contains(refusal));
+}
+
+TEST_CASE("the function given to let runs once, however deep lets nest in it", "[let]") {
+  const tensor<float, 1> x = {1, 2}, y = {10, 20};
+  int calls = 0;
+  const tensor z = let(x, [&](auto t) {
+    ++calls;
+    return let(y, [&](auto u) { return let(t * u, [&](auto v) { return v - t + u; }); });
+  });
+  CHECK(calls == 1);
+  CHECK(z(0) == 19);
+  CHECK(z(1) == 58);
 }

@@ -3,6 +3,7 @@
 
 #include <sinter/sinter.hpp>
 
+#include <memory>
 #include <thread>
 
 using namespace sinter;
@@ -163,6 +164,28 @@ TEST_CASE("no_grad, detach and constant cut the graph", "[tape]") {
   y.backward(ones<float>({3}));
   CHECK(x.grad()(0) == 3);
   static_assert(std::is_same_v<decltype(constant(x)), tensor<float, 1>>);
+}
+
+TEST_CASE("no_grad guards may end in any order", "[tape]") {
+  variable w = tensor<float, 1>{1, 2};
+  auto first = std::make_unique<no_grad>();
+  auto second = std::make_unique<no_grad>();
+  first.reset();
+  CHECK(variable(w * 2.f).is_leaf());
+  second.reset();
+  CHECK_FALSE(variable(w * 2.f).is_leaf());
+}
+
+TEST_CASE("guards of precision may end in any order", "[tape]") {
+  auto first = std::make_unique<use_matmul_precision>(matmul_precision::tf32);
+  auto second = std::make_unique<use_matmul_precision>(matmul_precision::float32);
+  first.reset();
+  CHECK(use_matmul_precision::now() == matmul_precision::float32);
+  first = std::make_unique<use_matmul_precision>(matmul_precision::tf32);
+  second.reset();
+  CHECK(use_matmul_precision::now() == matmul_precision::tf32);
+  first.reset();
+  CHECK(use_matmul_precision::now() == matmul_precision::float32);
 }
 
 TEST_CASE("a value made under no_grad is a constant in later statements", "[tape]") {

@@ -15,7 +15,7 @@ namespace sinter {
 ///     prepare();
 ///     tensor y = coming.get();
 template <class Tensor>
-class pending {
+class [[nodiscard]] pending {
  public:
   template <class F>
   explicit pending(F make) : state_(std::make_unique<state>()) {

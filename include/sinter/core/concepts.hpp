@@ -13,6 +13,8 @@ class variable;
 
 template <class T>
 struct constant_node;
+template <class Target, class E>
+class assignment;
 
 /// A tensor, a variable, or operations over them that have not run yet: anything with an element type, a static rank,
 /// a device and a shape.
@@ -88,6 +90,23 @@ template <class E>
 inline constexpr bool is_variable = false;
 template <class T, auto Shape, class D, int Order>
 inline constexpr bool is_variable<variable<T, Shape, D, Order>> = true;
+
+template <class A>
+inline constexpr bool is_assignment = false;
+template <class Target, class E>
+inline constexpr bool is_assignment<assignment<Target, E>> = true;
+
+/// E, or of an assignment the tensor on its left side.
+template <class E>
+struct assigned_type {
+  using type = E;
+};
+template <class Target, class E>
+struct assigned_type<assignment<Target, E>> {
+  using type = bare<Target>;
+};
+template <class E>
+using assigned = typename assigned_type<bare<E>>::type;
 
 template <class E, class T, int Rank, class D>
 concept writes_to = std::is_same_v<element_of<E>, T> && rank_of<E> <= Rank &&

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "sinter/core/assigned.hpp"
 #include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
 #include "sinter/core/storage.hpp"
@@ -56,8 +57,6 @@ struct evaluation;
 
 }  // namespace detail
 
-template <class Target, class E>
-class assignment;
 template <class Tensor>
 class pending;
 
@@ -69,8 +68,11 @@ class pending;
 ///
 /// `b = expression` gives b a new value and leaves other handles alone; `b += expression` and assignment through a
 /// view (`b.slice(...) = expression`) write into the shared storage.
+///
+/// `const` is shallow, as for std::span and std::shared_ptr: a const tensor keeps its handle, and is no left side of `=` and
+/// `+=`, but its elements can be written through views and x(i). Classes hold tensors as members; they do not derive from one.
 template <class T, auto Shape, device D>
-class tensor {
+class tensor final {
   static_assert(element<T>, "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
   static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>, "sinter: the shape parameter of tensor is its rank, an int");
   static_assert(Shape >= 0 && Shape <= max_rank, "sinter: a tensor has rank 0 to 8");
@@ -87,7 +89,7 @@ class tensor {
   tensor() = default;
   tensor(const tensor&) = default;
   tensor(tensor&&) noexcept = default;
-  ~tensor() = default;
+  ~tensor() { detail::assignment_target::end_of(this); }
 
   /// The handle shows other's elements from now on.
   tensor& operator=(const tensor& other) & = default;
@@ -100,8 +102,8 @@ class tensor {
       : tensor(detail::evaluation<detail::bare<E>>::run(e, !std::is_lvalue_reference_v<E>)) {}
 
   /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
-  template <expression E, class Problem = typename detail::conversion_mistake<E, T, rank, D>::problem,
-            class Fix = typename detail::conversion_mistake<E, T, rank, D>::fix>
+  template <class E, class Problem = typename detail::conversion_mistake<detail::assigned<E>, T, rank, D>::problem,
+            class Fix = typename detail::conversion_mistake<detail::assigned<E>, T, rank, D>::fix>
   tensor(E&&) = delete;
 
   /// Host tensors of rank 1 to 4 from a list of values: `tensor<float, 2>{{1, 2}, {3, 4}}`.
@@ -137,6 +139,12 @@ class tensor {
     return {*this, std::forward<E>(e)};
   }
   assignment<tensor, tensor> operator=(const tensor& other) && { return {*this, other}; }
+  /// `y = x = e`: y shows what x shows.
+  template <class Target, class E>
+    requires(detail::converts<detail::bare<Target>, T, rank, D>)
+  tensor& operator=(assignment<Target, E>&& a) & {
+    return *this = tensor(std::move(a));
+  }
   template <literal L>
   assignment<tensor, constant_node<T>> operator=(L value) && {
     return {*this, constant_node<T>{static_cast<compute_type<T>>(value)}};
@@ -145,7 +153,7 @@ class tensor {
   void operator=(L) & = delete;
 
   /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.
-  tensor in_place() const { return *this; }
+  [[nodiscard]] tensor in_place() const { return *this; }
 
   bool defined() const noexcept { return static_cast<bool>(storage_); }
   const shape_type& shape() const noexcept { return shape_; }
@@ -227,7 +235,7 @@ class tensor {
   // Views: they share this tensor's storage.
 
   /// Elements begin, begin+step, ... before end of one axis.
-  tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+  [[nodiscard]] tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
     require_value("slice");
     tensor v = *this;
     v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
@@ -235,7 +243,7 @@ class tensor {
   }
 
   /// Index i of one axis, which disappears.
-  auto select(index_t axis, index_t i) const
+  [[nodiscard]] auto select(index_t axis, index_t i) const
     requires(rank >= 1)
   {
     require_value("select");
@@ -245,7 +253,7 @@ class tensor {
   }
 
   /// `x[i]` is `x.select(0, i)`.
-  auto operator[](index_t i) const
+  [[nodiscard]] auto operator[](index_t i) const
     requires(rank >= 1)
   {
     return select(0, i);
@@ -253,11 +261,11 @@ class tensor {
 
   /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
   template <int N>
-  tensor<T, N, D> reshape(const index_t (&to)[N]) const {
+  [[nodiscard]] tensor<T, N, D> reshape(const index_t (&to)[N]) const {
     return reshape(detail::to_extents(to));
   }
   template <int N>
-  tensor<T, N, D> reshape(extents<N> to) const {
+  [[nodiscard]] tensor<T, N, D> reshape(extents<N> to) const {
     require_value("reshape");
     detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
     extents<N> strides;
@@ -266,10 +274,10 @@ class tensor {
   }
 
   /// All elements along one axis.
-  tensor<T, 1, D> flatten() const { return reshape({-1}); }
+  [[nodiscard]] tensor<T, 1, D> flatten() const { return reshape({-1}); }
 
   /// Exchanges two axes; without arguments the last two.
-  tensor transpose(index_t a = -2, index_t b = -1) const
+  [[nodiscard]] tensor transpose(index_t a = -2, index_t b = -1) const
     requires(rank >= 2)
   {
     require_value("transpose");
@@ -282,7 +290,7 @@ class tensor {
   }
 
   /// Axis i of the result is axis axis_order[i] of this tensor.
-  tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+  [[nodiscard]] tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
     require_value("permute");
     extents<rank> axes;
     for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
@@ -296,7 +304,7 @@ class tensor {
   }
 
   /// Removes an axis of extent 1.
-  auto squeeze(index_t axis) const
+  [[nodiscard]] auto squeeze(index_t axis) const
     requires(rank >= 1)
   {
     require_value("squeeze");
@@ -307,7 +315,7 @@ class tensor {
   }
 
   /// Inserts an axis of extent 1 before `axis`.
-  tensor<T, rank + 1, D> unsqueeze(index_t axis) const
+  [[nodiscard]] tensor<T, rank + 1, D> unsqueeze(index_t axis) const
     requires(rank < max_rank)
   {
     require_value("unsqueeze");
@@ -323,7 +331,7 @@ class tensor {
   }
 
   /// Reverses an axis.
-  tensor flip(index_t axis) const
+  [[nodiscard]] tensor flip(index_t axis) const
     requires(rank >= 1)
   {
     require_value("flip");
@@ -336,12 +344,12 @@ class tensor {
 
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
   template <int N>
-  tensor<T, N, D> broadcast_to(const index_t (&to)[N]) const {
+  [[nodiscard]] tensor<T, N, D> broadcast_to(const index_t (&to)[N]) const {
     return broadcast_to(detail::to_extents(to));
   }
   template <int N>
     requires(N >= rank)
-  tensor<T, N, D> broadcast_to(const extents<N>& to) const {
+  [[nodiscard]] tensor<T, N, D> broadcast_to(const extents<N>& to) const {
     require_value("broadcast_to");
     extents<N> merged = to;
     detail::checked_numel("broadcast_to", to.data(), N, sizeof(T));
@@ -354,20 +362,20 @@ class tensor {
   }
 
   /// This tensor when it is dense and row-major, otherwise a dense copy.
-  tensor contiguous() const {
+  [[nodiscard]] tensor contiguous() const {
     return is_contiguous() ? *this : clone();
   }
 
   /// A dense copy in new storage.
-  [[gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
+  [[nodiscard, gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
 
   /// The same handle when To is this device, otherwise a copy on To.
   template <device To>
-  tensor<T, Shape, To> to() const;
+  [[nodiscard]] tensor<T, Shape, To> to() const;
 
   /// Starts the same copy in the background; see pending. Do not write to this tensor meanwhile.
   template <device To>
-  pending<tensor<T, Shape, To>> to_async() const;
+  [[nodiscard]] pending<tensor<T, Shape, To>> to_async() const;
 
  private:
   template <class U, auto S, device E>
@@ -406,6 +414,8 @@ class tensor {
 
 template <expression E>
 tensor(E&&) -> tensor<element_of<E>, detail::bare<E>::rank, device_of<E>>;
+template <class Target, class E>
+tensor(assignment<Target, E>) -> tensor<element_of<Target>, detail::bare<Target>::rank, device_of<Target>>;
 
 namespace detail {
 

@@ -31,7 +31,7 @@ struct blas_element<float> {
   using scalar = float;
   static constexpr cudaDataType_t type = CUDA_R_32F, scalar_type = CUDA_R_32F;
   static cublasComputeType_t arithmetic() {
-    switch (sinter::detail::precision_of_products()) {
+    switch (use_matmul_precision::now()) {
       case matmul_precision::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
       case matmul_precision::float32: break;
     }

@@ -28,8 +28,12 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
-  if (to.numel() == 0) return;
-  backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e), sink_of(to));
+  constexpr bool is_whole = !reads_name<E>;
+  static_assert(is_whole, "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the formula that the function returns can read it");
+  if constexpr (is_whole) {
+    if (to.numel() == 0) return;
+    backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e), sink_of(to));
+  }
 }
 
 /// Do the two overlap? Not only where they are the same: wrapped memory may have several handles.
@@ -241,52 +245,83 @@ void assign_into(const Y& y, const E& e) {
   } else {
     write(ready, y);
   }
-  access::storage_of(y)->version.fetch_add(1, std::memory_order_relaxed);
+  note_write(*access::storage_of(y).get());
 }
 
-/// May a new value of this shape be written where the old one is? Only if nobody else can see the old one: beside y, the
+/// True if a new value of this shape may be written where the old one is: nobody else can see the old one. Beside y, the
 /// statement itself has `handles` of it.
 template <class Y>
-bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles = 0) {
+bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles) {
   const storage_ptr& s = access::storage_of(y);
   return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape && y.is_contiguous();
 }
 
+[[noreturn]] SINTER_COLD inline void refuse_late_assignment(const char* what) {
+  refuse<value_error>({"assignment: ", what, " before the assignment ran. It runs where its object ends, usually at the semicolon; "
+                       "write `x = e;` or `tensor y = (x = e);`, and keep no `auto s = (x = e);`"});
+}
+
 }  // namespace detail
 
-/// A pending `y = e`; it runs when the statement ends, unless fuse() takes it over. Target is `tensor&` for a named
-/// tensor, which gets a new value, and `tensor` for a view or an update in place, which is written through.
+/// An assignment that has not run: `x = e` or `x += e`. It runs when its object ends, which is at the end of the statement,
+/// unless fuse() takes it over, and earlier where its value is asked for: it converts to the tensor on the left side, as an
+/// assignment to any value does. Target is `tensor&` for a named tensor that gets a new value, `const tensor&` for a named
+/// tensor whose memory is written (`x += e`), and `tensor` for a view, whose memory is written. Errors: those of e and of the
+/// shapes; value_error if the object outlives its statement and the target was written or given other memory meanwhile.
 template <class Target, class E>
 class assignment {
  public:
-  using tensor_type = std::remove_reference_t<Target>;
-  static constexpr bool rebinds = std::is_reference_v<Target>;
+  using tensor_type = detail::bare<Target>;
+  static constexpr bool is_named = std::is_reference_v<Target>;
+  static constexpr bool rebinds = is_named && !std::is_const_v<std::remove_reference_t<Target>>;
 
   template <class X>
-  assignment(Target target, X&& e) : target_(target), e_(std::forward<X>(e)), exceptions_(std::uncaught_exceptions()) {
+  assignment(tensor_type& target, X&& e)
+      : target_(target),
+        e_(std::forward<X>(e)),
+        entry_(is_named ? &target : nullptr, detail::access::storage_of(target)),
+        exceptions_(std::uncaught_exceptions()) {
+    if constexpr (is_named) name_ = &target;
     if constexpr (!rebinds) detail::check_assignable("assignment", target_, e_);
   }
   assignment(const assignment&) = delete;
   assignment& operator=(const assignment&) = delete;
 
   ~assignment() noexcept(false) {
-    if (pending_ && std::uncaught_exceptions() == exceptions_) run();
+    if (pending_ && std::uncaught_exceptions() == exceptions_ && (!rebinds || entry_.name_lives())) run();
   }
 
   /// Runs now rather than at the end of the statement.
   void run() {
     pending_ = false;
-    if constexpr (!rebinds) return detail::assign_into(target_, e_);
-    else if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
-      detail::check_defined("evaluate", e_);
-      if (detail::is_replaceable(target_, e_.shape())) return detail::write(e_, target_);
+    if constexpr (!rebinds) {
+      if (entry_.is_stale(detail::access::storage_of(target_))) detail::refuse_late_assignment("its target was written");
+      detail::assign_into(target_, e_);
+    } else {
+      if (entry_.is_stale(detail::access::storage_of(target_)))
+        detail::refuse_late_assignment("its target was written or given another value");
+      if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
+        detail::check_defined("evaluate", e_);
+        if (detail::is_replaceable(target_, e_.shape(), 1)) return detail::write(e_, target_);
+      }
+      target_ = tensor_type(std::move(e_));
     }
-    if constexpr (rebinds) target_ = tensor_type(std::move(e_));
   }
 
-  operator const tensor_type&() {
+  /// The value of the left side.
+  operator tensor_type() && {
+    if constexpr (rebinds)
+      if (!entry_.name_lives()) return value_without_name();
     if (pending_) run();
     return target_;
+  }
+  /// The left side itself, where it has a name. A template, so that a conversion to a value prefers the one above.
+  template <class = void>
+    requires is_named
+  operator tensor_type&() && {
+    if (!entry_.name_lives()) detail::refuse_late_assignment("the tensor on its left side was destroyed");
+    if (pending_) run();
+    return *name_;
   }
 
   // For fuse().
@@ -295,10 +330,33 @@ class assignment {
   void take_over() { pending_ = false; }
 
  private:
-  Target target_;
+  SINTER_COLD tensor_type value_without_name() {
+    pending_ = false;
+    return tensor_type(std::move(e_));
+  }
+
+  // What is written: the named tensor itself where it gets a new value, otherwise a handle to its memory.
+  std::conditional_t<rebinds, tensor_type&, tensor_type> target_;
   E e_;
+  tensor_type* name_ = nullptr;
+  detail::assignment_target entry_;
   int exceptions_;
   bool pending_ = true;
 };
+
+// What stands behind a comma is computed before the assignment runs.
+struct comma_behind_an_assignment_which_runs_at_the_semicolon;
+struct write_two_statements;
+template <class Target, class E, class B, class Problem = comma_behind_an_assignment_which_runs_at_the_semicolon,
+          class Fix = write_two_statements>
+void operator,(assignment<Target, E>&&, B&&) = delete;
+
+/// Runs the assignment and writes the value of its left side to a stream.
+template <class Stream, class Target, class E>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, assignment<Target, E>&& a) {
+  out << detail::bare<Target>(std::move(a));
+  return out;
+}
 
 }  // namespace sinter

@@ -50,11 +50,6 @@ struct roots<root<T, K>, Rest...> {
 }  // namespace kernel
 
 
-template <class A>
-inline constexpr bool is_assignment = false;
-template <class Target, class E>
-inline constexpr bool is_assignment<assignment<Target, E>> = true;
-
 }  // namespace detail
 
 template <class...>
@@ -96,11 +91,11 @@ int count_handles(const E& e, const Tensor& to) {
 template <class A, class... Ready>
 auto fuse_destination(A& a, const Ready&... ready) {
   using Tensor = typename A::tensor_type;
-  Tensor& target = a.target();
+  auto& target = a.target();
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() && is_replaceable(target, a.source().shape(), (count_handles(ready, target) + ...)) &&
+    const bool reuse = target.defined() && is_replaceable(target, a.source().shape(), 1 + (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
     return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
   }
@@ -109,7 +104,7 @@ auto fuse_destination(A& a, const Ready&... ready) {
 template <class A, class Tensor>
 void fuse_finish(A& a, const Tensor& written) {
   if constexpr (A::rebinds) a.target() = written;
-  else access::storage_of(written)->version.fetch_add(1, std::memory_order_relaxed);
+  else note_write(*access::storage_of(written).get());
 }
 
 /// The index space of an assignment.

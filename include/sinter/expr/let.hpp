@@ -6,9 +6,9 @@
 
 namespace sinter {
 
-/// The name that let() gives to a value inside its body.
+/// The name that let() gives to a value inside its body. It may be copied, but means nothing outside of that body.
 template <class Tag, class T, int R, class D, int Order>
-struct bound_node {
+struct [[nodiscard]] bound_node {
   using value_type = T;
   using device_type = D;
   static constexpr int rank = R;
@@ -18,15 +18,17 @@ struct bound_node {
   static constexpr int points = 0;
 
   const extents<R>& shape() const { return shape_; }
-  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_}; }
+  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_, let}; }
 
   extents<R> shape_;
+  std::uint64_t let;  ///< the number of the call of let() that binds it
 };
 
 template <class Tag, class X, class Body>
-struct let_node : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
+struct [[nodiscard]] let_node : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
                                           typename detail::first_device<X, Body>::type,
                                           detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
+  using tag = Tag;
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
 
@@ -197,35 +199,87 @@ inline constexpr int lets_inside<let_node<let_tag<Depth>, X, Body>> = larger(Dep
 template <int Depth, class X>
 using let_name = bound_node<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
 
-template <int Depth, class X, class Body>
-auto make_let(X&& x, Body body) {
-  return let_node<let_tag<Depth>, bare<X>, Body>(std::forward<X>(x), std::move(body));
+/// True if e reads a name with this Tag that no let() inside of E binds.
+template <class Tag, class E>
+inline constexpr bool reads_tag = false;
+template <class Tag, class T, int R, class D, int Order>
+inline constexpr bool reads_tag<Tag, bound_node<Tag, T, R, D, Order>> = true;
+template <class Tag, class Op, class... A>
+inline constexpr bool reads_tag<Tag, map_node<Op, A...>> = (reads_tag<Tag, A> || ...);
+template <class Tag, class Own, class X, class Body>
+inline constexpr bool reads_tag<Tag, let_node<Own, X, Body>> = reads_tag<Tag, X> || (!std::is_same_v<Own, Tag> && reads_tag<Tag, Body>);
+
+inline std::uint64_t next_let() {
+  static std::atomic<std::uint64_t> count{0};
+  return count.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+/// Checks that the names with this Tag in e, as far as no let() inside of e binds them, are those of one call of let().
+/// Errors: value_error.
+template <class Tag, class E>
+void check_names(const E& e, std::uint64_t let) {
+  if constexpr (!reads_tag<Tag, E>) {
+    return;
+  } else if constexpr (is_map<E>) {
+    check_names<Tag>(e.a, let);
+    if constexpr (requires { e.b; }) check_names<Tag>(e.b, let);
+    if constexpr (requires { e.c; }) check_names<Tag>(e.c, let);
+  } else if constexpr (requires { e.body; }) {
+    check_names<Tag>(e.x, let);
+    if constexpr (!std::is_same_v<typename E::tag, Tag>) check_names<Tag>(e.body, let);
+  } else if (e.let != let) {
+    refuse<value_error>({"let: the body reads a name that another let() has given; a name is of use only inside the function "
+                         "that receives it"});
+  }
+}
+
+/// What f makes of the name of X at this depth.
+template <int Depth, class X, class F>
+using let_body = bare<decltype(std::declval<const F&>()(std::declval<let_name<Depth, bare<X>>>()))>;
+
+/// Called for a body that is elsewhere.
+template <class X, class Body, class Problem = operands_on_different_devices<device_of<X>, device_of<Body>>,
+          class Fix = copy_one_operand_with_dot_to>
+void let() = delete;
+
+/// The let() of a body of type Probe at depth 0. One message is enough for each mistake.
+template <class Probe, class X, class F>
+auto make_let(X&& x, const F& f) {
+  constexpr bool gives_expression = expression<Probe>;  // named, so that the message does not explain the concept
+  static_assert(gives_expression, "sinter: the function given to let() must return an expression, such as t * t");
+  if constexpr (!gives_expression) {
+    return bare<X>(std::forward<X>(x));
+  } else if constexpr (!devices_agree<bare<X>, Probe>) {
+    let<bare<X>, Probe>();
+    return bare<X>(std::forward<X>(x));
+  } else {
+    constexpr bool name_stays_outside_of_points = !point_reads_name<Probe>;
+    static_assert(name_stays_outside_of_points,
+                  "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
+                  "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
+    if constexpr (!name_stays_outside_of_points) {
+      return bare<X>(std::forward<X>(x));
+    } else {
+      constexpr int depth = lets_inside<Probe>;
+      const std::uint64_t call = next_let();
+      auto body = f(let_name<depth, bare<X>>{x.shape(), call});
+      check_names<let_tag<depth>>(body, call);
+      return let_node<let_tag<depth>, bare<X>, decltype(body)>(std::forward<X>(x), std::move(body));
+    }
+  }
 }
 
 }  // namespace detail
 
 /// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
-/// expression to an expression; it may use other tensors and nest further lets; one that nests is called twice. Errors:
-/// shape_error when shapes do not broadcast.
+/// expression to an expression on the same device; it may use other tensors and nest further lets. Errors: shape_error when
+/// shapes do not broadcast, value_error when the body reads a name that was kept from another let().
 ///
 ///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
 template <expression X, class F>
 auto let(X&& x, const F& f) {
   detail::check_defined("let", x);
-  auto body = f(detail::let_name<0, detail::bare<X>>{x.shape()});
-  static_assert(expression<decltype(body)>, "sinter: the function given to let() must return an expression, such as t * t");
-  if constexpr (!expression<decltype(body)>) {  // one message is enough, here as below
-    return detail::bare<X>(std::forward<X>(x));
-  } else {
-    using reads_in_point = detail::point_reads_name<decltype(body)>;
-    static_assert(!reads_in_point::value,
-                  "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
-                  "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
-    constexpr int depth = detail::lets_inside<decltype(body)>;
-    if constexpr (reads_in_point::value) return detail::bare<X>(std::forward<X>(x));
-    else if constexpr (depth == 0) return detail::make_let<0>(std::forward<X>(x), std::move(body));
-    else return detail::make_let<depth>(std::forward<X>(x), f(detail::let_name<depth, detail::bare<X>>{x.shape()}));
-  }
+  return detail::make_let<detail::let_body<0, X, F>>(std::forward<X>(x), f);
 }
 
 }  // namespace sinter

@@ -97,10 +97,14 @@ struct expression_base {
   }
   template <expression Seed>
   void backward(const Seed& seed, backward_options options = {}) const
-    requires(Order > 0)
+    requires(Order > 0 && converts<Seed, T, R, D>)
   {
     eval_to_read(static_cast<const Self&>(*this)).backward(seed, options);
   }
+  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem, class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
+  void backward(const Seed&, backward_options = {}) const
+    requires(Order > 0)
+  = delete;
 
   extents<R> shape_;
 };
@@ -123,7 +127,7 @@ struct map_base : expression_base<map_node<Op, A...>, map_value<Op, A...>, large
 
 /// op(a), op(a, b) or op(a, b, c), elementwise over broadcast operands. Owns its operands; runs when assigned.
 template <class Op, class A>
-struct map_node<Op, A> : detail::map_base<Op, A> {
+struct [[nodiscard]] map_node<Op, A> : detail::map_base<Op, A> {
   A a;
   template <class X>
   map_node(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
@@ -134,7 +138,7 @@ struct map_node<Op, A> : detail::map_base<Op, A> {
 };
 
 template <class Op, class A, class B>
-struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
+struct [[nodiscard]] map_node<Op, A, B> : detail::map_base<Op, A, B> {
   A a;
   B b;
   template <class X, class Y>
@@ -146,7 +150,7 @@ struct map_node<Op, A, B> : detail::map_base<Op, A, B> {
 };
 
 template <class Op, class A, class B, class C>
-struct map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
+struct [[nodiscard]] map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   A a;
   B b;
   C c;
@@ -168,26 +172,26 @@ struct let_node;
 
 namespace detail {
 
-/// Does E read a name that a let() outside of E binds? Own: the tags of the lets that are looked into.
+/// True if E reads a name that no let() inside of E binds, nor one whose tag is among Own.
 template <class E, class... Own>
-struct reads_name : std::false_type {};
+inline constexpr bool reads_name = false;
 template <class Tag, class T, int R, class D, int Order, class... Own>
-struct reads_name<bound_node<Tag, T, R, D, Order>, Own...> : std::bool_constant<!(std::is_same_v<Tag, Own> || ...)> {};
+inline constexpr bool reads_name<bound_node<Tag, T, R, D, Order>, Own...> = !(std::is_same_v<Tag, Own> || ...);
 template <class Op, class... A, class... Own>
-struct reads_name<map_node<Op, A...>, Own...> : std::disjunction<reads_name<A, Own...>...> {};
+inline constexpr bool reads_name<map_node<Op, A...>, Own...> = (reads_name<A, Own...> || ...);
 template <class Tag, class X, class Body, class... Own>
-struct reads_name<let_node<Tag, X, Body>, Own...> : std::disjunction<reads_name<X, Own...>, reads_name<Body, Own..., Tag>> {};
+inline constexpr bool reads_name<let_node<Tag, X, Body>, Own...> = reads_name<X, Own...> || reads_name<Body, Own..., Tag>;
 
-/// The same for what stands under a point of E, which runs apart and knows no names.
+/// The same of the operand of a point of E, which is computed outside of the let() and knows no names.
 template <class E>
-struct point_reads_name : std::false_type {};
+inline constexpr bool point_reads_name = false;
 template <class E>
   requires(point_test<E>() && requires(const E& e) { e.e; })
-struct point_reads_name<E> : reads_name<decltype(E::e)> {};
+inline constexpr bool point_reads_name<E> = reads_name<decltype(E::e)>;
 template <class Op, class... A>
-struct point_reads_name<map_node<Op, A...>> : std::disjunction<point_reads_name<A>...> {};
+inline constexpr bool point_reads_name<map_node<Op, A...>> = (point_reads_name<A> || ...);
 template <class Tag, class X, class Body>
-struct point_reads_name<let_node<Tag, X, Body>> : std::disjunction<point_reads_name<X>, point_reads_name<Body>> {};
+inline constexpr bool point_reads_name<let_node<Tag, X, Body>> = point_reads_name<X> || point_reads_name<Body>;
 
 template <class E>
 inline constexpr bool is_map = false;

@@ -8,6 +8,8 @@ namespace sinter {
 template <class...>
 struct element_type_without_this_op;
 struct use_another_element_type_or_cast;
+struct operand_is_an_assignment_that_has_not_run;
+struct write_the_assignment_as_a_statement_of_its_own;
 
 namespace detail {
 
@@ -72,7 +74,9 @@ inline constexpr bool elements_agree = ((literal<A> || std::is_same_v<operand_el
 
 template <class... A>
 constexpr auto find_operand_mistake() {
-  if constexpr (!(operand<A> && ...) || !(expression<A> || ...))
+  if constexpr ((is_assignment<A> || ...))
+    return mistake<operand_is_an_assignment_that_has_not_run, write_the_assignment_as_a_statement_of_its_own>{};
+  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...))
     return not_operands{};
   else if constexpr (!devices_agree<A...>)
     return mistake<operands_on_different_devices<operand_device<A>...>, copy_one_operand_with_dot_to>{};

@@ -7,7 +7,7 @@
 
 namespace sinter::detail {
 
-bool& recording();  // grad/tape.hpp
+bool recording();  // grad/tape.hpp
 
 /// The result of a point, shared by all copies of its node: used twice, it is computed once.
 template <class Result>

@@ -114,10 +114,12 @@ inline void release_state(grad_state* s) noexcept {
   waiting = nullptr;
 }
 
-inline bool& recording() {
-  static thread_local bool on = true;
-  return on;
+/// The no_grad guards alive on this thread.
+inline int& no_grad_guards() {
+  static thread_local int count = 0;
+  return count;
 }
+inline bool recording() { return no_grad_guards() == 0; }
 
 /// Runs the graph behind `root`, whose gradient is set.
 inline void walk_back(const state_ptr& root, bool retain_graph) {
@@ -190,18 +192,16 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
 
 }  // namespace detail
 
-/// While one is alive, statements on this thread are not recorded: their results carry no graph.
+/// While one is alive, statements on this thread are not recorded: their results carry no graph. Guards may nest, and end in any
+/// order, on the thread that made them.
 ///
 ///     { no_grad guard; accuracy = evaluate(model, test_set); }
-class no_grad {
+class [[nodiscard]] no_grad {
  public:
-  no_grad() : before_(std::exchange(detail::recording(), false)) {}
-  ~no_grad() { detail::recording() = before_; }
+  [[nodiscard]] no_grad() { ++detail::no_grad_guards(); }
+  ~no_grad() { --detail::no_grad_guards(); }
   no_grad(const no_grad&) = delete;
   no_grad& operator=(const no_grad&) = delete;
-
- private:
-  bool before_;
 };
 
 }  // namespace sinter

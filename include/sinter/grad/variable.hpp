@@ -62,7 +62,7 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
 /// Order is how often it can be differentiated: 1, or 2 for variables whose gradient is to be differentiated again;
 /// see grad().
 template <class T, auto Shape, device D, int Order>
-class variable {
+class variable final {
   static_assert(floating_element<T>, "sinter: only floating-point elements have gradients; keep others in a tensor");
   static_assert(Order == 1 || Order == 2, "sinter: a variable can be differentiated once or twice");
 
@@ -108,9 +108,9 @@ class variable {
   index_t numel() const noexcept { return value_.numel(); }
 
   /// The value as a plain tensor on the same storage. Writing through it is not recorded: optimizers do so.
-  tensor_type value() const { return value_; }
+  [[nodiscard]] tensor_type value() const { return value_; }
   /// The value, cut off from the graph.
-  tensor_type detach() const { return value_; }
+  [[nodiscard]] tensor_type detach() const { return value_; }
 
   /// The single element, copied to the host.
   T item() const { return value_.item(); }
@@ -170,46 +170,46 @@ class variable {
     }
     detail::walk_back(state_, options.retain_graph);
   }
-  template <expression S, class Problem = operands_on_different_devices<device_of<S>, D>, class Fix = copy_one_operand_with_dot_to>
-    requires(!on_device<S, D>)
+  template <expression S, class Problem = typename detail::conversion_mistake<S, T, rank, D>::problem,
+            class Fix = typename detail::conversion_mistake<S, T, rank, D>::fix>
   void backward(const S& seed, backward_options = {}) const = delete;
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
-  variable slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+  [[nodiscard]] variable slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
     return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
   }
-  auto select(index_t axis, index_t i) const
+  [[nodiscard]] auto select(index_t axis, index_t i) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.select(axis, i); });
   }
-  auto operator[](index_t i) const
+  [[nodiscard]] auto operator[](index_t i) const
     requires(rank >= 1)
   {
     return select(0, i);
   }
   template <int N>
-  auto reshape(const index_t (&to)[N]) const {
+  [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
     return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
   }
-  auto flatten() const { return reshape({-1}); }
-  variable transpose(index_t a = -2, index_t b = -1) const
+  [[nodiscard]] auto flatten() const { return reshape({-1}); }
+  [[nodiscard]] variable transpose(index_t a = -2, index_t b = -1) const
     requires(rank >= 2)
   {
     return view([=](const auto& t) { return t.transpose(a, b); });
   }
-  variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+  [[nodiscard]] variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
     return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
   }
-  auto squeeze(index_t axis) const
+  [[nodiscard]] auto squeeze(index_t axis) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.squeeze(axis); });
   }
-  auto unsqueeze(index_t axis) const {
+  [[nodiscard]] auto unsqueeze(index_t axis) const {
     return view([=](const auto& t) { return t.unsqueeze(axis); });
   }
-  variable flip(index_t axis) const
+  [[nodiscard]] variable flip(index_t axis) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.flip(axis); });
@@ -217,14 +217,14 @@ class variable {
 
   /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
   template <int N>
-  variable<T, N, D, Order> broadcast_to(const index_t (&to)[N]) const {
+  [[nodiscard]] variable<T, N, D, Order> broadcast_to(const index_t (&to)[N]) const {
     const auto shown = value_.broadcast_to(to);
     return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
   }
 
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
   template <device To>
-  variable<T, Shape, To, Order> to() const;
+  [[nodiscard]] variable<T, Shape, To, Order> to() const;
 
  private:
   friend struct detail::access;

@@ -201,7 +201,7 @@ class module {
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>
   requires requires { typename S::template rebind<D, typename S::kind>; }
-  auto to() const {
+  [[nodiscard]] auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
     detail::member_copies members;
     auto put = [&members](const detail::member_name&, auto& a, const auto& b) { members.copy(a, b); };
@@ -279,7 +279,7 @@ class module {
 ///
 ///     tensor scores = infer(model)(images);
 template <is_module M>
-auto infer(const M& model) {
+[[nodiscard]] auto infer(const M& model) {
   typename detail::kind_changed<M, plain>::type view;
   auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
   detail::walk(nullptr, put, view, model);

@@ -45,7 +45,7 @@ struct cross_entropy_tape final : tape_node {
 
 /// The loss of each row; see cross_entropy.
 template <class E>
-struct cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
+struct [[nodiscard]] cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int points = 1;

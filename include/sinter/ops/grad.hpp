@@ -35,9 +35,10 @@ variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
 
 struct variables_of_order_1;
 struct declare_them_with_order_2;
+struct keep_variables_of_order_2_on_one_device;
 
 /// dy/dx as a variable of order 1, whose own backward() gives second derivatives. y is a scalar computed from x; both
-/// are variables of order 2. Nothing is added to any grad(), and the graph of y stays. Every elementwise op, sum, mean,
+/// are variables of order 2 on one device: copies to another have no second derivative. Nothing is added to any grad(), and the graph of y stays. Every elementwise op, sum, mean,
 /// var, norm, matmul and linear can be on the way; others do not compile at order 2.
 /// Errors: shape_error when y is not a scalar, autograd_error when y does not depend on x.
 ///
@@ -45,8 +46,8 @@ struct declare_them_with_order_2;
 ///     variable y = sum(x * x * x);
 ///     variable slope = grad(y, x);         // 3 x^2
 ///     variable(sum(slope)).backward();     // x.grad() is 6 x
-template <class T, auto SY, auto SX, device D, device DX>
-variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, DX, 2>& x) {
+template <class T, auto SY, auto SX, device D>
+variable<T, SX, D, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, D, 2>& x) {
   detail::check_defined("grad", y);
   if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
   const detail::state_ptr& root = detail::access::state_of(y);
@@ -57,14 +58,18 @@ variable<T, SX, DX, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX
     detail::walk_graph(root, target, gradients);
   }
   if (!target || !gradients.has(target)) throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
-  return gradients.get<T, SX, DX>(target);
+  return gradients.get<T, SX, D>(target);
 }
 /// The same for an expression y that has yet to be computed.
-template <expression Y, auto SX, device DX>
+template <expression Y, auto SX>
   requires(!detail::is_variable<Y> && Y::order == 2)
-auto grad(const Y& y, const variable<element_of<Y>, SX, DX, 2>& x) {
+auto grad(const Y& y, const variable<element_of<Y>, SX, device_of<Y>, 2>& x) {
   return grad(detail::eval_to_read(y), x);
 }
+template <expression Y, expression X, class Problem = operands_on_different_devices<device_of<Y>, device_of<X>>,
+          class Fix = keep_variables_of_order_2_on_one_device>
+  requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
+void grad(const Y&, const X&) = delete;
 template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1, class Fix = declare_them_with_order_2>
   requires(OY < 2 || OX < 2)
 void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;

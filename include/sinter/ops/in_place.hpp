@@ -19,7 +19,9 @@ namespace detail {
 template <class Y, class E>
 constexpr auto find_update_mistake() {
   using Target = bare<Y>;
-  if constexpr (!expression<Y> || !operand<E>)
+  if constexpr (is_assignment<Target> || is_assignment<bare<E>>)
+    return operand_check<Y, E>{};
+  else if constexpr (!expression<Y> || !operand<E>)
     return not_operands{};
   else if constexpr (is_variable<Target>)
     return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
@@ -47,7 +49,7 @@ using update_mistake = op_check<Op, update_check<Y, E>>;
 
 /// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
 template <class Op, class Y, class E>
-using updating = assignment<bare<Y>, map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
+using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>, map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
 
 template <class Assignment, class Op, class Y, class E>
 Assignment update(Op op, Y& y, E&& e) {

@@ -162,7 +162,7 @@ struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device
 
 /// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
 template <class A, class B, bool BT>
-struct matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
+struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
   static constexpr bool keeps_input = true;
@@ -251,7 +251,7 @@ constexpr auto find_matmul_mistake() {
     return mistake_of<product_op, A, B>{};
   else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
     return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
-  else if constexpr (reads_name<A>::value || reads_name<B>::value)
+  else if constexpr (reads_name<A> || reads_name<B>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else
     return fitting<element_of<A>>{};
@@ -270,7 +270,7 @@ constexpr auto find_linear_mistake() {
     return mistake_of<product_op, X, W, B...>{};
   else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
     return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
-  else if constexpr (reads_name<X>::value || reads_name<W>::value)
+  else if constexpr (reads_name<X> || reads_name<W>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else
     return fitting<element_of<X>>{};

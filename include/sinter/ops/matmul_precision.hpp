@@ -12,27 +12,34 @@ enum class matmul_precision {
   tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
 };
 
-namespace detail {
-inline matmul_precision& precision_of_products() {
-  static thread_local matmul_precision now = matmul_precision::float32;
-  return now;
-}
-}  // namespace detail
-
 /// While one is alive, products that start on this thread are computed in the given precision: forward and, where
-/// backward() is called under it, backward. They may nest. What is recorded into a cuda_graph keeps the precision it was
+/// backward() is called under it, backward. They may nest, and end in
+/// any order, on the thread that made them. What is recorded into a cuda_graph keeps the precision it was
 /// recorded with. As torch.set_float32_matmul_precision, but never more than asked for: without one, nothing is TF32.
 ///
 ///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
-class use_matmul_precision {
+class [[nodiscard]] use_matmul_precision {
  public:
-  explicit use_matmul_precision(matmul_precision p) : before_(std::exchange(detail::precision_of_products(), p)) {}
-  ~use_matmul_precision() { detail::precision_of_products() = before_; }
+  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept : precision_(p), before_(std::exchange(newest(), this)) {}
+  ~use_matmul_precision() {
+    use_matmul_precision** link = &newest();
+    while (*link != this) link = &(*link)->before_;
+    *link = before_;
+  }
   use_matmul_precision(const use_matmul_precision&) = delete;
   use_matmul_precision& operator=(const use_matmul_precision&) = delete;
 
+  /// What holds on this thread now: what the newest one alive asks for.
+  static matmul_precision now() noexcept { return newest() == nullptr ? matmul_precision::float32 : newest()->precision_; }
+
  private:
-  matmul_precision before_;
+  static use_matmul_precision*& newest() noexcept {
+    static thread_local use_matmul_precision* one = nullptr;
+    return one;
+  }
+
+  matmul_precision precision_;
+  use_matmul_precision* before_;
 };
 
 }  // namespace sinter

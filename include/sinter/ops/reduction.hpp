@@ -62,7 +62,7 @@ struct summand_op {
 /// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
 /// reduction.
 template <class Op, class E, int R>
-struct reduce_node
+struct [[nodiscard]] reduce_node
     : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
                          Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
   using T = element_of<E>;

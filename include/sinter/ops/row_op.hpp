@@ -60,7 +60,7 @@ struct row_tape final : tape_node {
 
 /// Op is a struct with `name`, `saves_row_factor` (does backward need a value per row?) and the op's parameters.
 template <class Op, class E>
-struct row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
+struct [[nodiscard]] row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int R = E::rank;

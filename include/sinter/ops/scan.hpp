@@ -47,7 +47,7 @@ struct scan_tape final : tape_node {
 /// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
 /// grad(g, axis) or grad(g, x, y, axis), of tensors.
 template <class Op, class E>
-struct scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
+struct [[nodiscard]] scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
   using reducer = typename Op::template reducer<element_of<E>>;
   using T = typename reducer::result;
   using D = device_of<E>;

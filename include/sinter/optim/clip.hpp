@@ -81,7 +81,7 @@ class clip_there final : public clip_on_gpu {
   template <class T, int R>
   void scale(const tensor<T, R, D>& g) const {
     run_update<D>(clip_kernel<T>{access::data(factor_)}, g.numel(), {access::data(g)}, {access::data(g)});
-    access::storage_of(g)->version.fetch_add(1, std::memory_order_relaxed);
+    sinter::detail::note_write(*access::storage_of(g).get());
   }
 
  private:
@@ -101,6 +101,7 @@ class clip_there final : public clip_on_gpu {
 /// on one GPU are clipped there, without waiting, also in a step that is captured; those on several devices are waited for.
 /// Errors: value_error for a max_norm that is negative or NaN.
 template <class Source>
+  requires(detail::is_fitting<detail::source_mistake<Source>>)
 gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   if (!(max_norm >= 0))
     sinter::detail::refuse<value_error>({"clip_grad_norm: max_norm must not be negative, but is ", max_norm});
@@ -150,8 +151,12 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   return gradient_norm([norm] { return norm; });
 }
 
+template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+gradient_norm clip_grad_norm(const Source&, double) = delete;
+
 /// Clamps every element of the gradients to [-limit, limit].
 template <class Source>
+  requires(detail::is_fitting<detail::source_mistake<Source>>)
 void clip_grad_value(const Source& source, double limit) {
   if (!(limit >= 0))
     sinter::detail::refuse<value_error>({"clip_grad_value: the limit must not be negative, but is ", limit});
@@ -161,5 +166,7 @@ void clip_grad_value(const Source& source, double limit) {
     std::move(g) = clamp(g, -limit, limit);  // through the handle, into the gradient
   });
 }
+template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+void clip_grad_value(const Source&, double) = delete;
 
 }  // namespace sinter::optim

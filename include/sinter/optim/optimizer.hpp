@@ -11,22 +11,45 @@
 #include "sinter/nn/module.hpp"
 #include "sinter/optim/update.hpp"
 
+namespace sinter {
+
+// Names in messages.
+struct tensor_without_gradient_given_to_an_optimizer;
+struct make_it_a_variable;
+struct variable_of_order_2_given_to_an_optimizer;
+struct declare_it_with_order_1;
+
+}  // namespace sinter
+
 namespace sinter::optim {
 
 namespace detail {
 
 using sinter::detail::bare;
+using sinter::detail::fitting;
+using sinter::detail::is_fitting;
 using sinter::detail::is_variable;
+using sinter::detail::mistake;
+
+/// Whether an optimizer steps what Source holds: a module, a variable, or a range of either.
+template <class Source>
+constexpr auto find_source_mistake() {
+  if constexpr (sinter::detail::is_tensor<Source>)
+    return mistake<tensor_without_gradient_given_to_an_optimizer, make_it_a_variable>{};
+  else if constexpr (is_variable<Source>) {
+    if constexpr (Source::order == 1) return fitting<void>{};
+    else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
+  } else if constexpr (nn::is_module<Source>) return fitting<void>{};
+  else if constexpr (requires(const Source& s) { s.begin() != s.end(); }) return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
+  else return sinter::detail::not_operands{};
+}
+template <class Source>
+using source_mistake = decltype(find_source_mistake<bare<Source>>());
 
 template <class Source, class F>
 void visit_variables(const Source& source, const F& f) {
-  if constexpr (sinter::detail::is_tensor<Source>) {
-    static_assert(sinter::detail::always_false<Source>,
-                  "sinter: a plain tensor has no gradient to step by; make it a variable, and give the optimizer that");
-  } else if constexpr (is_variable<Source>) {
-    constexpr bool first_order = Source::order == 1;
-    static_assert(first_order, "sinter: optimizers step variables of order 1; use order 2 only where a gradient is differentiated again");
-    if constexpr (first_order) f(std::string(), source);
+  if constexpr (is_variable<Source>) {
+    f(std::string(), source);
   } else if constexpr (nn::is_module<Source>) {
     source.for_each_parameter([&f](const std::string& name, const auto& p) {
       if constexpr (is_variable<bare<decltype(p)>>) f(name, p);
@@ -88,14 +111,23 @@ class rule_optimizer : public optimizer {
   /// The parameters of a module, a variable, or a range of either; see add for more. Errors: value_error for a setting
   /// that makes no sense and for a source without tracked parameters.
   template <class Source>
+    requires(detail::is_fitting<detail::source_mistake<Source>>)
   explicit rule_optimizer(const Source& source, const options_type& options = {})
       : optimizer(options.lr), options_(options) {
     Rule::validate(options);
     add(source);
   }
+  template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+  explicit rule_optimizer(const Source&, const options_type& = {}) = delete;
+  // The state of an update belongs to one optimizer: two that step the same parameters would each count their own.
+  rule_optimizer(const rule_optimizer&) = delete;
+  rule_optimizer(rule_optimizer&&) noexcept = default;
+  rule_optimizer& operator=(const rule_optimizer&) = delete;
+  rule_optimizer& operator=(rule_optimizer&&) noexcept = default;
 
   /// More parameters, of any rank and on any device. One that is there already, such as a tied weight, counts once.
   template <class Source>
+    requires(detail::is_fitting<detail::source_mistake<Source>>)
   void add(const Source& source) {
     bool any = false;
     detail::visit_variables(source, [this, &any](const std::string& name, const auto& v) {

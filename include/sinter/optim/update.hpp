@@ -49,7 +49,7 @@ class flat_parameter {
     return static_cast<T*>(state_->gradient(add));
   }
   /// Graphs that saved the old value must not use the new one.
-  void changed() const { storage_->version.fetch_add(1, std::memory_order_relaxed); }
+  void changed() const { sinter::detail::note_write(*storage_.get()); }
 
  private:
   sinter::detail::storage_ptr storage_;

@@ -91,7 +91,7 @@ struct lowering<masked_node<X>> {
 
 /// A point, because the mask counts the elements of its own shape, whatever it is broadcast to.
 template <class X>
-struct dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
+struct [[nodiscard]] dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
   using tensor_type = tensor<element_of<X>, X::rank, device_of<X>>;
