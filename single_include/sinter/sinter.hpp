@@ -1532,6 +1532,10 @@ concept literal = std::is_arithmetic_v<detail::bare<S>> || narrow_element<detail
 
 namespace detail {
 
+/// A literal fits elements of type T unless that would drop its fraction.
+template <class A, class T>
+inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
+
 /// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
 template <class E>
 concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
@@ -1665,6 +1669,69 @@ struct access;  // reaches the storage of a tensor from the rooms above
 
 }  // namespace detail
 
+}  // namespace sinter
+// sinter/core/number.hpp: numbers of any type as parameters: as elements, which they must fit, and as indices.
+
+#include <cmath>
+
+namespace sinter {
+
+struct index_that_is_not_an_integer;
+struct use_an_integer_index;
+
+namespace detail {
+
+/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction. Floating-point
+/// elements round, but hold no finite number beyond their largest.
+template <class T, class A>
+constexpr bool fits_element(A a) {
+  if constexpr (narrow_element<A>) return fits_element<T>(static_cast<float>(a));
+  else if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) return is_value_of<T>(a);
+  else if constexpr (std::is_integral_v<T>) {
+    // 2^digits, one above the largest T, is exact in A; T's least is exact too.
+    constexpr A above = static_cast<A>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1)) * 2;
+    return a >= static_cast<A>(std::numeric_limits<T>::lowest()) && a < above && a == std::trunc(a);
+  } else if constexpr (std::is_same_v<T, A>) return true;
+  else if constexpr (std::is_floating_point_v<A>) return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
+  else return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a)));
+}
+
+/// A number as an element of type T, given as any number. Errors: value_error where T cannot hold it.
+template <class T>
+class number {
+ public:
+  template <class A>
+    requires(std::is_arithmetic_v<A> || narrow_element<A>)
+  number(A a) {  // NOLINT: implicit on purpose
+    if (!fits_element<T>(a)) {
+      if constexpr (std::is_integral_v<A>) refuse_number(a);
+      else refuse_number(static_cast<double>(a));
+    }
+    value_ = static_cast<T>(a);
+  }
+  operator T() const { return value_; }
+
+ private:
+  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
+    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
+  }
+  T value_;
+};
+
+/// An axis, an index or a count, given as any integer. A floating-point argument does not compile.
+class whole {
+ public:
+  constexpr whole(index_t i) : value_(i) {}  // NOLINT: implicit on purpose
+  template <class A, class Problem = index_that_is_not_an_integer, class Fix = use_an_integer_index>
+    requires(std::is_floating_point_v<A> || narrow_element<A>)
+  constexpr whole(A) = delete;
+  constexpr operator index_t() const { return value_; }
+
+ private:
+  index_t value_;
+};
+
+}  // namespace detail
 }  // namespace sinter
 // sinter/core/view.hpp: the index arithmetic of views, free of element type, rank and device.
 
@@ -1930,10 +1997,15 @@ class tensor final {
   tensor& operator=(assignment<Target, E>&& a) & {
     return *this = tensor(std::move(a));
   }
+  /// Errors: value_error for a number that T does not hold.
   template <literal L>
+    requires(detail::literal_fits<L, T>)
   assignment<tensor, constant_node<T>> operator=(L value) && {
-    return {*this, constant_node<T>{static_cast<compute_type<T>>(value)}};
+    return {*this, constant_node<T>{T(detail::number<T>(value))}};
   }
+  template <literal L, class Problem = floating_literal_with_elements_of_type<T>, class Fix = write_an_integer_literal_or_cast_the_tensor>
+    requires(!detail::literal_fits<L, T>)
+  void operator=(L) && = delete;
   template <literal L, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own, class Fix = write_x_dot_in_place_equals_number_or_full>
   void operator=(L) & = delete;
 
@@ -1943,7 +2015,7 @@ class tensor final {
   bool defined() const noexcept { return static_cast<bool>(storage_); }
   const shape_type& shape() const noexcept { return shape_; }
   const shape_type& strides() const noexcept { return strides_; }  ///< in elements
-  index_t extent(index_t axis) const { return shape_[detail::checked_axis("extent", axis, rank)]; }
+  index_t extent(detail::whole axis) const { return shape_[detail::checked_axis("extent", axis, rank)]; }
   index_t numel() const noexcept { return defined() ? shape_.numel() : 0; }
   bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
 
@@ -2020,7 +2092,7 @@ class tensor final {
   // Views: they share this tensor's storage.
 
   /// Elements begin, begin+step, ... before end of one axis.
-  [[nodiscard]] tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+  [[nodiscard]] tensor slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const {
     require_value("slice");
     tensor v = *this;
     v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
@@ -2028,7 +2100,7 @@ class tensor final {
   }
 
   /// Index i of one axis, which disappears.
-  [[nodiscard]] auto select(index_t axis, index_t i) const
+  [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
   {
     require_value("select");
@@ -2038,7 +2110,7 @@ class tensor final {
   }
 
   /// `x[i]` is `x.select(0, i)`.
-  [[nodiscard]] auto operator[](index_t i) const
+  [[nodiscard]] auto operator[](detail::whole i) const
     requires(rank >= 1)
   {
     return select(0, i);
@@ -2062,7 +2134,7 @@ class tensor final {
   [[nodiscard]] tensor<T, 1, D> flatten() const { return reshape({-1}); }
 
   /// Exchanges two axes; without arguments the last two.
-  [[nodiscard]] tensor transpose(index_t a = -2, index_t b = -1) const
+  [[nodiscard]] tensor transpose(detail::whole a = -2, detail::whole b = -1) const
     requires(rank >= 2)
   {
     require_value("transpose");
@@ -2089,7 +2161,7 @@ class tensor final {
   }
 
   /// Removes an axis of extent 1.
-  [[nodiscard]] auto squeeze(index_t axis) const
+  [[nodiscard]] auto squeeze(detail::whole axis) const
     requires(rank >= 1)
   {
     require_value("squeeze");
@@ -2100,7 +2172,7 @@ class tensor final {
   }
 
   /// Inserts an axis of extent 1 before `axis`.
-  [[nodiscard]] tensor<T, rank + 1, D> unsqueeze(index_t axis) const
+  [[nodiscard]] tensor<T, rank + 1, D> unsqueeze(detail::whole axis) const
     requires(rank < max_rank)
   {
     require_value("unsqueeze");
@@ -2116,7 +2188,7 @@ class tensor final {
   }
 
   /// Reverses an axis.
-  [[nodiscard]] tensor flip(index_t axis) const
+  [[nodiscard]] tensor flip(detail::whole axis) const
     requires(rank >= 1)
   {
     require_value("flip");
@@ -2300,10 +2372,6 @@ using operand_device = typename operand_traits<A>::device;
 /// The element type of an operand; of a literal, its own.
 template <class A>
 using operand_element = typename operand_traits<A>::element;
-
-/// A literal fits elements of type T unless that would drop its fraction.
-template <class A, class T>
-inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
 
 template <class D, class... Device>
 inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>)&&...);
@@ -2572,13 +2640,17 @@ const auto& plain(const E& e) {
   else return e;
 }
 
-/// A literal as element type T. Errors: value_error for an integer outside the range of T.
+template <class T>
+[[noreturn]] SINTER_COLD void refuse_literal(text_piece a) {
+  refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(), "; cast<...>() the tensor to a wider type"});
+}
+
+/// A literal as element type T. Errors: value_error for one that T cannot hold.
 template <class T, class A>
 T literal_value(A a) {
-  if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-    if (!is_value_of<T>(a))
-      refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(),
-                           "; cast<...>() the tensor to a wider type"});
+  if (!fits_element<T>(a)) {
+    if constexpr (std::is_integral_v<A>) refuse_literal<T>(a);
+    else refuse_literal<T>(static_cast<double>(a));
   }
   return static_cast<T>(a);
 }
@@ -3521,8 +3593,6 @@ decltype(auto) replace_points(const E& e, const F& f) {
 }  // namespace sinter::detail
 // sinter/grad/variable.hpp: a tensor that is tracked, its gradient, and its views.
 
-#include <cmath>
-
 // sinter/expr/evaluate.hpp: running a statement: `tensor y = e`, `y = e`, `y += e`, eval(e).
 
 #include <exception>
@@ -4177,7 +4247,7 @@ class variable final {
 
   bool defined() const noexcept { return value_.defined(); }
   const shape_type& shape() const noexcept { return value_.shape(); }
-  index_t extent(index_t axis) const { return value_.extent(axis); }
+  index_t extent(detail::whole axis) const { return value_.extent(axis); }
   index_t numel() const noexcept { return value_.numel(); }
 
   /// The value as a plain tensor on the same storage. Writing through it is not recorded: optimizers do so.
@@ -4248,15 +4318,15 @@ class variable final {
   void backward(const S& seed, backward_options = {}) const = delete;
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
-  [[nodiscard]] variable slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+  [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const {
     return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
   }
-  [[nodiscard]] auto select(index_t axis, index_t i) const
+  [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.select(axis, i); });
   }
-  [[nodiscard]] auto operator[](index_t i) const
+  [[nodiscard]] auto operator[](detail::whole i) const
     requires(rank >= 1)
   {
     return select(0, i);
@@ -4266,7 +4336,7 @@ class variable final {
     return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
   }
   [[nodiscard]] auto flatten() const { return reshape({-1}); }
-  [[nodiscard]] variable transpose(index_t a = -2, index_t b = -1) const
+  [[nodiscard]] variable transpose(detail::whole a = -2, detail::whole b = -1) const
     requires(rank >= 2)
   {
     return view([=](const auto& t) { return t.transpose(a, b); });
@@ -4274,15 +4344,15 @@ class variable final {
   [[nodiscard]] variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
     return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
   }
-  [[nodiscard]] auto squeeze(index_t axis) const
+  [[nodiscard]] auto squeeze(detail::whole axis) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.squeeze(axis); });
   }
-  [[nodiscard]] auto unsqueeze(index_t axis) const {
+  [[nodiscard]] auto unsqueeze(detail::whole axis) const {
     return view([=](const auto& t) { return t.unsqueeze(axis); });
   }
-  [[nodiscard]] variable flip(index_t axis) const
+  [[nodiscard]] variable flip(detail::whole axis) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.flip(axis); });
@@ -5440,39 +5510,28 @@ tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
   else return upload<T, D>(to, shape);
 }
 
-/// A number as T, given as any number. Errors: value_error for an integer, or what is to become one, outside the range of T.
-template <class T>
-class number {
+/// Begin, end or step of arange, as given: integers exactly, other numbers in double, whatever the element type.
+class arange_number {
  public:
   template <class A>
     requires(std::is_arithmetic_v<A> || narrow_element<A>)
-  number(A a) {  // NOLINT: implicit on purpose
-    if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-      if (!is_value_of<T>(a)) refuse_number(a);
-    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const double whole = std::trunc(static_cast<double>(a));
-      if (!(whole >= static_cast<double>(std::numeric_limits<T>::min()) && whole < static_cast<double>(std::numeric_limits<T>::max()) + 1))
-        refuse_number(static_cast<double>(a));
-    }
-    value_ = static_cast<T>(a);
+  arange_number(A a) : real_(static_cast<double>(a)), is_whole_(fits_element<std::int64_t>(a)) {  // NOLINT: implicit on purpose
+    if (is_whole_) whole_ = static_cast<std::int64_t>(a);
   }
-  operator T() const { return value_; }
+  double real() const { return real_; }
+  bool is_whole() const { return is_whole_; }
+  std::int64_t whole() const { return whole_; }
 
  private:
-  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
-    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
-  }
-  T value_;
+  double real_;
+  std::int64_t whole_ = 0;
+  bool is_whole_;
 };
-
-/// What the bounds of integers of type T are given as: the end may be one beyond its range.
-template <class T>
-using bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_type<T>>;
 
 /// Errors: value_error unless x fits T.
 template <class T>
-void check_fits(const char* op, std::int64_t x) {
-  if (!is_value_of<T>(x)) refuse<value_error>({op, ": ", x, " does not fit elements of type ", element_name<T>()});
+void check_fits(const char* op, auto x) {
+  if (!fits_element<T>(x)) refuse<value_error>({op, ": ", x, " does not fit elements of type ", element_name<T>()});
 }
 
 }  // namespace detail
@@ -5545,45 +5604,67 @@ tensor<T, 0, D> ones() {
 template <int R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
 tensor<float, R, cpu> ones(const index_t (&)[R]) = delete;
 
-/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step). Errors: value_error for
-/// a step of 0, what is not finite, and elements that do not fit T.
+namespace detail {
+
+template <element T, device D>
+tensor<T, 1, D> arange_of_integers(std::int64_t first, std::int64_t last, std::int64_t step) {
+  const bool up = step > 0;
+  // unsigned, where differences do not overflow
+  const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last), stride = static_cast<std::uint64_t>(step);
+  const std::uint64_t n = (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
+  const auto at = [=](std::uint64_t i) { return static_cast<std::int64_t>(from + i * stride); };
+  if (n > 0) {
+    check_fits<T>("arange", first);
+    check_fits<T>("arange", at(n - 1));
+  }
+  const auto limit = static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
+  return generate<T, D>(extents<1>{{static_cast<index_t>(n < limit ? n : limit)}},
+                        [=](index_t i) { return static_cast<T>(at(static_cast<std::uint64_t>(i))); });
+}
+
+template <element T, device D>
+tensor<T, 1, D> arange_of_reals(double first, double last, double step) {
+  const double span = last - first;
+  const double length = std::fmax(0, std::isfinite(span) ? span / step : last / step - first / step);
+  if (!(length < 9e15)) refuse<shape_error>({"arange: ", length, " elements are more than can be addressed"});
+  const auto n = static_cast<index_t>(std::ceil(length));
+  const auto at = [=](index_t i) { return first + static_cast<double>(i) * step; };
+  if (n > 0) {
+    check_fits<T>("arange", first);
+    check_fits<T>("arange", at(n - 1));
+  }
+  return generate<T, D>(extents<1>{{n}}, [=](index_t i) { return static_cast<T>(at(i)); });
+}
+
+}  // namespace detail
+
+/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step), of the numbers as they are
+/// given: exact for integers, in double for others; only the elements are rounded to T. Errors: value_error for a step of 0, what is
+/// not finite, fractions where T is an integer, and elements that do not fit T.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 1, D> arange(detail::number<detail::bound<T>> begin, detail::number<detail::bound<T>> end, detail::number<detail::bound<T>> step = 1) {
-  const detail::bound<T> first = begin, last = end, by = step;
+tensor<T, 1, D> arange(detail::arange_number begin, detail::arange_number end, detail::arange_number step = 1) {
+  if (step.real() == 0 || !std::isfinite(begin.real()) || !std::isfinite(end.real()) || !std::isfinite(step.real()))
+    throw value_error("arange: begin, end and step must be finite and step not 0");
+  if (begin.is_whole() && end.is_whole() && step.is_whole())
+    return detail::arange_of_integers<T, D>(begin.whole(), end.whole(), step.whole());
   if constexpr (std::is_integral_v<T>) {
-    if (by == 0) throw value_error("arange: begin, end and step must be finite and step not 0");
-    const bool up = by > 0;
-    const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last), stride = static_cast<std::uint64_t>(by);
-    const std::uint64_t n = (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
-    if (n > 0) {
-      detail::check_fits<T>("arange", first);
-      detail::check_fits<T>("arange", static_cast<std::int64_t>(from + (n - 1) * stride));
-    }
-    const auto limit = static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
-    return detail::generate<T, D>(extents<1>{{static_cast<index_t>(n < limit ? n : limit)}},
-                                  [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * stride); });
+    const auto odd = !begin.is_whole() ? begin : !end.is_whole() ? end : step;
+    detail::refuse<value_error>({"arange: ", odd.real(), " does not fit elements of type ", element_name<T>()});
   } else {
-    const double length = std::fmax(0, (static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(by));
-    if (!(by != 0) || !std::isfinite(static_cast<double>(first)) || !std::isfinite(static_cast<double>(last)) ||
-        !std::isfinite(static_cast<double>(by)))
-      throw value_error("arange: begin, end and step must be finite and step not 0");
-    if (!(length < 9e15)) detail::refuse<shape_error>({"arange: ", length, " elements are more than can be addressed"});
-    const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
-    return detail::generate<T, D>(extents<1>{{n}},
-                                  [=](index_t i) { return static_cast<T>(first + static_cast<detail::bound<T>>(i) * by); });
+    return detail::arange_of_reals<T, D>(begin.real(), end.real(), step.real());
   }
 }
 /// 0, 1, ... before end.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 1, D> arange(detail::number<detail::bound<T>> end) {
+tensor<T, 1, D> arange(detail::arange_number end) {
   return arange<T, D>(0, end);
 }
 
 /// The n x n identity.
 template <element T, device D = cpu>
-tensor<T, 2, D> eye(index_t n) {
+tensor<T, 2, D> eye(detail::whole n) {
   return detail::generate<T, D>(extents<2>{{n, n}}, [=](index_t i) { return T(i / n == i % n ? 1 : 0); });
 }
 
@@ -9848,7 +9929,7 @@ template <real_expression A>
 auto celu(A&& x, double alpha = 1) {
   if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::celu_op<T>{{}, static_cast<T>(alpha)}, std::forward<A>(x));
+  return detail::make_map(ops::celu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(celu)
 
@@ -10063,18 +10144,18 @@ Part as_part(const E& e) {
 ///     tensor both = concat(0, train, test);
 template <class... E>
   requires(detail::is_fitting<detail::join_mistake<E...>>)
-auto concat(index_t axis, const E&... parts) {
+auto concat(detail::whole axis, const E&... parts) {
   using Part = detail::part_of<E...>;
   return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto concat(index_t axis, const std::vector<Part>& parts) {
+auto concat(detail::whole axis, const std::vector<Part>& parts) {
   return detail::join<false>("concat", axis, parts);
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto concat(std::initializer_list<Part> parts, index_t axis = 0) {
+auto concat(std::initializer_list<Part> parts, detail::whole axis = 0) {
   return detail::join<false>("concat", axis, std::vector<Part>(parts));
 }
 
@@ -10085,18 +10166,18 @@ auto concat(std::initializer_list<Part> parts, index_t axis = 0) {
 ///     tensor batch = stack(0, image_a, image_b, image_c);
 template <class... E>
   requires(detail::is_fitting<detail::join_mistake<E...>>)
-auto stack(index_t axis, const E&... parts) {
+auto stack(detail::whole axis, const E&... parts) {
   using Part = detail::part_of<E...>;
   return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto stack(index_t axis, const std::vector<Part>& parts) {
+auto stack(detail::whole axis, const std::vector<Part>& parts) {
   return detail::join<true>("stack", axis, parts);
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto stack(std::initializer_list<Part> parts, index_t axis = 0) {
+auto stack(std::initializer_list<Part> parts, detail::whole axis = 0) {
   return detail::join<true>("stack", axis, std::vector<Part>(parts));
 }
 
@@ -10613,7 +10694,7 @@ namespace sinter {
 ///
 ///     auto [highest, day] = cummax(x, 0);
 template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> cummax(E&& x, index_t axis) {
+values_and_indices<detail::evaluated<E>> cummax(E&& x, detail::whole axis) {
   return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
 }
 
@@ -10627,7 +10708,7 @@ namespace sinter {
 ///
 ///     auto [lowest, day] = cummin(x, 0);
 template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> cummin(E&& x, index_t axis) {
+values_and_indices<detail::evaluated<E>> cummin(E&& x, detail::whole axis) {
   return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
 }
 
@@ -10763,7 +10844,7 @@ struct cumsum_op {
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>
   requires detail::scannable<ops::cumsum_op, E>
-scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, index_t axis) {
+scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
 
@@ -10846,7 +10927,7 @@ struct cumprod_op {
 ///     tensor survival = cumprod(1 - x, 1);
 template <expression E>
   requires detail::scannable<ops::cumprod_op, E>
-scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, index_t axis) {
+scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
 }
 
@@ -10881,7 +10962,7 @@ struct elu_op : real_op {
 template <real_expression A>
 auto elu(A&& x, double alpha = 1) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::elu_op<T>{{}, static_cast<T>(alpha)}, std::forward<A>(x));
+  return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(elu)
 
@@ -11246,7 +11327,7 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 ///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
 template <expression X, expression I>
   requires(detail::is_fitting<detail::gather_mistake<X, I>>)
-detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
+detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
   const auto source = eval(x);
@@ -11264,7 +11345,7 @@ detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
 ///     tensor batch = index_select(images, 0, permutation);
 template <expression X, expression I>
   requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
-detail::evaluated<X> index_select(const X& x, index_t axis, const I& index) {
+detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
   detail::check_defined("index_select", x);
   constexpr int R = rank_of<X>;
   const int a = detail::checked_axis("index_select", axis, R);
@@ -11488,7 +11569,7 @@ struct hardshrink_op : real_op {
 template <real_expression A>
 auto hardshrink(A&& x, double lambda = 0.5) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardshrink_op<T>{{}, static_cast<T>(lambda)}, std::forward<A>(x));
+  return detail::make_map(ops::hardshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(hardshrink)
 
@@ -11981,7 +12062,7 @@ struct leaky_relu_op : real_op {
 template <real_expression A>
 auto leaky_relu(A&& x, double slope = 0.01) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::leaky_relu_op<T>{{}, static_cast<T>(slope)}, std::forward<A>(x));
+  return detail::make_map(ops::leaky_relu_op<T>{{}, detail::literal_value<T>(slope)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(leaky_relu)
 
@@ -12191,7 +12272,7 @@ struct log_softmax_op {
 ///     tensor lp = log_softmax(logits, 1);
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, index_t axis) {
+row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, detail::whole axis) {
   return detail::make_row_op(ops::log_softmax_op{}, std::forward<E>(x), axis);
 }
 
@@ -12284,7 +12365,7 @@ struct logcumsumexp_op {
 ///     tensor evidence = logcumsumexp(energies, 1);
 template <expression E>
   requires detail::scannable<ops::logcumsumexp_op, E>
-scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, index_t axis) {
+scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
 SINTER_REAL_ONLY(logcumsumexp)
@@ -12406,7 +12487,7 @@ template <real_expression A>
 auto logit(A&& x, double eps) {
   if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::limited_logit_op<T>{{}, static_cast<T>(eps)}, std::forward<A>(x));
+  return detail::make_map(ops::limited_logit_op<T>{{}, detail::literal_value<T>(eps)}, std::forward<A>(x));
 }
 
 }  // namespace sinter
@@ -12984,7 +13065,7 @@ template <expression A, literal B>
   requires(detail::fits<ops::pow_op, A, B>)
 auto pow(A&& x, B exponent) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::power_op<T>{{}, static_cast<T>(exponent)}, std::forward<A>(x));
+  return detail::make_map(ops::power_op<T>{{}, detail::literal_value<T>(exponent)}, std::forward<A>(x));
 }
 SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
 
@@ -13467,7 +13548,7 @@ struct softmax_op {
 ///     tensor p = softmax(logits, 1);
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, index_t axis) {
+row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, detail::whole axis) {
   return detail::make_row_op(ops::softmax_op{}, std::forward<E>(x), axis);
 }
 
@@ -13506,7 +13587,7 @@ template <real_expression A>
 auto softplus(A&& x, double beta = 1, double threshold = 20) {
   if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::softplus_op<T>{{}, static_cast<T>(beta), static_cast<T>(threshold)}, std::forward<A>(x));
+  return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(softplus)
 
@@ -13611,7 +13692,7 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 ///
 ///     auto [values, indices] = sort(x, 1);
 template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool descending = false) {
+values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
 
@@ -13619,7 +13700,7 @@ values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool des
 ///
 ///     tensor ranking = argsort(energies, 1, true);
 template <detail::has_lines E>
-detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false) {
+detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
 }
@@ -13631,7 +13712,7 @@ detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false)
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
 template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> topk(E&& x, index_t k, index_t axis = -1, bool largest = true) {
+values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
 }
 
@@ -13771,7 +13852,7 @@ struct threshold_op : real_op {
 template <real_expression A>
 auto threshold(A&& x, double limit, double value) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::threshold_op<T>{{}, static_cast<T>(limit), static_cast<T>(value)}, std::forward<A>(x));
+  return detail::make_map(ops::threshold_op<T>{{}, detail::literal_value<T>(limit), detail::literal_value<T>(value)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(threshold)
 

@@ -51,6 +51,18 @@ TEST_CASE("arange has ceil((end - begin) / step) elements", "[create]") {
   CHECK(arange<float>(0, 100000)(99999) == 99999);
 }
 
+TEST_CASE("the length of arange follows from its bounds as they are given, not as the elements round them", "[create]") {
+  CHECK(arange<float>(0.1, 1.1).numel() == 1);
+  CHECK(arange<float>(0.1, -7.9, -4.0).numel() == 2);
+  CHECK(arange<float>(16777217, 16777215, -1).numel() == 2);
+  CHECK(arange<half>(2049, 2051).numel() == 2);
+  CHECK(arange<bfloat16>(0.1, 1.1).numel() == 1);
+  const std::int64_t odd = (std::int64_t{1} << 53) + 1;
+  CHECK(arange<double>(odd, odd + 2).numel() == 2);
+  CHECK(arange<double>(-1e308, 1e308, 1e308).numel() == 2);
+  CHECK(arange<float>(0, 1, 0.1)(3) == 0.3f);
+}
+
 TEST_CASE("arange of wide integers is exact", "[create]") {
   const std::int64_t big = std::int64_t{1} << 53;
   const auto x = arange<std::int64_t>(big, big + 3);
@@ -78,6 +90,19 @@ TEST_CASE("numbers that do not fit the elements are errors", "[create]") {
   CHECK_THROWS_AS(full<std::int8_t>(-129), value_error);
   CHECK_THROWS_AS(full<int>({2}, 3e9), value_error);
   CHECK_THROWS_AS(full<int>({2}, std::nan("")), value_error);
+  CHECK_THROWS_WITH(full<int>({2}, 0.5), Catch::Contains("0.5 does not fit elements of type int32"));
+  CHECK_THROWS_AS(full<bool>({2}, 0.5), value_error);
+  CHECK_THROWS_AS(full<bool>({2}, 2), value_error);
+  CHECK_THROWS_AS(full_like(zeros<std::int64_t>({3}), -2.5f), value_error);
+  CHECK_THROWS_AS(full<float>({2}, 1e39), value_error);
+  CHECK_THROWS_AS(full<half>({2}, 65520), value_error);
+  CHECK(full<half>({2}, 65519)(0) == 65504.f);
+  CHECK(full<float>(3.40282356e38)() == std::numeric_limits<float>::max());
+  CHECK(std::isinf(full<float>(std::numeric_limits<double>::infinity())()));
+  CHECK(std::isnan(static_cast<float>(full<half>(std::nan(""))())));
+  CHECK(full<int>({2}, 3.0)(1) == 3);
+  CHECK_THROWS_WITH(arange<int>(0, 2.5), Catch::Contains("arange: 2.5 does not fit elements of type int32"));
+  CHECK_THROWS_AS(arange<float>(0, 1e39, 1e38), value_error);
   CHECK(full<std::int64_t>(-0x1p63)() == std::numeric_limits<std::int64_t>::min());
   CHECK_THROWS_AS(full<std::int64_t>(0x1p63), value_error);
   CHECK(full<int>(-2147483648.0)() == std::numeric_limits<int>::min());

@@ -3,6 +3,9 @@
 
 #include <sinter/sinter.hpp>
 
+#include <cmath>
+#include <limits>
+
 #include <cstring>
 #include <vector>
 
@@ -82,6 +85,36 @@ TEST_CASE("assignment through a view broadcasts and rejects what does not fit", 
   CHECK_THROWS_AS(a.slice(0, 0, 1) = zeros<float>({3, 4}) + 1, shape_error);
   CHECK_THROWS_WITH(a.in_place() += zeros<float>({2, 4}), Catch::Contains("(3, 4)") && Catch::Contains("(2, 4)"));
   CHECK(a(1, 2) == 5);
+}
+
+TEST_CASE("a number that does not fit the elements is refused by views as by operators", "[tensor]") {
+  const tensor<std::int8_t, 1> q = {1, 2};
+  CHECK_THROWS_WITH(q.in_place() = 300, Catch::Contains("300 does not fit elements of type int8"));
+  CHECK_THROWS_AS(q.slice(0, 0, 1) = -129, value_error);
+  CHECK_THROWS_AS(q.in_place() += 300, value_error);
+  CHECK_THROWS_AS(pow(q, 300), value_error);
+  const tensor<std::uint8_t, 1> u = {1, 2};
+  CHECK_THROWS_AS(u[0] = -1, value_error);
+  CHECK_THROWS_AS(u[0] = 256, value_error);
+  const tensor<bool, 1> m = {true, false};
+  CHECK_THROWS_AS(m[0] = 2, value_error);
+  const tensor<float, 1> x = {1, 2};
+  CHECK_THROWS_AS(x.in_place() = 1e39, value_error);
+  CHECK_THROWS_AS(x.in_place() *= 1e39, value_error);
+  CHECK_THROWS_AS(clamp(x, -1e39, 1), value_error);
+  CHECK_THROWS_AS(where(x > 0, x, 1e39), value_error);
+  CHECK_THROWS_AS(hardtanh(x, -1, 1e39), value_error);
+  const tensor<half, 1> h = {half(1), half(2)};
+  CHECK_THROWS_AS(h.in_place() = 1e6, value_error);
+  CHECK(q(0) == 1);
+  CHECK(u(0) == 1);
+  CHECK(x(1) == 2);
+  q[0] = -128;
+  m[0] = 0;
+  x[1] = std::numeric_limits<double>::infinity();
+  CHECK(q(0) == -128);
+  CHECK(!m(0));
+  CHECK(std::isinf(x(1)));
 }
 
 TEST_CASE("a broadcast view is for reading", "[tensor]") {

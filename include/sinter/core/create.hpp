@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "sinter/core/number.hpp"
 #include "sinter/core/tensor.hpp"
 
 namespace sinter {
@@ -45,39 +46,28 @@ tensor<T, R, D> generate(const extents<R>& shape, F&& value_at) {
   else return upload<T, D>(to, shape);
 }
 
-/// A number as T, given as any number. Errors: value_error for an integer, or what is to become one, outside the range of T.
-template <class T>
-class number {
+/// Begin, end or step of arange, as given: integers exactly, other numbers in double, whatever the element type.
+class arange_number {
  public:
   template <class A>
     requires(std::is_arithmetic_v<A> || narrow_element<A>)
-  number(A a) {  // NOLINT: implicit on purpose
-    if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-      if (!is_value_of<T>(a)) refuse_number(a);
-    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      const double whole = std::trunc(static_cast<double>(a));
-      if (!(whole >= static_cast<double>(std::numeric_limits<T>::min()) && whole < static_cast<double>(std::numeric_limits<T>::max()) + 1))
-        refuse_number(static_cast<double>(a));
-    }
-    value_ = static_cast<T>(a);
+  arange_number(A a) : real_(static_cast<double>(a)), is_whole_(fits_element<std::int64_t>(a)) {  // NOLINT: implicit on purpose
+    if (is_whole_) whole_ = static_cast<std::int64_t>(a);
   }
-  operator T() const { return value_; }
+  double real() const { return real_; }
+  bool is_whole() const { return is_whole_; }
+  std::int64_t whole() const { return whole_; }
 
  private:
-  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
-    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
-  }
-  T value_;
+  double real_;
+  std::int64_t whole_ = 0;
+  bool is_whole_;
 };
-
-/// What the bounds of integers of type T are given as: the end may be one beyond its range.
-template <class T>
-using bound = std::conditional_t<std::is_integral_v<T>, std::int64_t, compute_type<T>>;
 
 /// Errors: value_error unless x fits T.
 template <class T>
-void check_fits(const char* op, std::int64_t x) {
-  if (!is_value_of<T>(x)) refuse<value_error>({op, ": ", x, " does not fit elements of type ", element_name<T>()});
+void check_fits(const char* op, auto x) {
+  if (!fits_element<T>(x)) refuse<value_error>({op, ": ", x, " does not fit elements of type ", element_name<T>()});
 }
 
 }  // namespace detail
@@ -150,45 +140,67 @@ tensor<T, 0, D> ones() {
 template <int R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
 tensor<float, R, cpu> ones(const index_t (&)[R]) = delete;
 
-/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step). Errors: value_error for
-/// a step of 0, what is not finite, and elements that do not fit T.
+namespace detail {
+
+template <element T, device D>
+tensor<T, 1, D> arange_of_integers(std::int64_t first, std::int64_t last, std::int64_t step) {
+  const bool up = step > 0;
+  // unsigned, where differences do not overflow
+  const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last), stride = static_cast<std::uint64_t>(step);
+  const std::uint64_t n = (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
+  const auto at = [=](std::uint64_t i) { return static_cast<std::int64_t>(from + i * stride); };
+  if (n > 0) {
+    check_fits<T>("arange", first);
+    check_fits<T>("arange", at(n - 1));
+  }
+  const auto limit = static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
+  return generate<T, D>(extents<1>{{static_cast<index_t>(n < limit ? n : limit)}},
+                        [=](index_t i) { return static_cast<T>(at(static_cast<std::uint64_t>(i))); });
+}
+
+template <element T, device D>
+tensor<T, 1, D> arange_of_reals(double first, double last, double step) {
+  const double span = last - first;
+  const double length = std::fmax(0, std::isfinite(span) ? span / step : last / step - first / step);
+  if (!(length < 9e15)) refuse<shape_error>({"arange: ", length, " elements are more than can be addressed"});
+  const auto n = static_cast<index_t>(std::ceil(length));
+  const auto at = [=](index_t i) { return first + static_cast<double>(i) * step; };
+  if (n > 0) {
+    check_fits<T>("arange", first);
+    check_fits<T>("arange", at(n - 1));
+  }
+  return generate<T, D>(extents<1>{{n}}, [=](index_t i) { return static_cast<T>(at(i)); });
+}
+
+}  // namespace detail
+
+/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step), of the numbers as they are
+/// given: exact for integers, in double for others; only the elements are rounded to T. Errors: value_error for a step of 0, what is
+/// not finite, fractions where T is an integer, and elements that do not fit T.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 1, D> arange(detail::number<detail::bound<T>> begin, detail::number<detail::bound<T>> end, detail::number<detail::bound<T>> step = 1) {
-  const detail::bound<T> first = begin, last = end, by = step;
+tensor<T, 1, D> arange(detail::arange_number begin, detail::arange_number end, detail::arange_number step = 1) {
+  if (step.real() == 0 || !std::isfinite(begin.real()) || !std::isfinite(end.real()) || !std::isfinite(step.real()))
+    throw value_error("arange: begin, end and step must be finite and step not 0");
+  if (begin.is_whole() && end.is_whole() && step.is_whole())
+    return detail::arange_of_integers<T, D>(begin.whole(), end.whole(), step.whole());
   if constexpr (std::is_integral_v<T>) {
-    if (by == 0) throw value_error("arange: begin, end and step must be finite and step not 0");
-    const bool up = by > 0;
-    const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last), stride = static_cast<std::uint64_t>(by);
-    const std::uint64_t n = (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
-    if (n > 0) {
-      detail::check_fits<T>("arange", first);
-      detail::check_fits<T>("arange", static_cast<std::int64_t>(from + (n - 1) * stride));
-    }
-    const auto limit = static_cast<std::uint64_t>(std::numeric_limits<index_t>::max());
-    return detail::generate<T, D>(extents<1>{{static_cast<index_t>(n < limit ? n : limit)}},
-                                  [=](index_t i) { return static_cast<T>(from + static_cast<std::uint64_t>(i) * stride); });
+    const auto odd = !begin.is_whole() ? begin : !end.is_whole() ? end : step;
+    detail::refuse<value_error>({"arange: ", odd.real(), " does not fit elements of type ", element_name<T>()});
   } else {
-    const double length = std::fmax(0, (static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(by));
-    if (!(by != 0) || !std::isfinite(static_cast<double>(first)) || !std::isfinite(static_cast<double>(last)) ||
-        !std::isfinite(static_cast<double>(by)))
-      throw value_error("arange: begin, end and step must be finite and step not 0");
-    if (!(length < 9e15)) detail::refuse<shape_error>({"arange: ", length, " elements are more than can be addressed"});
-    const auto n = static_cast<index_t>(length) + (length > static_cast<double>(static_cast<index_t>(length)) ? 1 : 0);
-    return detail::generate<T, D>(extents<1>{{n}},
-                                  [=](index_t i) { return static_cast<T>(first + static_cast<detail::bound<T>>(i) * by); });
+    return detail::arange_of_reals<T, D>(begin.real(), end.real(), step.real());
   }
 }
 /// 0, 1, ... before end.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
-tensor<T, 1, D> arange(detail::number<detail::bound<T>> end) {
+tensor<T, 1, D> arange(detail::arange_number end) {
   return arange<T, D>(0, end);
 }
 
 /// The n x n identity.
 template <element T, device D = cpu>
-tensor<T, 2, D> eye(index_t n) {
+tensor<T, 2, D> eye(detail::whole n) {
   return detail::generate<T, D>(extents<2>{{n, n}}, [=](index_t i) { return T(i / n == i % n ? 1 : 0); });
 }
 

@@ -7,6 +7,7 @@
 #include "sinter/core/assigned.hpp"
 #include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
+#include "sinter/core/number.hpp"
 #include "sinter/core/storage.hpp"
 #include "sinter/core/view.hpp"
 
@@ -145,10 +146,15 @@ class tensor final {
   tensor& operator=(assignment<Target, E>&& a) & {
     return *this = tensor(std::move(a));
   }
+  /// Errors: value_error for a number that T does not hold.
   template <literal L>
+    requires(detail::literal_fits<L, T>)
   assignment<tensor, constant_node<T>> operator=(L value) && {
-    return {*this, constant_node<T>{static_cast<compute_type<T>>(value)}};
+    return {*this, constant_node<T>{T(detail::number<T>(value))}};
   }
+  template <literal L, class Problem = floating_literal_with_elements_of_type<T>, class Fix = write_an_integer_literal_or_cast_the_tensor>
+    requires(!detail::literal_fits<L, T>)
+  void operator=(L) && = delete;
   template <literal L, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own, class Fix = write_x_dot_in_place_equals_number_or_full>
   void operator=(L) & = delete;
 
@@ -158,7 +164,7 @@ class tensor final {
   bool defined() const noexcept { return static_cast<bool>(storage_); }
   const shape_type& shape() const noexcept { return shape_; }
   const shape_type& strides() const noexcept { return strides_; }  ///< in elements
-  index_t extent(index_t axis) const { return shape_[detail::checked_axis("extent", axis, rank)]; }
+  index_t extent(detail::whole axis) const { return shape_[detail::checked_axis("extent", axis, rank)]; }
   index_t numel() const noexcept { return defined() ? shape_.numel() : 0; }
   bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
 
@@ -235,7 +241,7 @@ class tensor final {
   // Views: they share this tensor's storage.
 
   /// Elements begin, begin+step, ... before end of one axis.
-  [[nodiscard]] tensor slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+  [[nodiscard]] tensor slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const {
     require_value("slice");
     tensor v = *this;
     v.data_ += detail::slice_axis(v.shape_.values, v.strides_.values, rank, axis, begin, end, step);
@@ -243,7 +249,7 @@ class tensor final {
   }
 
   /// Index i of one axis, which disappears.
-  [[nodiscard]] auto select(index_t axis, index_t i) const
+  [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
   {
     require_value("select");
@@ -253,7 +259,7 @@ class tensor final {
   }
 
   /// `x[i]` is `x.select(0, i)`.
-  [[nodiscard]] auto operator[](index_t i) const
+  [[nodiscard]] auto operator[](detail::whole i) const
     requires(rank >= 1)
   {
     return select(0, i);
@@ -277,7 +283,7 @@ class tensor final {
   [[nodiscard]] tensor<T, 1, D> flatten() const { return reshape({-1}); }
 
   /// Exchanges two axes; without arguments the last two.
-  [[nodiscard]] tensor transpose(index_t a = -2, index_t b = -1) const
+  [[nodiscard]] tensor transpose(detail::whole a = -2, detail::whole b = -1) const
     requires(rank >= 2)
   {
     require_value("transpose");
@@ -304,7 +310,7 @@ class tensor final {
   }
 
   /// Removes an axis of extent 1.
-  [[nodiscard]] auto squeeze(index_t axis) const
+  [[nodiscard]] auto squeeze(detail::whole axis) const
     requires(rank >= 1)
   {
     require_value("squeeze");
@@ -315,7 +321,7 @@ class tensor final {
   }
 
   /// Inserts an axis of extent 1 before `axis`.
-  [[nodiscard]] tensor<T, rank + 1, D> unsqueeze(index_t axis) const
+  [[nodiscard]] tensor<T, rank + 1, D> unsqueeze(detail::whole axis) const
     requires(rank < max_rank)
   {
     require_value("unsqueeze");
@@ -331,7 +337,7 @@ class tensor final {
   }
 
   /// Reverses an axis.
-  [[nodiscard]] tensor flip(index_t axis) const
+  [[nodiscard]] tensor flip(detail::whole axis) const
     requires(rank >= 1)
   {
     require_value("flip");

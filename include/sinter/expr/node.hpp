@@ -213,13 +213,17 @@ const auto& plain(const E& e) {
   else return e;
 }
 
-/// A literal as element type T. Errors: value_error for an integer outside the range of T.
+template <class T>
+[[noreturn]] SINTER_COLD void refuse_literal(text_piece a) {
+  refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(), "; cast<...>() the tensor to a wider type"});
+}
+
+/// A literal as element type T. Errors: value_error for one that T cannot hold.
 template <class T, class A>
 T literal_value(A a) {
-  if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) {
-    if (!is_value_of<T>(a))
-      refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(),
-                           "; cast<...>() the tensor to a wider type"});
+  if (!fits_element<T>(a)) {
+    if constexpr (std::is_integral_v<A>) refuse_literal<T>(a);
+    else refuse_literal<T>(static_cast<double>(a));
   }
   return static_cast<T>(a);
 }

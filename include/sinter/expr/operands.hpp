@@ -56,10 +56,6 @@ using operand_device = typename operand_traits<A>::device;
 template <class A>
 using operand_element = typename operand_traits<A>::element;
 
-/// A literal fits elements of type T unless that would drop its fraction.
-template <class A, class T>
-inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
-
 template <class D, class... Device>
 inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>)&&...);
 

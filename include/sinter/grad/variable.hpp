@@ -104,7 +104,7 @@ class variable final {
 
   bool defined() const noexcept { return value_.defined(); }
   const shape_type& shape() const noexcept { return value_.shape(); }
-  index_t extent(index_t axis) const { return value_.extent(axis); }
+  index_t extent(detail::whole axis) const { return value_.extent(axis); }
   index_t numel() const noexcept { return value_.numel(); }
 
   /// The value as a plain tensor on the same storage. Writing through it is not recorded: optimizers do so.
@@ -175,15 +175,15 @@ class variable final {
   void backward(const S& seed, backward_options = {}) const = delete;
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
-  [[nodiscard]] variable slice(index_t axis, index_t begin, index_t end, index_t step = 1) const {
+  [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const {
     return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
   }
-  [[nodiscard]] auto select(index_t axis, index_t i) const
+  [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.select(axis, i); });
   }
-  [[nodiscard]] auto operator[](index_t i) const
+  [[nodiscard]] auto operator[](detail::whole i) const
     requires(rank >= 1)
   {
     return select(0, i);
@@ -193,7 +193,7 @@ class variable final {
     return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
   }
   [[nodiscard]] auto flatten() const { return reshape({-1}); }
-  [[nodiscard]] variable transpose(index_t a = -2, index_t b = -1) const
+  [[nodiscard]] variable transpose(detail::whole a = -2, detail::whole b = -1) const
     requires(rank >= 2)
   {
     return view([=](const auto& t) { return t.transpose(a, b); });
@@ -201,15 +201,15 @@ class variable final {
   [[nodiscard]] variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
     return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
   }
-  [[nodiscard]] auto squeeze(index_t axis) const
+  [[nodiscard]] auto squeeze(detail::whole axis) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.squeeze(axis); });
   }
-  [[nodiscard]] auto unsqueeze(index_t axis) const {
+  [[nodiscard]] auto unsqueeze(detail::whole axis) const {
     return view([=](const auto& t) { return t.unsqueeze(axis); });
   }
-  [[nodiscard]] variable flip(index_t axis) const
+  [[nodiscard]] variable flip(detail::whole axis) const
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.flip(axis); });

@@ -32,7 +32,7 @@ template <real_expression A>
 auto celu(A&& x, double alpha = 1) {
   if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::celu_op<T>{{}, static_cast<T>(alpha)}, std::forward<A>(x));
+  return detail::make_map(ops::celu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(celu)
 

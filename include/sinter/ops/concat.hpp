@@ -121,18 +121,18 @@ Part as_part(const E& e) {
 ///     tensor both = concat(0, train, test);
 template <class... E>
   requires(detail::is_fitting<detail::join_mistake<E...>>)
-auto concat(index_t axis, const E&... parts) {
+auto concat(detail::whole axis, const E&... parts) {
   using Part = detail::part_of<E...>;
   return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto concat(index_t axis, const std::vector<Part>& parts) {
+auto concat(detail::whole axis, const std::vector<Part>& parts) {
   return detail::join<false>("concat", axis, parts);
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto concat(std::initializer_list<Part> parts, index_t axis = 0) {
+auto concat(std::initializer_list<Part> parts, detail::whole axis = 0) {
   return detail::join<false>("concat", axis, std::vector<Part>(parts));
 }
 
@@ -143,18 +143,18 @@ auto concat(std::initializer_list<Part> parts, index_t axis = 0) {
 ///     tensor batch = stack(0, image_a, image_b, image_c);
 template <class... E>
   requires(detail::is_fitting<detail::join_mistake<E...>>)
-auto stack(index_t axis, const E&... parts) {
+auto stack(detail::whole axis, const E&... parts) {
   using Part = detail::part_of<E...>;
   return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto stack(index_t axis, const std::vector<Part>& parts) {
+auto stack(detail::whole axis, const std::vector<Part>& parts) {
   return detail::join<true>("stack", axis, parts);
 }
 template <class Part>
   requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto stack(std::initializer_list<Part> parts, index_t axis = 0) {
+auto stack(std::initializer_list<Part> parts, detail::whole axis = 0) {
   return detail::join<true>("stack", axis, std::vector<Part>(parts));
 }
 

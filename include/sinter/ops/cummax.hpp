@@ -10,7 +10,7 @@ namespace sinter {
 ///
 ///     auto [highest, day] = cummax(x, 0);
 template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> cummax(E&& x, index_t axis) {
+values_and_indices<detail::evaluated<E>> cummax(E&& x, detail::whole axis) {
   return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
 }
 

@@ -10,7 +10,7 @@ namespace sinter {
 ///
 ///     auto [lowest, day] = cummin(x, 0);
 template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> cummin(E&& x, index_t axis) {
+values_and_indices<detail::evaluated<E>> cummin(E&& x, detail::whole axis) {
   return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
 }
 

@@ -28,7 +28,7 @@ struct cumsum_op {
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>
   requires detail::scannable<ops::cumsum_op, E>
-scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, index_t axis) {
+scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
 

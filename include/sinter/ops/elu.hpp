@@ -31,7 +31,7 @@ struct elu_op : real_op {
 template <real_expression A>
 auto elu(A&& x, double alpha = 1) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::elu_op<T>{{}, static_cast<T>(alpha)}, std::forward<A>(x));
+  return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(elu)
 

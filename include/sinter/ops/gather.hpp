@@ -73,7 +73,7 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 ///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
 template <expression X, expression I>
   requires(detail::is_fitting<detail::gather_mistake<X, I>>)
-detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
+detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
   const auto source = eval(x);
@@ -91,7 +91,7 @@ detail::evaluated<X> gather(const X& x, index_t axis, const I& index) {
 ///     tensor batch = index_select(images, 0, permutation);
 template <expression X, expression I>
   requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
-detail::evaluated<X> index_select(const X& x, index_t axis, const I& index) {
+detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
   detail::check_defined("index_select", x);
   constexpr int R = rank_of<X>;
   const int a = detail::checked_axis("index_select", axis, R);

@@ -30,7 +30,7 @@ struct hardshrink_op : real_op {
 template <real_expression A>
 auto hardshrink(A&& x, double lambda = 0.5) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardshrink_op<T>{{}, static_cast<T>(lambda)}, std::forward<A>(x));
+  return detail::make_map(ops::hardshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(hardshrink)
 

@@ -31,7 +31,7 @@ struct leaky_relu_op : real_op {
 template <real_expression A>
 auto leaky_relu(A&& x, double slope = 0.01) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::leaky_relu_op<T>{{}, static_cast<T>(slope)}, std::forward<A>(x));
+  return detail::make_map(ops::leaky_relu_op<T>{{}, detail::literal_value<T>(slope)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(leaky_relu)
 

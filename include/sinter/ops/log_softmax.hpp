@@ -19,7 +19,7 @@ struct log_softmax_op {
 ///     tensor lp = log_softmax(logits, 1);
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, index_t axis) {
+row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, detail::whole axis) {
   return detail::make_row_op(ops::log_softmax_op{}, std::forward<E>(x), axis);
 }
 

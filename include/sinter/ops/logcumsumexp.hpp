@@ -45,7 +45,7 @@ struct logcumsumexp_op {
 ///     tensor evidence = logcumsumexp(energies, 1);
 template <expression E>
   requires detail::scannable<ops::logcumsumexp_op, E>
-scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, index_t axis) {
+scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
 SINTER_REAL_ONLY(logcumsumexp)

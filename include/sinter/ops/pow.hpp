@@ -63,7 +63,7 @@ template <expression A, literal B>
   requires(detail::fits<ops::pow_op, A, B>)
 auto pow(A&& x, B exponent) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::power_op<T>{{}, static_cast<T>(exponent)}, std::forward<A>(x));
+  return detail::make_map(ops::power_op<T>{{}, detail::literal_value<T>(exponent)}, std::forward<A>(x));
 }
 SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
 

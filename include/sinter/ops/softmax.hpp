@@ -20,7 +20,7 @@ struct softmax_op {
 ///     tensor p = softmax(logits, 1);
 template <expression E>
   requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, index_t axis) {
+row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, detail::whole axis) {
   return detail::make_row_op(ops::softmax_op{}, std::forward<E>(x), axis);
 }
 

@@ -38,7 +38,7 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 ///
 ///     auto [values, indices] = sort(x, 1);
 template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool descending = false) {
+values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
 
@@ -46,7 +46,7 @@ values_and_indices<detail::evaluated<E>> sort(E&& x, index_t axis = -1, bool des
 ///
 ///     tensor ranking = argsort(energies, 1, true);
 template <detail::has_lines E>
-detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false) {
+detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
 }
@@ -58,7 +58,7 @@ detail::indices_of<E> argsort(E&& x, index_t axis = -1, bool descending = false)
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
 template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> topk(E&& x, index_t k, index_t axis = -1, bool largest = true) {
+values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
 }
 
