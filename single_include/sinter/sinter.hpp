@@ -11238,12 +11238,17 @@ struct fmod_op : number_op {
   SINTER_WORD static V apply(V a, V b) {
     return math::fmod(a, b);
   }
+  /// trunc(a / b), where `rest` = fmod(a, b): a / b itself may round up to the next whole number.
+  template <class A, class B, class R>
+  SINTER_WORD static auto quotient(const A& a, const B& b, const R& rest) {
+    return round(a / b - rest / b);
+  }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
     if constexpr (I == 0)
       return g;
     else
-      return -g * trunc(a / b);
+      return -g * quotient(a, b, call<fmod_op>(a, b));
   }
 };
 
@@ -13208,10 +13213,14 @@ struct remainder_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
+    if constexpr (I == 0) {
       return g;
-    else
-      return -g * floor(a / b);
+    } else {
+      const auto rest = call<fmod_op>(a, b);
+      const auto toward_zero = fmod_op::quotient(a, b, rest);
+      const auto is_below = logical_or(logical_and(rest < 0, b > 0), logical_and(rest > 0, b < 0));
+      return -g * select(is_below, toward_zero - 1, toward_zero);
+    }
   }
 };
 

@@ -214,6 +214,24 @@ TEST_CASE("gradients where an operand is NaN or outside of the domain follow the
   CHECK(list(x.grad()) == std::vector<float>{0, 0, 0, 0, 1, 1, 1, 1});
 }
 
+TEST_CASE("the derivative of remainder and fmod to the divisor is the quotient that the value took") {
+  const auto check = [](const auto& f, auto a, auto b, auto expected) {
+    variable y = b;
+    f(a, y).backward(ones_like(a));
+    CHECK(list(y.grad()) == list(expected));
+  };
+  const float inf = std::numeric_limits<float>::infinity();
+  const auto modulo = [](const auto& a, const auto& b) { return remainder(a, b); };
+  const auto rest = [](const auto& a, const auto& b) { return fmod(a, b); };
+  // 1 / 0.1f rounds to 10, but 10 * 0.1f is above 1
+  check(modulo, tensor<float, 1>{1, -0.3f, 7, -1e-20f, -5, -3e38f}, tensor<float, 1>{0.1f, 0.1f, -2, 1, inf, 3.2e38f},
+        tensor<float, 1>{-9, 4, 4, 1, 1, 1});
+  check(rest, tensor<float, 1>{1, -1, 7, -1e-20f, -5, 3e38f}, tensor<float, 1>{0.1f, 0.1f, -2, 1, inf, -3.2e38f},
+        tensor<float, 1>{-9, 9, 3, 0, 0, 0});
+  check(modulo, tensor<double, 1>{1, -0.3, 0.6}, tensor<double, 1>{0.1, 0.1, -0.2}, tensor<double, 1>{-9, 3, 3});
+  check(rest, tensor<double, 1>{1, -1, 0.6}, tensor<double, 1>{0.1, 0.1, 0.2}, tensor<double, 1>{-9, 9, -2});
+}
+
 TEST_CASE("the same leaf used more than once adds up its gradient") {
   variable<double, 1> x(tensor<double, 1>{0.5, -0.25});
   variable y = x * x * x + x / x;

@@ -13,12 +13,17 @@ struct fmod_op : number_op {
   SINTER_WORD static V apply(V a, V b) {
     return math::fmod(a, b);
   }
+  /// trunc(a / b), where `rest` = fmod(a, b): a / b itself may round up to the next whole number.
+  template <class A, class B, class R>
+  SINTER_WORD static auto quotient(const A& a, const B& b, const R& rest) {
+    return round(a / b - rest / b);
+  }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
     if constexpr (I == 0)
       return g;
     else
-      return -g * trunc(a / b);
+      return -g * quotient(a, b, call<fmod_op>(a, b));
   }
 };
 

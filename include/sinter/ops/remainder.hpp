@@ -1,7 +1,7 @@
 // sinter/ops/remainder.hpp: the remainder of a division, with the sign of the divisor.
 #pragma once
 
-#include "sinter/ops/op.hpp"
+#include "sinter/ops/fmod.hpp"
 
 namespace sinter {
 namespace ops {
@@ -15,10 +15,14 @@ struct remainder_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
+    if constexpr (I == 0) {
       return g;
-    else
-      return -g * floor(a / b);
+    } else {
+      const auto rest = call<fmod_op>(a, b);
+      const auto toward_zero = fmod_op::quotient(a, b, rest);
+      const auto is_below = logical_or(logical_and(rest < 0, b > 0), logical_and(rest > 0, b < 0));
+      return -g * select(is_below, toward_zero - 1, toward_zero);
+    }
   }
 };
 
