@@ -9950,19 +9950,21 @@ struct clamp_op : number_op {
   }
   template <int I, class G, class A, class B, class C, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
+    // x == x tells that x is no NaN: where one of the three is, none loses g.
     if constexpr (I == 0)
-      return select(logical_and(a > b, a < c), g, zero_of(g));
+      return select(logical_or(logical_and(a <= b, c == c), logical_and(a >= c, b == b)), zero_of(g), g);
     else if constexpr (I == 1)
-      return select(logical_and(a <= b, b < c), g, zero_of(g));
+      return select(logical_or(logical_and(a > b, c == c), logical_and(b >= c, a == a)), zero_of(g), g);
     else
-      return select(logical_or(a >= c, b >= c), g, zero_of(g));
+      return select(logical_and(a < c, b < c), zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
 /// min(max(x, low), high), elementwise and broadcast; the limits are literals or tensors, high wins where low is above
-/// it. NaN stays NaN. Derivative: g to x strictly within the limits, otherwise to the limit that is taken.
+/// it. NaN if one of them is. Derivative: g to x strictly within the limits, otherwise to the limit that is taken, and to all where
+/// one is NaN.
 ///
 ///     tensor y = clamp(x, -1, 1);
 SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)
@@ -9983,15 +9985,16 @@ struct clamp_max_op : number_op {
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
     if constexpr (I == 0)
-      return select(a < b, g, zero_of(g));
+      return select(a >= b, zero_of(g), g);
     else
-      return select(a >= b, g, zero_of(g));
+      return select(a < b, zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// min(x, high), elementwise and broadcast; NaN stays NaN. Derivative: g to x where x < high, otherwise to high.
+/// min(x, high), elementwise and broadcast; NaN if either is. Derivative: g to x where x < high,
+/// otherwise to high, and to both where one is NaN.
 ///
 ///     tensor y = clamp_max(x, 1);
 SINTER_BINARY_FUNCTION(clamp_max, ops::clamp_max_op)
@@ -10012,15 +10015,16 @@ struct clamp_min_op : number_op {
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
     if constexpr (I == 0)
-      return select(a > b, g, zero_of(g));
+      return select(a <= b, zero_of(g), g);
     else
-      return select(a <= b, g, zero_of(g));
+      return select(a > b, zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// max(x, low), elementwise and broadcast; NaN stays NaN. Derivative: g to x where x > low, otherwise to low.
+/// max(x, low), elementwise and broadcast; NaN if either is. Derivative: g to x where x > low,
+/// otherwise to low, and to both where one is NaN.
 ///
 ///     tensor y = clamp_min(x, 0);
 SINTER_BINARY_FUNCTION(clamp_min, ops::clamp_min_op)
@@ -11594,13 +11598,13 @@ struct hardsigmoid_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_and(y > 0, y < 1), g / 6, zero_of(g));
+    return select(logical_or(y <= 0, y >= 1), zero_of(g), g / 6);
   }
 };
 
 }  // namespace ops
 
-/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: g / 6 where 0 < y < 1, otherwise 0.
+/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: 0 where y <= 0 or y >= 1, otherwise g / 6.
 ///
 ///     tensor y = hardsigmoid(x);
 SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
@@ -11653,21 +11657,21 @@ struct hardtanh_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD auto grad(const G& g, const X&, const Y& y) const {
-    return select(logical_and(y > low, y < high), g, zero_of(g));
+    return select(logical_or(y <= low, y >= high), zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: g where low < x < high, otherwise
-/// 0. low must not be above high. clamp takes other element types, and tensors as limits.
+/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: 0 where x <= low or x >= high,
+/// otherwise g. low must not be above high. clamp takes other element types, and tensors as limits.
 ///
 ///     tensor y = hardtanh(x);
 template <real_expression A>
 auto hardtanh(A&& x, double low = -1, double high = 1) {
   if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardtanh_op<T>{{}, static_cast<T>(low), static_cast<T>(high)}, std::forward<A>(x));
+  return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(hardtanh)
 
@@ -12977,7 +12981,7 @@ struct root_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y > 0, g / (y * 2), zero_of(g));
+    return select(y == 0, zero_of(g), g / (y * 2));
   }
 };
 
@@ -13094,26 +13098,61 @@ struct prod_op {
     SINTER_WORD static V apply(V value, V, V) {
       return value;
     }
-    /// `others`: the product of the elements that are not 0 where exactly one is, otherwise 0.
+    /// `others`: see aux().
     template <int I, class G, class X, class Y, class O, class R>
     SINTER_WORD static auto grad(const G& g, const X& x, const Y& product, const O& others, const R&) {
-      return select(x == 0, g * others, g * product / x);
+      return g * select(is_divisible(product), product / x, others);
     }
   };
+  /// True if dividing the product by an element leaves the product of the others: it is finite, normal and not 0, and then so is every
+  /// element, or subnormal.
+  template <class Y>
+  SINTER_WORD static auto is_divisible(const Y& product) {
+    using limits = std::numeric_limits<math::element_t<Y>>;
+    const auto size = abs(product);
+    return logical_and(size >= limits::min(), size <= limits::max());
+  }
+  /// The product of all elements but each one. Where all products can be divided, which the host looks up, the products stand for it.
   template <class E, class R>
-  static auto aux(const E& e, const R&, const sinter::detail::axis_set& axes) {
-    using T = element_of<E>;
-    const auto zeros = sinter::detail::reduce_now<sum_op>(where(sinter::detail::untrack(e) == T(0), T(1), T(0)), axes);
-    const auto others = sinter::detail::reduce_now<prod_op>(
-        where(sinter::detail::untrack(e) == T(0), T(1), sinter::detail::untrack(e)), axes);
-    return eval(where(zeros == T(1), others, T(0)));
+  static R aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
+    using D = device_of<R>;
+    if constexpr (is_cpu_v<D>) {
+      using limits = std::numeric_limits<element_of<R>>;
+      const auto size = abs(result);
+      if (all(size >= limits::min() && size <= limits::max()).item()) return result;
+    }
+    return products_of_others(sinter::detail::untrack(e), axes);
+  }
+  /// With P the products over the axes so far, each further axis contributes what lies before an element times what lies behind it: no
+  /// element is divided by. In double, as products are gathered.
+  template <class E>
+  static auto products_of_others(const E& e, const sinter::detail::axis_set& axes) {
+    using sinter::detail::scan_now;
+    using D = device_of<E>;
+    constexpr int R = rank_of<E>;
+    tensor<double, R, D> others = ones<double, D>(sinter::detail::ones_extents<R>());
+    tensor<double, R, D> product = cast<double>(e);
+    for (int a = 0; a < R; ++a) {
+      const index_t n = product.shape()[a];
+      if (!axes.has[a]) continue;
+      if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
+      const auto before = scan_now<cumprod_op>(product, a);
+      const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
+      const auto rest = ones_like(product);
+      rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
+      rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
+      others = others * rest;
+      product = before.slice(a, n - 1, n);
+    }
+    return tensor<element_of<E>, R, D>(cast<element_of<E>>(others));
   }
 };
 
 }  // namespace ops
 
 /// The product of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Integers
-/// and bool multiply to int64. Derivative: g times the product of the other elements, zeros included.
+/// and bool multiply to int64. Derivative: g times the product of the other elements, whatever they are:
+/// zeros, infinities and NaN too.
 ///
 ///     tensor volume = prod(extents, 1);
 SINTER_REDUCTION(prod, ops::prod_op)
@@ -13159,13 +13198,13 @@ struct relu_op : number_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y > 0, g, zero_of(g));
+    return select(y <= 0, zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// max(x, 0), elementwise; NaN stays NaN. Derivative: g where y > 0, otherwise 0.
+/// max(x, 0), elementwise; NaN stays NaN. Derivative: 0 where x <= 0, otherwise g.
 /// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
 ///
 ///     tensor y = relu(x);
@@ -13186,13 +13225,13 @@ struct relu6_op : number_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_and(y > 0, y < 6), g, zero_of(g));
+    return select(logical_or(y <= 0, y >= 6), zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// min(max(x, 0), 6), elementwise; NaN stays NaN. Derivative: g where 0 < y < 6, otherwise 0.
+/// min(max(x, 0), 6), elementwise; NaN stays NaN. Derivative: 0 where x <= 0 or x >= 6, otherwise g.
 /// Sandler et al., "MobileNetV2", CVPR 2018.
 ///
 ///     tensor y = relu6(x);
@@ -13618,21 +13657,21 @@ struct softshrink_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(logical_or(x > lambda, x < -lambda), g, zero_of(g));
+    return select(abs(x) <= lambda, zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
 /// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, floating point; NaN stays NaN.
-/// Derivative: g outside [-lambda, lambda], otherwise 0. lambda must not be negative.
+/// Derivative: 0 in [-lambda, lambda], otherwise g. lambda must not be negative.
 ///
 ///     tensor y = softshrink(x, 0.1);
 template <real_expression A>
 auto softshrink(A&& x, double lambda = 0.5) {
   if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::softshrink_op<T>{{}, static_cast<T>(lambda)}, std::forward<A>(x));
+  return detail::make_map(ops::softshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(softshrink)
 

@@ -96,6 +96,34 @@ TEST_CASE("the product of rows with no, one and several zeros has the right grad
     for (int j = 0; j < 3; ++j) CHECK(x.grad()(i, j) == expected[i][j]);
 }
 
+TEST_CASE("the gradient of a product is the product of the others, whatever they are", "[grad]") {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const auto check = [](const tensor<float, 2>& values, const auto& reduce, const tensor<float, 2>& expected) {
+    const variable x = values;
+    const variable y = reduce(x);
+    y.backward(ones_like(y));
+    for (int i = 0; i < values.extent(0); ++i)
+      for (int j = 0; j < values.extent(1); ++j) {
+        INFO(i << ", " << j << ": " << x.grad()(i, j));
+        CHECK((x.grad()(i, j) == expected(i, j) || (std::isnan(x.grad()(i, j)) && std::isnan(expected(i, j)))));
+      }
+  };
+  const auto of_rows = [](const auto& x) { return prod(x, 1); };
+  const auto of_all = [](const auto& x) { return prod(x); };
+  check({{0, inf, 1}, {inf, 2, 4}, {2, nan, 0}, {2, 3, 4}}, of_rows, {{inf, 0, nan}, {8, inf, inf}, {nan, 0, nan}, {12, 8, 6}});
+  check({{0x1p100f, 0x1p100f, 2}, {0x1p-100f, 0x1p-100f, 1}}, of_rows,
+        {{0x1p101f, 0x1p101f, inf}, {0x1p-100f, 0x1p-100f, 0}});                      // the products themselves are inf and 0
+  check({{0x1p100f, 0x1p100f, 0x1p-100f, 0}}, of_rows, {{0, 0, 0, 0x1p100f}});        // partial products leave the range of float
+  check({{2, 0}, {4, 8}}, of_all, {{0, 64}, {0, 0}});
+  check({{2, inf}, {4, 8}}, of_all, {{inf, 64}, {inf, inf}});
+}
+
+TEST_CASE("the gradient of a norm that is NaN is NaN", "[grad]") {
+  const variable x = tensor<double, 1>{std::numeric_limits<double>::quiet_NaN(), 3, 4};
+  variable(norm(x)).backward();
+  for (const double g : x.grad()) CHECK(std::isnan(g));
+}
+
 TEST_CASE("gradients at the edge of the domain stay finite where they are defined", "[grad]") {
   const double inf = std::numeric_limits<double>::infinity();
   const variable zero = zeros<double>({3});

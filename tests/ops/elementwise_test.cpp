@@ -214,6 +214,34 @@ TEST_CASE("gradients where an operand is NaN or outside of the domain follow the
   CHECK(list(x.grad()) == std::vector<float>{0, 0, 0, 0, 1, 1, 1, 1});
 }
 
+TEST_CASE("NaN does not cost the gradient: it goes to every operand of a choice, and through every rectifier") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const tensor<double, 1> seed{1, 2, 3};
+  const auto gradient = [&](const auto& f) {
+    variable<double, 1> x(tensor<double, 1>{nan, 0.25, 5});
+    variable<double, 1>(f(x)).backward(seed);
+    return list(x.grad());
+  };
+  const std::vector<double> whole = {1, 2, 3}, up_to_one = {1, 2, 0};
+  CHECK(gradient([&](const auto& x) { return clamp_min(x, nan); }) == whole);
+  CHECK(gradient([&](const auto& x) { return clamp_max(x, nan); }) == whole);
+  CHECK(gradient([&](const auto& x) { return clamp(x, nan, 1); }) == whole);
+  CHECK(gradient([&](const auto& x) { return clamp(x, 6, nan); }) == whole);
+  CHECK(gradient([&](const auto& x) { return maximum(x, nan); }) == whole);
+  CHECK(gradient([](const auto& x) { return clamp_min(x, 0); }) == whole);
+  CHECK(gradient([](const auto& x) { return clamp_max(x, 1); }) == up_to_one);
+  CHECK(gradient([](const auto& x) { return clamp(x, 0, 1); }) == up_to_one);
+  CHECK(gradient([](const auto& x) { return hardtanh(x); }) == up_to_one);
+  CHECK(gradient([](const auto& x) { return relu(x); }) == whole);
+  CHECK(gradient([](const auto& x) { return relu6(x); }) == whole);
+  CHECK(gradient([](const auto& x) { return softshrink(x, 0.5); }) == std::vector<double>{1, 0, 3});
+  CHECK(gradient([](const auto& x) { return hardsigmoid(x) * 6; }) == up_to_one);
+  variable<double, 1> low(tensor<double, 1>{nan, 0, 0}), high(tensor<double, 1>{1, nan, 1});
+  clamp(tensor<double, 1>{0.5, 0.5, nan}, low, high).backward(seed);
+  CHECK(list(low.grad()) == whole);
+  CHECK(list(high.grad()) == whole);
+}
+
 TEST_CASE("the derivative of remainder and fmod to the divisor is the quotient that the value took") {
   const auto check = [](const auto& f, auto a, auto b, auto expected) {
     variable y = b;

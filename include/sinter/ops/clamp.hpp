@@ -17,19 +17,21 @@ struct clamp_op : number_op {
   }
   template <int I, class G, class A, class B, class C, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
+    // x == x tells that x is no NaN: where one of the three is, none loses g.
     if constexpr (I == 0)
-      return select(logical_and(a > b, a < c), g, zero_of(g));
+      return select(logical_or(logical_and(a <= b, c == c), logical_and(a >= c, b == b)), zero_of(g), g);
     else if constexpr (I == 1)
-      return select(logical_and(a <= b, b < c), g, zero_of(g));
+      return select(logical_or(logical_and(a > b, c == c), logical_and(b >= c, a == a)), zero_of(g), g);
     else
-      return select(logical_or(a >= c, b >= c), g, zero_of(g));
+      return select(logical_and(a < c, b < c), zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
 /// min(max(x, low), high), elementwise and broadcast; the limits are literals or tensors, high wins where low is above
-/// it. NaN stays NaN. Derivative: g to x strictly within the limits, otherwise to the limit that is taken.
+/// it. NaN if one of them is. Derivative: g to x strictly within the limits, otherwise to the limit that is taken, and to all where
+/// one is NaN.
 ///
 ///     tensor y = clamp(x, -1, 1);
 SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)

@@ -16,15 +16,16 @@ struct clamp_max_op : number_op {
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
     if constexpr (I == 0)
-      return select(a < b, g, zero_of(g));
+      return select(a >= b, zero_of(g), g);
     else
-      return select(a >= b, g, zero_of(g));
+      return select(a < b, zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// min(x, high), elementwise and broadcast; NaN stays NaN. Derivative: g to x where x < high, otherwise to high.
+/// min(x, high), elementwise and broadcast; NaN if either is. Derivative: g to x where x < high,
+/// otherwise to high, and to both where one is NaN.
 ///
 ///     tensor y = clamp_max(x, 1);
 SINTER_BINARY_FUNCTION(clamp_max, ops::clamp_max_op)

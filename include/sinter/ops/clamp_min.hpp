@@ -16,15 +16,16 @@ struct clamp_min_op : number_op {
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
     if constexpr (I == 0)
-      return select(a > b, g, zero_of(g));
+      return select(a <= b, zero_of(g), g);
     else
-      return select(a <= b, g, zero_of(g));
+      return select(a > b, zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// max(x, low), elementwise and broadcast; NaN stays NaN. Derivative: g to x where x > low, otherwise to low.
+/// max(x, low), elementwise and broadcast; NaN if either is. Derivative: g to x where x > low,
+/// otherwise to low, and to both where one is NaN.
 ///
 ///     tensor y = clamp_min(x, 0);
 SINTER_BINARY_FUNCTION(clamp_min, ops::clamp_min_op)

@@ -16,13 +16,13 @@ struct hardsigmoid_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_and(y > 0, y < 1), g / 6, zero_of(g));
+    return select(logical_or(y <= 0, y >= 1), zero_of(g), g / 6);
   }
 };
 
 }  // namespace ops
 
-/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: g / 6 where 0 < y < 1, otherwise 0.
+/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: 0 where y <= 0 or y >= 1, otherwise g / 6.
 ///
 ///     tensor y = hardsigmoid(x);
 SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)

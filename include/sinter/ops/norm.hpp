@@ -17,7 +17,7 @@ struct root_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y > 0, g / (y * 2), zero_of(g));
+    return select(y == 0, zero_of(g), g / (y * 2));
   }
 };
 

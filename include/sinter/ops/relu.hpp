@@ -15,13 +15,13 @@ struct relu_op : number_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y > 0, g, zero_of(g));
+    return select(y <= 0, zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// max(x, 0), elementwise; NaN stays NaN. Derivative: g where y > 0, otherwise 0.
+/// max(x, 0), elementwise; NaN stays NaN. Derivative: 0 where x <= 0, otherwise g.
 /// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
 ///
 ///     tensor y = relu(x);

@@ -15,13 +15,13 @@ struct relu6_op : number_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_and(y > 0, y < 6), g, zero_of(g));
+    return select(logical_or(y <= 0, y >= 6), zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
-/// min(max(x, 0), 6), elementwise; NaN stays NaN. Derivative: g where 0 < y < 6, otherwise 0.
+/// min(max(x, 0), 6), elementwise; NaN stays NaN. Derivative: 0 where x <= 0 or x >= 6, otherwise g.
 /// Sandler et al., "MobileNetV2", CVPR 2018.
 ///
 ///     tensor y = relu6(x);

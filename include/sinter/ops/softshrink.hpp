@@ -18,21 +18,21 @@ struct softshrink_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(logical_or(x > lambda, x < -lambda), g, zero_of(g));
+    return select(abs(x) <= lambda, zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
 /// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, floating point; NaN stays NaN.
-/// Derivative: g outside [-lambda, lambda], otherwise 0. lambda must not be negative.
+/// Derivative: 0 in [-lambda, lambda], otherwise g. lambda must not be negative.
 ///
 ///     tensor y = softshrink(x, 0.1);
 template <real_expression A>
 auto softshrink(A&& x, double lambda = 0.5) {
   if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::softshrink_op<T>{{}, static_cast<T>(lambda)}, std::forward<A>(x));
+  return detail::make_map(ops::softshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
 }
 SINTER_REAL_ONLY(softshrink)
 
