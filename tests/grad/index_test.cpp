@@ -37,6 +37,26 @@ TEST_CASE("gather and index_select add the gradients of what is read twice", "[i
   CHECK(v.grad()(0, 0) == 0);
 }
 
+TEST_CASE("an element that is read very often gets the whole of its gradient", "[index]") {
+  const index_t n = (index_t{1} << 24) + 2;
+  const variable x = tensor<float, 1>{1, 2};
+  const variable y = index_select(x, 0, ones<std::int64_t>({n}));
+  y.backward(ones<float>({n}));
+  CHECK(x.grad()(0) == 0);
+  CHECK(x.grad()(1) == 16777218);
+  const index_t fewer = 1100000;
+  for (const int axis : {0, 1}) {
+    const variable row = axis == 0 ? ones<float>({1, 2}) : ones<float>({2, 1});
+    const auto many = index_select(row, axis, zeros<int>({fewer}));
+    many.backward(full_like(many, 0.1f));
+    CHECK(row.grad().flatten()(1) == Approx(fewer * 0.1).epsilon(1e-6));
+    const variable narrow = axis == 0 ? ones<half>({1, 2}) : ones<half>({2, 1});
+    const auto picked = index_select(narrow, axis, zeros<int>({fewer}));
+    picked.backward(full_like(picked, 0x1p-10f));
+    CHECK(static_cast<float>(narrow.grad().flatten()(1)) == Approx(fewer * 0x1p-10).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("results of gather do not depend on the number of threads", "[index]") {
   std::mt19937 gen(3);
   const auto x = random(gen, {300, 401});

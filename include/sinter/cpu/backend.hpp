@@ -342,9 +342,9 @@ struct backend<D> {
         refuse_index(op, what, values[i], i, extent);
   }
 
-  template <class T, int R>
+  template <class T, class U, int R>
   static cpu_impl::gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                                                const tensor<T, R, D>& y) {
+                                                const tensor<U, R, D>& y) {
     cpu_impl::gather_shape g;
     g.rank = R;
     g.axis = axis;
@@ -360,8 +360,8 @@ struct backend<D> {
   static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
-  template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order) {
+  template <class T, class U, int R>
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<U, R, D>& y, index_order) {
     cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
 

@@ -105,16 +105,21 @@ void gather(const gather_shape& g, const T* x, const std::int64_t* index, T* y, 
   });
 }
 
-/// x[index] += y, in order along each line.
-template <class T>
-void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const T* y, thread_pool& pool) {
-  for_picked(g, x, index, y, true, pool, [](T* to, index_t step, const T* from, index_t from_step, index_t n) {
+/// x[index] += y, in order along each line. Sums may be of a wider type T than what is added.
+template <class T, class U>
+void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U* y, thread_pool& pool) {
+  for_picked(g, x, index, y, true, pool, [](T* to, index_t step, const U* from, index_t from_step, index_t n) {
     index_t j = 0;
     if constexpr (std::is_floating_point_v<T>) {
-      if (step == 1 && from_step == 1)
-        for (; j + lanes <= n; j += lanes) math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
+      if (step == 1 && from_step == 1) {
+        for (; j + lanes <= n; j += lanes) {
+          if constexpr (std::is_same_v<T, U>) math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
+          else
+            for (index_t k = j; k < j + lanes; ++k) to[k] += static_cast<T>(from[k]);
+        }
+      }
     }
-    for (; j < n; ++j) to[j * step] += from[j * from_step];
+    for (; j < n; ++j) to[j * step] += static_cast<T>(from[j * from_step]);
   });
 }
 
