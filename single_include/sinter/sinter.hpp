@@ -7238,6 +7238,19 @@ SINTER_INLINE floats<L> erf_float(floats<L> x) {
   return copysign(select(t < 1.f, fma(t, p, t), above), x);
 }
 
+// erfc a = (1 - s) P(s) e^(-a^2) with s = a / (a + 2), 2^-25.5, for a = |x| up to 10.2, where it rounds to 0. a^2 = h + l, h of the
+// upper 12 bits of a and exact, so that the exponent loses nothing; |l| < 0.05. erfc(-a) = 2 - erfc a.
+template <int L>
+SINTER_INLINE floats<L> erfc_float(floats<L> x) {
+  const auto a = min(abs(x), 10.2f);
+  const auto upper = bit_cast<float>(bit_cast<std::int32_t>(a) & ints<L>(std::int32_t(0xfffff000u)));
+  const auto t = 2.f / (a + 2.f);
+  const auto p = polynomial(a * t * 0.5f, 0x1.0p+0, -0x1.41baa6p+0, 0x1.f205a6p-2, 0x1.b516eep-3, -0x1.c390f8p-4, -0x1.b03726p-5, -0x1.6f319ep-4, 0x1.e48d02p-4, -0x1.e8af5ep-7, -0x1.7edbacp-7);
+  const auto [shifted, r] = reduce_by_ln2(-(upper * upper));
+  const auto tail = t * p * scale(exp_small(r - (a - upper) * (a + upper)), shifted);
+  return select(x < 0.f, 2.f - tail, tail);
+}
+
 }  // namespace detail
 
 #define SINTER_FLOAT_OR_BY_LANE(word)                                       \
@@ -7258,6 +7271,7 @@ SINTER_FLOAT_OR_BY_LANE(log1p)
 SINTER_FLOAT_OR_BY_LANE(sigmoid)
 SINTER_FLOAT_OR_BY_LANE(tanh)
 SINTER_FLOAT_OR_BY_LANE(erf)
+SINTER_FLOAT_OR_BY_LANE(erfc)
 #undef SINTER_FLOAT_OR_BY_LANE
 
 #define SINTER_BY_LANE(word)                                              \
@@ -7271,7 +7285,6 @@ SINTER_BY_LANE(acos)
 SINTER_BY_LANE(atan)
 SINTER_BY_LANE(sinh)
 SINTER_BY_LANE(cosh)
-SINTER_BY_LANE(erfc)
 #undef SINTER_BY_LANE
 
 template <class T, int L>
@@ -11398,11 +11411,11 @@ struct gelu_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    return x / 2 * (1 + math::erf(x * math::constant<V>(0.707106781186547524)));
+    return x / 2 * math::erfc(x * math::constant<V>(-0.707106781186547524));
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto below = (1 + erf(x * number(g, 0.707106781186547524))) / 2;
+    const auto below = erfc(x * number(g, -0.707106781186547524)) / 2;
     const auto density = exp(x * x / -2) * number(g, 0.398942280401432678);
     return g * (below + x * density);
   }
@@ -11410,7 +11423,8 @@ struct gelu_op : real_op {
 
 }  // namespace ops
 
-/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point.
+/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point; as x/2 erfc(-x / sqrt 2), which
+/// keeps its digits where x is far below 0.
 /// Derivative: g (P(N <= x) + x p(x)), p the normal density.
 /// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
 ///
@@ -11420,6 +11434,33 @@ SINTER_UNARY_FUNCTION(gelu, ops::gelu_op)
 }  // namespace sinter
 // sinter/ops/gelu_tanh.hpp: the Gaussian error linear unit, approximated with tanh.
 
+// sinter/ops/sigmoid.hpp: the logistic function.
+
+namespace sinter {
+namespace ops {
+
+struct sigmoid_op : real_op {
+  static constexpr const char* name = "sigmoid";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sigmoid(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * y * (1 - y);
+  }
+};
+
+}  // namespace ops
+
+/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
+///
+///     tensor p = sigmoid(logits);
+SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
+
+}  // namespace sinter
+
 namespace sinter {
 namespace ops {
 
@@ -11428,22 +11469,22 @@ struct gelu_tanh_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    const V inner = (x + x * x * x * math::constant<V>(0.044715)) * math::constant<V>(0.797884560802865356);
-    return x / 2 * (1 + math::tanh(inner));
+    return x * math::sigmoid((x + x * x * x * math::constant<V>(0.044715)) * math::constant<V>(1.59576912160573071));
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
     const auto square = x * x;
-    const auto t = tanh(x * (1 + square * number(g, 0.044715)) * number(g, 0.797884560802865356));
-    const auto bounded = select(square < 256, x, number(x, 0));  // beyond, t is 1 or -1 and 1 - t^2 is 0
-    const auto slope = (1 - t * t) * (1 + bounded * bounded * number(g, 0.134145)) * number(g, 0.797884560802865356);
-    return g * (1 + t + bounded * slope) / 2;
+    const auto s = call<sigmoid_op>(x * (1 + square * number(g, 0.044715)) * number(g, 1.59576912160573071));
+    const auto bounded = select(square < 256, x, number(x, 0));  // beyond, s is 0 or 1
+    const auto slope = (1 - s) * (1 + bounded * bounded * number(g, 0.134145)) * number(g, 1.59576912160573071);
+    return g * s * (1 + bounded * slope);
   }
 };
 
 }  // namespace ops
 
-/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, floating point; within 5e-4 of gelu.
+/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, floating point; within 5e-4 of gelu. Computed as
+/// x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is the same and keeps its digits where x is far below 0.
 /// Hendrycks and Gimpel, "Gaussian error linear units", 2016.
 ///
 ///     tensor y = gelu_tanh(x);
@@ -12470,7 +12511,14 @@ struct logit_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    return math::log(x / (1 - x));
+    // With m the smaller of x and 1 - x, which is exact, |logit| = ln((1 - m) / m) = ln(1 + (1 - 2m) / m). + 0 is for -0. Below 2^-100
+    // m is scaled, so that its reciprocal is finite.
+    const V m = math::min(x, 1 - x) + math::constant<V>(0.0);
+    const auto tiny = math::abs(m) < math::constant<V>(0x1p-100);
+    const V side = x - math::constant<V>(0.5);
+    if (!math::any(tiny)) return math::copysign(math::log1p((1 - m * 2) / m), side);
+    const V size = math::log1p((1 - m * 2) / math::select(tiny, m * math::constant<V>(0x1p64), m));
+    return math::copysign(math::select(tiny, size + math::constant<V>(44.3614195558364998), size), side);
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
@@ -13458,32 +13506,6 @@ struct shift_right_op : integer_op {
 SINTER_BINARY_FUNCTION(operator>>, ops::shift_right_op)
 
 }  // namespace sinter
-// sinter/ops/sigmoid.hpp: the logistic function.
-
-namespace sinter {
-namespace ops {
-
-struct sigmoid_op : real_op {
-  static constexpr const char* name = "sigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sigmoid(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y * (1 - y);
-  }
-};
-
-}  // namespace ops
-
-/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
-///
-///     tensor p = sigmoid(logits);
-SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
-
-}  // namespace sinter
 // sinter/ops/sign.hpp: the sign.
 
 namespace sinter {
@@ -13520,13 +13542,27 @@ struct silu_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    return x * sigmoid_op::apply(x);
+    if (!math::any(x < far)) return x * sigmoid_op::apply(x);
+    const V y = x * sigmoid_op::apply(math::select(x < far, x + step, x));
+    return math::select(x < far, y * math::constant<V>(step_down), y);
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto s = call<sigmoid_op>(x);
-    return g * s * (1 + x * (1 - s));
+    if constexpr (!expression<X>) {
+      if (!any(x < far)) {
+        const auto s = call<sigmoid_op>(x);
+        return g * s * (1 + x * (1 - s));
+      }
+    }
+    const auto s = call<sigmoid_op>(select(x < far, x + step, x));
+    const auto slope = s * (1 + x * (1 - s));
+    return g * select(x < far, slope * number(g, step_down), slope);
   }
+
+ private:
+  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit, and the second is no denormal number where x sigmoid(x) is none.
+  static constexpr int far = -80, step = 40;
+  static constexpr double step_down = 4.24835425529158900e-18;
 };
 
 }  // namespace ops
@@ -13867,12 +13903,28 @@ struct tanhshrink_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    return x - math::tanh(x);
+    const V small = x * near_zero(x * x);
+    return math::select(math::abs(x) < 1, small, x - math::tanh(x));
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
     const auto t = tanh(x);
     return g * t * t;
+  }
+
+ private:
+  /// 1 - tanh(x) / x for t = x^2 up to 1, of Lambert's fraction tanh(x) / x = 1 / (1 + t / (3 + t / (5 + ...))): with p / q for
+  /// 3 + t / (5 + ...) it is t q / (p + t q), in which nothing cancels. It is cut at t / 19, in float at t / 11, which leaves 2^-62 and 2^-29.
+  template <class V>
+  SINTER_WORD static V near_zero(V t) {
+    constexpr int last = sizeof(math::element_t<V>) == 4 ? 11 : 19;
+    V p = last - 2 + t / last, q = math::constant<V>(1);
+    for (int c = last - 4; c >= 3; c -= 2) {
+      const V next = p * math::constant<V>(c) + t * q;
+      q = p;
+      p = next;
+    }
+    return t * q / (p + t * q);
   }
 };
 

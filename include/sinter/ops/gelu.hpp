@@ -11,11 +11,11 @@ struct gelu_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    return x / 2 * (1 + math::erf(x * math::constant<V>(0.707106781186547524)));
+    return x / 2 * math::erfc(x * math::constant<V>(-0.707106781186547524));
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto below = (1 + erf(x * number(g, 0.707106781186547524))) / 2;
+    const auto below = erfc(x * number(g, -0.707106781186547524)) / 2;
     const auto density = exp(x * x / -2) * number(g, 0.398942280401432678);
     return g * (below + x * density);
   }
@@ -23,7 +23,8 @@ struct gelu_op : real_op {
 
 }  // namespace ops
 
-/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point.
+/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point; as x/2 erfc(-x / sqrt 2), which
+/// keeps its digits where x is far below 0.
 /// Derivative: g (P(N <= x) + x p(x)), p the normal density.
 /// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
 ///

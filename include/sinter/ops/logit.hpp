@@ -13,7 +13,14 @@ struct logit_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    return math::log(x / (1 - x));
+    // With m the smaller of x and 1 - x, which is exact, |logit| = ln((1 - m) / m) = ln(1 + (1 - 2m) / m). + 0 is for -0. Below 2^-100
+    // m is scaled, so that its reciprocal is finite.
+    const V m = math::min(x, 1 - x) + math::constant<V>(0.0);
+    const auto tiny = math::abs(m) < math::constant<V>(0x1p-100);
+    const V side = x - math::constant<V>(0.5);
+    if (!math::any(tiny)) return math::copysign(math::log1p((1 - m * 2) / m), side);
+    const V size = math::log1p((1 - m * 2) / math::select(tiny, m * math::constant<V>(0x1p64), m));
+    return math::copysign(math::select(tiny, size + math::constant<V>(44.3614195558364998), size), side);
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {

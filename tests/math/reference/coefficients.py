@@ -91,3 +91,5 @@ show("erf(x) / x - 1, z = x^2, below 1",
      remez(erf_tail, lambda z: near_zero(z, root(mp.pi) / 2, lambda z: root(z) / mp.erf(root(z))), 6, 0, mp.mpf("1.001")))
 show("-log(1 - erf(x)), above 1", remez(lambda x: -mp.log(mp.erfc(x)), lambda x: mp.erfc(x) / mp.erf(x), 6,
                                         mp.mpf("0.999"), mp.mpf("3.95")))
+erfcx = lambda s: mp.erfc(2 * s / (1 - s)) * mp.exp((2 * s / (1 - s)) ** 2) / (1 - s)
+show("e^(z^2) erfc(z) / (1 - s), s = z / (z + 2), z to 10.2", remez(erfcx, lambda s: 1 / erfcx(s), 9, 0, mp.mpf("10.2") / mp.mpf("12.2")))
