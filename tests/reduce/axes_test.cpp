@@ -254,6 +254,14 @@ TEST_CASE("sums over many elements stay accurate", "[reduce]") {
   CHECK(eval(var(shifted)).item() < 1e-6f);
 }
 
+TEST_CASE("sums of many doubles along an axis stay accurate", "[reduce]") {
+  const index_t n = 3000000;
+  const auto x = eval(full<double>({n, 2}, 0.1));
+  const tensor<double, 1> s = sum(x, 0);
+  const double expected = static_cast<double>(n) * 0.1;
+  for (const double got : s) CHECK(std::fabs(got - expected) <= 1e-14 * expected);
+}
+
 TEST_CASE("the mean of equal values is that value", "[reduce]") {
   for (index_t n = 1; n < 300; ++n) REQUIRE(eval(mean(full<double>({n}, 3.))).item() == 3);
 }

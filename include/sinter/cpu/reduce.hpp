@@ -174,12 +174,27 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     const index_t column = block * width;
     const index_t n = s.inner - column < width ? s.inner - column : width;
     alignas(64) T buffer[width];
-    state total[width];
-    for (index_t i = 0; i < n; ++i) total[i] = R::identity();
     const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    for (index_t row = piece * rows; row < end; row += rows_in_a_row)
-      fold_columns<R>(total, n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end,
-                      [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); });
+    const auto row_at = [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); };
+    // Doubles have no wider type to gather them: states of 16 runs of rows fold into one of the next level, so that few additions follow
+    // one another.
+    constexpr int levels = std::is_same_v<T, double> && R::template vectorised<T> ? 5 : 1;
+    state part[levels][width];
+    for (auto& level : part)
+      for (index_t i = 0; i < n; ++i) level[i] = R::identity();
+    index_t runs = 0;
+    for (index_t row = piece * rows; row < end; row += rows_in_a_row) {
+      fold_columns<R>(part[0], n, row, row + rows_in_a_row < end ? row + rows_in_a_row : end, row_at);
+      index_t done_runs = ++runs;
+      for (int k = 0; k + 1 < levels && done_runs % 16 == 0; ++k, done_runs /= 16)
+        for (index_t i = 0; i < n; ++i) {
+          part[k + 1][i] = R::merge(part[k + 1][i], part[k][i]);
+          part[k][i] = R::identity();
+        }
+    }
+    state* const total = part[levels - 1];
+    for (int k = levels - 2; k >= 0; --k)
+      for (index_t i = 0; i < n; ++i) total[i] = R::merge(total[i], part[k][i]);
     const index_t at = outer * s.inner + column;
     if (pieces == 1) {
       for (index_t i = 0; i < n; ++i) out[at + i] = R::finish(total[i]);
