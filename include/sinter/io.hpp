@@ -2,8 +2,10 @@
 #pragma once
 
 #include "sinter/io/csv.hpp"
+#include "sinter/io/descriptor.hpp"
 #include "sinter/io/file.hpp"
 #include "sinter/io/idx.hpp"
 #include "sinter/io/png.hpp"
 #include "sinter/io/progress.hpp"
 #include "sinter/io/svg.hpp"
+#include "sinter/io/write.hpp"

@@ -23848,8 +23848,7 @@ auto dropout(X&& x, double p, generator& gen) {
 
 // sinter/io/csv.hpp: tables of numbers in text files.
 
-// sinter/io/file.hpp: bytes in and out of files: whole or piece by piece, gzip by suffix, and writes that are complete
-// or absent.
+// sinter/io/file.hpp: reads files whole or piece by piece, gzip by suffix.
 
 #include <cerrno>
 
@@ -23862,9 +23861,70 @@ auto dropout(X&& x, double p, generator& gen) {
 #define SINTER_DETAIL_PCLOSE pclose
 #endif
 
+// sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again.
+
+#include <fcntl.h>
+
 namespace sinter::detail {
 
 SINTER_COLD inline std::string system_text(int code) { return std::generic_category().message(code); }
+
+/// The result of a system call, made again for as long as signals interrupt it.
+template <class F>
+auto restarted(F call) {
+  auto result = call();
+  while (result == -1 && errno == EINTR) result = call();
+  return result;
+}
+
+/// Owns an open file; -1: none.
+class descriptor {
+ public:
+  descriptor() = default;
+  explicit descriptor(int number) : number_(number) {}
+  descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~descriptor() { close(); }
+
+  int get() const { return number_; }
+  bool is_open() const { return number_ != -1; }
+
+  /// The error of closing, 0 if there is none. A close that a signal interrupts has closed the file all the same.
+  int close() {
+    const int number = std::exchange(number_, -1);
+    return number == -1 || ::close(number) == 0 || errno == EINTR ? 0 : errno;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+/// Not open, with errno set, if the system refuses.
+inline descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
+  return descriptor(restarted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
+}
+
+/// Up to n bytes; 0 at the end; -1 with errno set on failure.
+inline ssize_t read_some(const descriptor& from, void* to, std::size_t n) {
+  return restarted([&] { return ::read(from.get(), to, n); });
+}
+
+/// Writes all bytes; returns the error, or 0.
+inline int write_all(const descriptor& to, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = restarted([&] { return ::write(to.get(), bytes.data(), bytes.size()); });
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
 
 inline bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -23946,21 +24006,6 @@ SINTER_COLD inline std::string read_file(const std::string& path) {
   std::string bytes;
   read_more(source, bytes, std::size_t(-1));
   return bytes;
-}
-
-/// Writes all of it or leaves what was there: first to a file beside it, which then takes the name.
-SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
-  const std::string part = path + ".part";
-  std::FILE* f = std::fopen(part.c_str(), "wb");
-  if (f == nullptr) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-  int problem = 0;
-  if (std::fwrite(bytes.data(), 1, bytes.size(), f) != bytes.size()) problem = errno;
-  if (std::fclose(f) != 0 && problem == 0) problem = errno;
-  if (problem == 0 && std::rename(part.c_str(), path.c_str()) != 0) problem = errno;
-  if (problem != 0) {
-    std::remove(part.c_str());
-    refuse<io_error>({path, ": writing failed: ", system_text(problem)});
-  }
 }
 
 }  // namespace sinter::detail
@@ -24126,6 +24171,77 @@ requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx
 
 }  // namespace sinter
 // sinter/io/png.hpp: greyscale and RGB images as PNG files.
+
+// sinter/io/write.hpp: writes files that are complete or as they were before.
+
+#include <sys/stat.h>
+
+namespace sinter::detail {
+
+/// The name that symbolic links lead to, whether or not there is a file of that name.
+SINTER_COLD inline std::string link_target(std::string path) {
+  char to[4096];
+  for (int links = 0; links < 40; ++links) {
+    const ssize_t size = ::readlink(path.c_str(), to, sizeof to);
+    if (size < 0) break;  // not a link
+    const std::string_view target(to, static_cast<std::size_t>(size));
+    const std::size_t folder = target.starts_with('/') ? 0 : path.rfind('/') + 1;
+    path.replace(folder, std::string::npos, target);
+  }
+  return path;
+}
+
+/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
+SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old) {
+  mode_t mode = old.st_mode & 07777;
+  if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
+    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777 : 0707;
+  return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
+}
+
+/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the name
+/// keeps its contents until then, and its mode passes on. `old` is null if there is none.
+SINTER_COLD inline int replace_file(const std::string& name, std::string_view bytes, const struct stat* old) {
+  static std::atomic<unsigned> count{0};
+  const std::string prefix = name.substr(0, name.rfind('/') + 1) + ".sinter-" + std::to_string(::getpid()) + "-";
+  std::string part;
+  descriptor file;
+  do {  // the name is taken where a process of another machine or container has the same number
+    part = prefix + std::to_string(count++) + ".part";
+    file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
+  } while (!file.is_open() && errno == EEXIST);
+  if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
+  int problem = write_all(file, bytes);
+  if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
+  if (const int closing = file.close(); problem == 0) problem = closing;
+  if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
+  if (problem != 0) ::unlink(part.c_str());
+  return problem;
+}
+
+/// Writes all of it or leaves what was there. Symbolic links lead to the file that is written; what is no regular file,
+/// such as a device or a pipe, is written straight to.
+SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+  struct stat old, target;
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+  int problem = 0;
+  const std::string name = link_target(path);
+  // Links in /proc may lead to what has no name, such as a file that was removed.
+  if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
+    descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
+    if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    problem = write_all(file, bytes);
+    if (const int closing = file.close(); problem == 0) problem = closing;
+  } else {
+    if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
+      refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    problem = replace_file(name, bytes, exists ? &old : nullptr);
+  }
+  if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
+}
+
+}  // namespace sinter::detail
 
 namespace sinter {
 

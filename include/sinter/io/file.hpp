@@ -1,12 +1,10 @@
-// sinter/io/file.hpp: bytes in and out of files: whole or piece by piece, gzip by suffix, and writes that are complete
-// or absent.
+// sinter/io/file.hpp: reads files whole or piece by piece, gzip by suffix.
 #pragma once
 
 #include <cerrno>
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #if defined(_WIN32)
@@ -19,11 +17,9 @@
 #define SINTER_DETAIL_PCLOSE pclose
 #endif
 
-#include "sinter/core/error.hpp"
+#include "sinter/io/descriptor.hpp"
 
 namespace sinter::detail {
-
-SINTER_COLD inline std::string system_text(int code) { return std::generic_category().message(code); }
 
 inline bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -105,21 +101,6 @@ SINTER_COLD inline std::string read_file(const std::string& path) {
   std::string bytes;
   read_more(source, bytes, std::size_t(-1));
   return bytes;
-}
-
-/// Writes all of it or leaves what was there: first to a file beside it, which then takes the name.
-SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
-  const std::string part = path + ".part";
-  std::FILE* f = std::fopen(part.c_str(), "wb");
-  if (f == nullptr) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-  int problem = 0;
-  if (std::fwrite(bytes.data(), 1, bytes.size(), f) != bytes.size()) problem = errno;
-  if (std::fclose(f) != 0 && problem == 0) problem = errno;
-  if (problem == 0 && std::rename(part.c_str(), path.c_str()) != 0) problem = errno;
-  if (problem != 0) {
-    std::remove(part.c_str());
-    refuse<io_error>({path, ": writing failed: ", system_text(problem)});
-  }
 }
 
 }  // namespace sinter::detail

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/core/tensor.hpp"
-#include "sinter/io/file.hpp"
+#include "sinter/io/write.hpp"
 
 namespace sinter {
 

@@ -1,0 +1,76 @@
+// sinter/io/write.hpp: writes files that are complete or as they were before.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "sinter/io/descriptor.hpp"
+
+namespace sinter::detail {
+
+/// The name that symbolic links lead to, whether or not there is a file of that name.
+SINTER_COLD inline std::string link_target(std::string path) {
+  char to[4096];
+  for (int links = 0; links < 40; ++links) {
+    const ssize_t size = ::readlink(path.c_str(), to, sizeof to);
+    if (size < 0) break;  // not a link
+    const std::string_view target(to, static_cast<std::size_t>(size));
+    const std::size_t folder = target.starts_with('/') ? 0 : path.rfind('/') + 1;
+    path.replace(folder, std::string::npos, target);
+  }
+  return path;
+}
+
+/// Gives a file the mode, owner and group of `old`. A group that cannot be kept has no rights in the new file.
+SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old) {
+  mode_t mode = old.st_mode & 07777;
+  if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
+    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777 : 0707;
+  return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
+}
+
+/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the name
+/// keeps its contents until then, and its mode passes on. `old` is null if there is none.
+SINTER_COLD inline int replace_file(const std::string& name, std::string_view bytes, const struct stat* old) {
+  static std::atomic<unsigned> count{0};
+  const std::string prefix = name.substr(0, name.rfind('/') + 1) + ".sinter-" + std::to_string(::getpid()) + "-";
+  std::string part;
+  descriptor file;
+  do {  // the name is taken where a process of another machine or container has the same number
+    part = prefix + std::to_string(count++) + ".part";
+    file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
+  } while (!file.is_open() && errno == EEXIST);
+  if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
+  int problem = write_all(file, bytes);
+  if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
+  if (const int closing = file.close(); problem == 0) problem = closing;
+  if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
+  if (problem != 0) ::unlink(part.c_str());
+  return problem;
+}
+
+/// Writes all of it or leaves what was there. Symbolic links lead to the file that is written; what is no regular file,
+/// such as a device or a pipe, is written straight to.
+SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+  struct stat old, target;
+  const bool exists = ::stat(path.c_str(), &old) == 0;
+  if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+  int problem = 0;
+  const std::string name = link_target(path);
+  // Links in /proc may lead to what has no name, such as a file that was removed.
+  if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
+    descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
+    if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    problem = write_all(file, bytes);
+    if (const int closing = file.close(); problem == 0) problem = closing;
+  } else {
+    if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
+      refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
+    problem = replace_file(name, bytes, exists ? &old : nullptr);
+  }
+  if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
+}
+
+}  // namespace sinter::detail
