@@ -24460,10 +24460,28 @@ struct line_plot {
 
 namespace detail {
 
+/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML. RFC 3629; XML 1.0, 2.2.
+SINTER_COLD inline std::size_t xml_character(std::string_view text) {
+  const std::uint32_t first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC0 || first >= 0xF8 || text.size() < size) return 0;
+  std::uint32_t code = first & (0x7Fu >> size);
+  for (char c : text.substr(1, size - 1)) {
+    if ((static_cast<unsigned char>(c) & 0xC0u) != 0x80u) return 0;
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  }
+  const bool shortest = code >= (size == 2 ? 0x80u : size == 3 ? 0x800u : 0x10000u);
+  const bool surrogate = code >= 0xD800 && code < 0xE000;
+  return shortest && !surrogate && code != 0xFFFE && code != 0xFFFF && code < 0x110000 ? size : 0;
+}
+
+/// U+FFFD stands for each byte that is no part of a character.
 SINTER_COLD inline std::string xml_escaped(std::string_view text) {
   std::string safe;
-  for (char c : text) {
-    switch (c) {
+  while (!text.empty()) {
+    const std::size_t size = xml_character(text);
+    switch (text[0]) {
       case '&':
         safe += "&amp;";
         break;
@@ -24477,18 +24495,17 @@ SINTER_COLD inline std::string xml_escaped(std::string_view text) {
         safe += "&quot;";
         break;
       default:
-        safe += static_cast<unsigned char>(c) < 32 ? ' ' : c;
+        safe += size == 0 ? "\xEF\xBF\xBD" : size == 1 && text[0] < ' ' ? " " : text.substr(0, size);
     }
+    text.remove_prefix(size == 0 ? 1 : size);
   }
   return safe;
 }
 
-SINTER_COLD inline std::string number_text(double x) {
+/// As printf's %g writes it in the C locale.
+SINTER_COLD inline std::string number_text(double x, int digits = 6) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.6g", x);
-  for (char& c : text)
-    if (c == ',') c = '.';  // whatever the locale says
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr};
 }
 
 SINTER_COLD inline std::string svg_text(double x, double y, std::string_view text, const char* anchor = "middle",
@@ -24518,9 +24535,12 @@ SINTER_COLD inline std::string base64(std::string_view bytes) {
   return text;
 }
 
-/// The range of an axis: wide enough for every finite value, with a step of 1, 2 or 5 times a power of ten.
+/// The range of an axis: wide enough for every finite value, with a step of 1, 2 or 5 times a power of ten. Between the
+/// largest and the smallest of doubles a range would overflow, or its step vanish; there finish() has the axis count in
+/// units of 10^power.
 struct plot_axis {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity(), step = 1;
+  int power = 0;
 
   void include(double v) {
     if (!std::isfinite(v)) return;
@@ -24529,19 +24549,38 @@ struct plot_axis {
   }
   void finish(bool whole_steps) {
     if (!(low <= high)) low = 0, high = 1;
+    const double size = largest();
+    power = size > 1e290 ? 40 : size > 0 && size < 1e-290 ? -40 : 0;
+    low = in_units(low);
+    high = in_units(high);
     if (!(high - low > 1e-9 * (std::fabs(low) + std::fabs(high)))) {  // one value only
       const double room = low == 0 ? 1 : std::fabs(low) / 2;
       low -= room;
       high += room;
     }
-    const double rough = (high / 5 - low / 5);
-    const double power = std::pow(10.0, std::floor(std::log10(rough)));
-    step = (rough <= power ? 1 : rough <= 2 * power ? 2 : rough <= 5 * power ? 5 : 10) * power;
+    const double rough = (high - low) / 5;
+    const double ten = std::pow(10.0, std::floor(std::log10(rough)));
+    step = (rough <= ten ? 1 : rough <= 2 * ten ? 2 : rough <= 5 * ten ? 5 : 10) * ten;
     if (!whole_steps) return;
     low = std::floor(low / step) * step;
     high = std::ceil(high / step) * step;
   }
+  double in_units(double v) const { return power > 0 ? v * 1e-40 : power < 0 ? v * 1e40 : v; }
+  /// 0 to 1 along the axis, of a v in its units.
   double place(double v) const { return (v - low) / (high - low); }
+  /// A tick v, which is in units, as text: enough digits to tell it from the next.
+  std::string text(double v) const {
+    if (std::fabs(v) < step / 2) return "0";
+    const int digits = static_cast<int>(std::log10(largest() / step)) + 2;
+    std::string number = number_text(v, digits > 6 ? digits : 6);
+    const std::size_t e = number.find('e');
+    if (power == 0 || e == std::string::npos) return number;
+    const int exponent = std::atoi(number.c_str() + e + 1) + power;
+    return number.substr(0, e) + (exponent < 0 ? "e" : "e+") + std::to_string(exponent);
+  }
+
+ private:
+  double largest() const { return std::fmax(std::fabs(low), std::fabs(high)); }
 };
 
 SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, double width, double height) {
@@ -24565,12 +24604,12 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
     if (v > y.high + y.step / 2) break;
     const std::string at = number_text(py(v));
     s += "<path d=\"M" + number_text(x0) + " " + at + "H" + number_text(x1) + "\" stroke=\"#ddd\"/>\n";
-    s += svg_text(x0 - 6, py(v) + 4, number_text(std::fabs(v) < y.step / 2 ? 0 : v), "end");
+    s += svg_text(x0 - 6, py(v) + 4, y.text(v), "end");
   }
   for (int i = 0; i <= 10; ++i) {
     const double v = (std::ceil(x.low / x.step - 1e-9) + i) * x.step;
     if (v > x.high + 1e-9 * x.step) break;
-    s += svg_text(px(v), y0 + 18, number_text(std::fabs(v) < x.step / 2 ? 0 : v));
+    s += svg_text(px(v), y0 + 18, x.text(v));
   }
   s += "<path d=\"M" + number_text(x0) + " " + number_text(y1) + "V" + number_text(y0) + "H" + number_text(x1) +
        "\" stroke=\"#444\" fill=\"none\"/>\n";
@@ -24582,7 +24621,7 @@ SINTER_COLD inline std::string plot_body(const line_plot& plot, double left, dou
     for (std::size_t i = 0; i < l.y.size(); ++i) {
       const double vx = x_at(l, i), vy = l.y[i];
       if (std::isfinite(vx) && std::isfinite(vy))
-        path += (pen_down ? "L" : "M") + number_text(px(vx)) + " " + number_text(py(vy));
+        path += (pen_down ? "L" : "M") + number_text(px(x.in_units(vx))) + " " + number_text(py(y.in_units(vy)));
       pen_down = std::isfinite(vx) && std::isfinite(vy);
     }
     if (!path.empty())

@@ -125,6 +125,51 @@ TEST_CASE("plots hold every line, tick and label, and survive odd values") {
   CHECK_FALSE(fs::exists(dir.file("q.svg")));
 }
 
+TEST_CASE("plots of the largest, smallest and equal numbers have places and labels") {
+  const folder dir;
+  const auto svg_of = [&](std::vector<double> y, std::vector<double> x = {}) {
+    write_plots(dir.file("p.svg"), {{"", "", {{"", std::move(y), std::move(x)}}}});
+    return detail::read_file(dir.file("p.svg"));
+  };
+  const double most = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::denorm_min();
+  const std::vector<double> ends = {0., least, 1e-310, 1e-300, 1e-9, 1., 1e300, 1e308, most};
+  for (double a : ends)
+    for (double b : ends)
+      for (double sign : {-1., 1.}) {
+        const std::string svg = svg_of({a, sign * b, sign * a}, {b, sign * a, b});
+        CAPTURE(a, b, sign);
+        REQUIRE_THAT(svg, !Contains("nan") && !Contains("inf"));
+        // The line is there, and inside of the axes.
+        double x = 0, y = 0;
+        const std::size_t line = svg.find("<path d=\"M", svg.find("stroke=\"#444\""));
+        REQUIRE(std::sscanf(svg.c_str() + line, "<path d=\"M%lf %lf", &x, &y) == 2);
+        CHECK((x >= 56 && x <= 404 && y >= 36 && y <= 254));
+      }
+  CHECK_THAT(svg_of({-1e308, 1e308}), Contains(">-1e+308</text>") && Contains(">5e+307</text>") && Contains(">0</text>"));
+  CHECK_THAT(svg_of({most, -most}), Contains(">-2e+308</text>") && Contains(">2e+308</text>"));
+  CHECK_THAT(svg_of({0, 1e-310}), Contains(">2e-311</text>") && Contains(">1e-310</text>"));
+  CHECK_THAT(svg_of({0, least}), Contains(">1e-324</text>"));
+  CHECK_THAT(svg_of({1000000, 1000004}), Contains(">1000001</text>") && Contains(">1000003</text>"));
+}
+
+TEST_CASE("captions are valid UTF-8 in any case") {
+  const auto text = [](std::string_view bytes) { return detail::xml_escaped(bytes); };
+  const std::string bad = "\xEF\xBF\xBD";
+  for (const char* good : {"a", "\xC3\xA9", "\xE2\x86\x92", "\xED\x9F\xBF", "\xEF\xBF\xBD", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF"})
+    CHECK(text(good) == good);
+  CHECK(text("a\x80z") == "a" + bad + "z");                 // a byte that only goes on
+  CHECK(text("\xFF\xF8") == bad + bad);                     // no bytes of UTF-8
+  CHECK(text("\xE2\x86") == bad + bad);                     // cut short
+  CHECK(text("\xE2\x86<") == bad + bad + "&lt;");           // cut short before another
+  CHECK(text("\xC0\xBC") == bad + bad);                     // '<' in two bytes
+  CHECK(text("\xE0\x80\xBC") == bad + bad + bad);           // and in three
+  CHECK(text("\xF0\x80\x80\xBC") == bad + bad + bad + bad);
+  CHECK(text("\xED\xA0\x80") == bad + bad + bad);           // a surrogate
+  CHECK(text("\xEF\xBF\xBF") == bad + bad + bad);           // U+FFFF
+  CHECK(text("\xF4\x90\x80\x80") == bad + bad + bad + bad);  // beyond U+10FFFF
+  CHECK(text(std::string_view("\0\t\x1f\x7f", 4)) == "   \x7f");
+}
+
 TEST_CASE("an image grid embeds one PNG for each image") {
   const folder dir;
   write_image_grid(dir.file("g.svg"), zeros<std::uint8_t>({10, 8, 8}), std::vector<std::string>(10, "3 \xE2\x86\x92 5"),
