@@ -32,6 +32,11 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
+// 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option of this
+// name, on where zlib is found, sets it for sinter::sinter).
+#ifndef SINTER_WITH_ZLIB
+#define SINTER_WITH_ZLIB 0
+#endif
 // 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options of these
 // names set it for sinter::cuda).
 #ifndef SINTER_WITH_CUDNN

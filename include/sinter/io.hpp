@@ -4,6 +4,7 @@
 #include "sinter/io/csv.hpp"
 #include "sinter/io/descriptor.hpp"
 #include "sinter/io/file.hpp"
+#include "sinter/io/gzip.hpp"
 #include "sinter/io/idx.hpp"
 #include "sinter/io/png.hpp"
 #include "sinter/io/progress.hpp"

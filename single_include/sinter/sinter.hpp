@@ -103,6 +103,11 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
+// 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option of this
+// name, on where zlib is found, sets it for sinter::sinter).
+#ifndef SINTER_WITH_ZLIB
+#define SINTER_WITH_ZLIB 0
+#endif
 // 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options of these
 // names set it for sinter::cuda).
 #ifndef SINTER_WITH_CUDNN
@@ -23848,22 +23853,22 @@ auto dropout(X&& x, double p, generator& gen) {
 
 // sinter/io/csv.hpp: tables of numbers in text files.
 
-// sinter/io/file.hpp: reads files whole or piece by piece, gzip by suffix.
+// sinter/io/file.hpp: reads files whole or piece by piece, those whose names end in .gz unpacked.
 
-#include <cerrno>
-
-#if defined(_WIN32)
-#define SINTER_DETAIL_POPEN _popen
-#define SINTER_DETAIL_PCLOSE _pclose
-#else
 #include <sys/stat.h>
-#define SINTER_DETAIL_POPEN popen
-#define SINTER_DETAIL_PCLOSE pclose
-#endif
+
+// sinter/io/gzip.hpp: unpacks gzip: by zlib where SINTER_WITH_ZLIB is defined as 1, otherwise by the program gzip.
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <csignal>
 
 // sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again.
 
 #include <fcntl.h>
+
+#include <cerrno>
 
 namespace sinter::detail {
 
@@ -23924,70 +23929,216 @@ inline int write_all(const descriptor& to, std::string_view bytes) {
 
 }  // namespace sinter::detail
 
+#if SINTER_WITH_ZLIB
+#include <zlib.h>
+
+#endif
+
 namespace sinter::detail {
 
-inline bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+[[noreturn]] SINTER_COLD inline void refuse_gzip(const std::string& path) {
+  refuse<io_error>({path, ": the file is cut short or not in gzip format"});
 }
 
-/// 'path' for a POSIX shell.
-SINTER_COLD inline std::string shell_quoted(const std::string& path) {
-  std::string quoted = "'";
-  for (char c : path) c == '\'' ? quoted += "'\\''" : quoted += c;
-  return quoted + "'";
-}
-
-/// Reads a file from its beginning; one whose name ends in .gz through `gzip -dc`.
-class byte_source {
+/// Its own pipe brings the exit status of gzip: what wait would say is lost where the program ignores SIGCHLD or reaps
+/// every child by itself.
+class gzip_program {
  public:
-  SINTER_COLD explicit byte_source(std::string path) : path_(std::move(path)), piped_(ends_with(path_, ".gz")) {
-    file_ = std::fopen(path_.c_str(), "rb");
-    if (file_ == nullptr) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
-#if !defined(_WIN32)
-    struct stat info;
-    if (::fstat(::fileno(file_), &info) == 0 && S_ISDIR(info.st_mode)) {
-      std::fclose(file_);
-      refuse<io_error>({path_, ": is a directory, not a file"});
-    }
-#endif
-    if (!piped_) return;
-    std::fclose(file_);
-    file_ = SINTER_DETAIL_POPEN(("gzip -dc < " + shell_quoted(path_) + " 2>/dev/null").c_str(), "r");
-    if (file_ == nullptr) refuse<io_error>({path_, ": cannot start gzip: ", system_text(errno)});
+  SINTER_COLD gzip_program(std::string path, descriptor file) : path_(std::move(path)) {
+    auto [unpacked, unpacked_end] = new_pipe();
+    auto [status, status_end] = new_pipe();
+    file = above_standard(std::move(file));
+    unpacked_ = std::move(unpacked), status_ = std::move(status);
+
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_adddup2(&files, file.get(), 0);
+    ::posix_spawn_file_actions_adddup2(&files, unpacked_end.get(), 1);
+    ::posix_spawn_file_actions_adddup2(&files, status_end.get(), 2);
+    // A shell that starts with SIGCHLD ignored cannot tell how gzip ended; one that ignores SIGPIPE never stops writing.
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::posix_spawnattr_setsigmask(&attributes, &signals);
+    ::sigaddset(&signals, SIGCHLD);
+    ::sigaddset(&signals, SIGPIPE);
+    ::posix_spawnattr_setsigdefault(&attributes, &signals);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    char shell[] = "sh", option[] = "-c", script[] = "gzip -dc 2>/dev/null; echo $? >&2";
+    char* const words[] = {shell, option, script, nullptr};
+    const int problem = ::posix_spawn(&child_, "/bin/sh", &files, &attributes, words, ::environ);
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&files);
+    if (problem != 0) refuse<io_error>({path_, ": cannot start gzip: ", system_text(problem)});
   }
-  byte_source(const byte_source&) = delete;
-  byte_source& operator=(const byte_source&) = delete;
-  ~byte_source() {
-    if (file_ != nullptr) close_file();
+  gzip_program(const gzip_program&) = delete;
+  gzip_program& operator=(const gzip_program&) = delete;
+  ~gzip_program() {
+    unpacked_.close(), status_.close();  // so that a gzip that still writes ends
+    int code;
+    restarted([&] { return ::waitpid(child_, &code, 0); });
   }
 
-  const std::string& path() const { return path_; }
+  /// Between 1 and n bytes; 0 after the last.
+  SINTER_COLD std::size_t read(void* to, std::size_t n) {
+    const ssize_t got = read_some(unpacked_, to, n);
+    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
+    if (got > 0) return static_cast<std::size_t>(got);
+    std::string status;
+    char digit;
+    while (read_some(status_, &digit, 1) == 1) status += digit;
+    if (status == "127\n")
+      refuse<io_error>({path_, ": needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found; install it or unpack the file"});
+    if (status != "0\n") refuse_gzip(path_);
+    return 0;
+  }
+
+ private:
+  /// dup2 to 0, 1 and 2 in turn must not overwrite a source, as it would in a program that has closed some of those.
+  static descriptor above_standard(descriptor file) {
+    if (file.get() > 2) return file;
+    return descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
+  }
+
+  std::pair<descriptor, descriptor> new_pipe() const {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) refuse<io_error>({path_, ": cannot start gzip: ", system_text(errno)});
+    return {above_standard(descriptor(ends[0])), above_standard(descriptor(ends[1]))};
+  }
+
+  std::string path_;
+  descriptor unpacked_, status_;
+  pid_t child_ = -1;
+};
+
+// Both have names of their own, so that a program may hold files compiled with zlib and without.
+#if SINTER_WITH_ZLIB
+
+class zlib_unpacker {
+ public:
+  SINTER_COLD zlib_unpacker(std::string path, descriptor file)
+      : path_(std::move(path)), file_(std::move(file)), packed_(new unsigned char[piece]) {
+    constexpr int gzip_only = 16;
+    if (::inflateInit2(&stream_, MAX_WBITS + gzip_only) != Z_OK)
+      refuse<out_of_memory>({path_, ": no memory to unpack it in"});
+  }
+  zlib_unpacker(const zlib_unpacker&) = delete;
+  zlib_unpacker& operator=(const zlib_unpacker&) = delete;
+  ~zlib_unpacker() { ::inflateEnd(&stream_); }
+
+  /// Between 1 and n bytes; 0 after the last. A file is one or more members, and perhaps zeros up to a whole block.
+  SINTER_COLD std::size_t read(void* to, std::size_t n) {
+    const auto room = static_cast<uInt>(std::min(n, std::size_t{1} << 30));
+    stream_.next_out = static_cast<Bytef*>(to);
+    stream_.avail_out = room;
+    while (stream_.avail_out == room) {
+      if (stream_.avail_in == 0 && !fill()) {
+        if (place_ == place::start || place_ == place::member) refuse_gzip(path_);
+        return 0;
+      }
+      if (place_ >= place::between && *stream_.next_in == 0) {
+        place_ = place::padding;
+        ++stream_.next_in, --stream_.avail_in;
+        continue;
+      }
+      if (place_ == place::padding) refuse_gzip(path_);
+      place_ = place::member;
+      const int code = ::inflate(&stream_, Z_NO_FLUSH);
+      if (code == Z_MEM_ERROR) refuse<out_of_memory>({path_, ": no memory to unpack it in"});
+      if (code != Z_OK && code != Z_STREAM_END) refuse_gzip(path_);
+      if (code == Z_STREAM_END) {
+        place_ = place::between;
+        ::inflateReset(&stream_);
+      }
+    }
+    return room - stream_.avail_out;
+  }
+
+ private:
+  static constexpr std::size_t piece = std::size_t{1} << 16;
+
+  bool fill() {
+    const ssize_t got = read_some(file_, packed_.get(), piece);
+    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
+    stream_.next_in = packed_.get();
+    stream_.avail_in = static_cast<uInt>(got);
+    return got > 0;
+  }
+
+  std::string path_;
+  descriptor file_;
+  std::unique_ptr<unsigned char[]> packed_;
+  z_stream stream_{};
+  enum class place { start, member, between, padding } place_ = place::start;  // padding: zeros after the last member
+};
+
+using gzip_unpacker = zlib_unpacker;
+
+#else
+
+using gzip_unpacker = gzip_program;
+
+#endif
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// What a .gz file may unpack to, in bytes, unless an option says otherwise: 4 GiB.
+inline constexpr index_t default_max_unpacked = index_t{4} << 30;
+
+namespace detail {
+
+/// Reads a file from its beginning. A name that ends in .gz is unpacked, to at most `max_unpacked` bytes.
+template <class Unpacker>
+class basic_byte_source {
+ public:
+  SINTER_COLD explicit basic_byte_source(std::string path, index_t max_unpacked = default_max_unpacked)
+      : path_(std::move(path)), limit_(max_unpacked) {
+    if (limit_ < 0) refuse<value_error>({path_, ": max_unpacked is ", limit_, "; it must not be negative"});
+    file_ = open_file(path_, O_RDONLY);
+    if (!file_.is_open()) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
+    struct stat info;
+    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode)) refuse<io_error>({path_, ": is a directory, not a file"});
+    if (path_.ends_with(".gz")) unpacker_.emplace(path_, std::move(file_));
+  }
 
   /// Up to n bytes; fewer only at the end of the file.
   SINTER_COLD std::size_t read(void* to, std::size_t n) {
-    const std::size_t got = std::fread(to, 1, n, file_);
-    if (got < n) {
-      if (std::ferror(file_)) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
-      const int code = close_file();
-      file_ = nullptr;
-      if (piped_ && code == 127 * 256)
-        refuse<io_error>({path_, ": needs the program gzip, which was not found; install it or unpack the file"});
-      if (piped_ && code != 0) refuse<io_error>({path_, ": gzip -dc failed; the file is cut short or not in gzip format"});
+    std::size_t total = 0;
+    while (total < n && !at_end_) {
+      char* const next = static_cast<char*>(to) + total;
+      const std::size_t got = unpacker_ ? unpacker_->read(next, n - total) : read_plain(next, n - total);
+      at_end_ = got == 0;
+      total += got;
     }
-    return got;
+    count_ += static_cast<index_t>(total);
+    if (unpacker_ && count_ > limit_)
+      refuse<io_error>({path_, ": unpacks to more than ", limit_, " bytes; max_unpacked in the options allows more"});
+    return total;
   }
-  bool at_end() const { return file_ == nullptr; }
+  bool at_end() const { return at_end_; }
 
  private:
-  int close_file() { return piped_ ? SINTER_DETAIL_PCLOSE(file_) : std::fclose(file_); }
+  std::size_t read_plain(void* to, std::size_t n) {
+    const ssize_t got = read_some(file_, to, n);
+    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
+    return static_cast<std::size_t>(got);
+  }
 
   std::string path_;
-  bool piped_;
-  std::FILE* file_ = nullptr;
+  index_t limit_, count_ = 0;
+  descriptor file_;
+  std::optional<Unpacker> unpacker_;
+  bool at_end_ = false;
 };
 
+using byte_source = basic_byte_source<gzip_unpacker>;
+
 /// Adds up to n more bytes of the source to `to`, in pieces, so that memory grows with what is really there.
-SINTER_COLD inline std::size_t read_more(byte_source& source, std::string& to, std::size_t n) {
+template <class Source>
+SINTER_COLD std::size_t read_more(Source& source, std::string& to, std::size_t n) {
   constexpr std::size_t piece = std::size_t{1} << 20;
   std::size_t total = 0;
   while (total < n && !source.at_end()) {
@@ -24001,23 +24152,23 @@ SINTER_COLD inline std::size_t read_more(byte_source& source, std::string& to, s
   return total;
 }
 
-SINTER_COLD inline std::string read_file(const std::string& path) {
-  byte_source source(path);
+template <class Source = byte_source>
+SINTER_COLD std::string read_file(const std::string& path, index_t max_unpacked = default_max_unpacked) {
+  Source source(path, max_unpacked);
   std::string bytes;
   read_more(source, bytes, std::size_t(-1));
   return bytes;
 }
 
-}  // namespace sinter::detail
-
-#undef SINTER_DETAIL_POPEN
-#undef SINTER_DETAIL_PCLOSE
+}  // namespace detail
+}  // namespace sinter
 
 namespace sinter {
 
 struct csv_options {
   char separator = ',';
   index_t skip_lines = 0;  ///< lines before the first row, such as a heading
+  index_t max_unpacked = default_max_unpacked;  ///< bytes of text that a .gz file may hold
 };
 
 namespace detail {
@@ -24055,8 +24206,8 @@ inline std::string_view trimmed(std::string_view s) {
 }  // namespace detail
 
 /// A file of numbers, one row a line, as a tensor (rows, columns). Blank lines are skipped; a name ending in .gz is
-/// read through gzip. Errors: io_error with file, line and column for a file that cannot be read or holds nothing, a
-/// field that is not a number of type T, and rows of different length (as in a file that was cut short).
+/// unpacked. Errors: io_error with file, line and column for a file that cannot be read or holds nothing, a field that is
+/// not a number of type T, and rows of different length (as in a file that was cut short).
 ///
 ///     tensor table = read_csv<float>("digits.csv");   // (1797, 65)
 template <element T = float>
@@ -24064,7 +24215,7 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
                                                                      const csv_options& options = {}) {
   if (options.skip_lines < 0)
     detail::refuse<value_error>({"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
-  const std::string text = detail::read_file(path);
+  const std::string text = detail::read_file(path, options.max_unpacked);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
   for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text.size();) {  // a byte order mark says nothing here
@@ -24127,14 +24278,19 @@ inline const char* idx_type(int code) {
 
 }  // namespace detail
 
-/// The idx file of elements T and rank R, plain or (a name ending in .gz) through gzip. The header is not trusted:
-/// memory grows with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or
-/// rank, or is shorter or longer than its header says.
+struct idx_options {
+  index_t max_unpacked = default_max_unpacked;  ///< bytes that a .gz file may hold
+};
+
+/// The idx file of elements T and rank R, plain or (a name ending in .gz) packed. The header is not trusted: memory grows
+/// with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank, or is shorter
+/// or longer than its header says.
 ///
 ///     tensor images = read_idx<std::uint8_t, 3>("train-images-idx3-ubyte.gz");   // (60000, 28, 28)
 template <element T, int R>
-requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path) {
-  detail::byte_source source(path);
+requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path,
+                                                                               const idx_options& options = {}) {
+  detail::byte_source source(path, options.max_unpacked);
   unsigned char head[4 + 4 * R];
   if (source.read(head, 4) < 4) detail::refuse<io_error>({path, ": cut short: no idx header"});
   const char* const type = detail::idx_type(head[2]);
@@ -24173,8 +24329,6 @@ requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx
 // sinter/io/png.hpp: greyscale and RGB images as PNG files.
 
 // sinter/io/write.hpp: writes files that are complete or as they were before.
-
-#include <sys/stat.h>
 
 namespace sinter::detail {
 

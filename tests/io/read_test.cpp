@@ -122,23 +122,3 @@ TEST_CASE("read_idx rejects damaged and hostile files without taking their word"
   CHECK_THAT(text_of(idx(be(0xffffffff) + be(0xffffffff), 8, 100)), Contains("more elements than can be addressed"));
   CHECK_THAT(text_of(idx(be(0x7fffffff) + be(0x7fffffff), 8, 100)), Contains("cut short: 100 bytes"));
 }
-
-TEST_CASE("a name ending in .gz is read through gzip") {
-  if (std::system("gzip --version > /dev/null 2>&1") != 0) return;
-  const folder dir;
-  const std::string plain = dir.file("it's $(here).csv", "1,2\n3,4\n");
-  REQUIRE(std::system(("gzip -k " + detail::shell_quoted(plain)).c_str()) == 0);
-  CHECK(read_csv<int>(plain + ".gz")(1, 1) == 4);
-  const std::string packed = detail::read_file(plain);
-  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("fake.csv.gz", packed)); }),
-             Contains("fake.csv.gz: gzip -dc failed"));
-  const std::string images = dir.file("i", idx(be(100) + be(10), 8, 1000));
-  REQUIRE(std::system(("gzip " + detail::shell_quoted(images)).c_str()) == 0);
-  CHECK(read_idx<std::uint8_t, 2>(images + ".gz")(99, 9) == 7);
-  const std::string bytes = detail::read_file([&] {
-    std::rename((images + ".gz").c_str(), (images + ".bin").c_str());
-    return images + ".bin";
-  }());
-  CHECK_THAT(message_of([&] { read_idx<std::uint8_t, 2>(dir.file("cut.gz", bytes.substr(0, bytes.size() - 12))); }),
-             Contains("cut.gz: gzip -dc failed; the file is cut short"));
-}

@@ -1,9 +1,13 @@
-// tests/package/main.cpp: the program of a project that uses the library.
+// tests/package/main.cpp: the program of a project that uses the library. It adds up the table that it is given, if any.
 #include <iostream>
 #include <sinter/sinter.hpp>
 
-int main() {
+int main(int count, char** words) {
   using namespace sinter;
+  if (count > 1) {
+    std::cout << eval(sum(read_csv<float>(words[1]))).item() << "\n";
+    return 0;
+  }
   tensor<float, 2> a = ones<float>({2, 3});
   tensor b = a + a;
   std::cout << "Sinter " << SINTER_VERSION_STRING << "\n" << b << "\n";

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Builds and runs a small separate project that uses the library in one of the ways a user would."""
 import argparse
+import gzip
 import os
 import re
 import shutil
@@ -51,8 +52,24 @@ def installed(options, folder, *extra):
 
 
 def find_package(options, folder):
-    prefix = installed(options, folder)
-    return build("find_package", options, folder, f"-DCMAKE_PREFIX_PATH={prefix}")
+    """From an installed library; once more without zlib, where the program gzip unpacks files in its place."""
+    prefix = f"-DCMAKE_PREFIX_PATH={installed(options, folder)}"
+    with_zlib = "SINTER_WITH_ZLIB:BOOL=ON" in (folder / "library/CMakeCache.txt").read_text(encoding="utf-8")
+    main = build("find_package", options, folder, prefix)
+    without = build("find_package", options, folder / "without_zlib", prefix, "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON")
+    table = folder / "table.csv.gz"
+    table.write_bytes(gzip.compress(b"1,2\n3,4\n"))
+    for program, zlib in ((main, with_zlib), (without, False)):
+        code, text = tools.run(["env", f"PATH={folder}", program, table])
+        if (code == 0) != zlib or ("10\n" if zlib else "program gzip, which was not found") not in text:
+            sys.exit(f"{program} {'with' if zlib else 'without'} zlib, where there is no gzip:\n{text}")
+        if shutil.which("gzip") and must([program, table]) != "10\n":
+            sys.exit(f"{program} does not read {table}")
+    code, text = tools.run(["cmake", "-S", tools.ROOT, "-B", folder / "no_zlib", "-DSINTER_TESTS=OFF", "-DSINTER_EXAMPLES=OFF", *settings(options),
+                            "-DSINTER_WITH_ZLIB=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON"])
+    if code == 0 or "zlib was not found" not in text:
+        sys.exit(f"SINTER_WITH_ZLIB without zlib must be an error:\n{text}")
+    return main
 
 
 def native(options, folder):

@@ -14,6 +14,7 @@ namespace sinter {
 struct csv_options {
   char separator = ',';
   index_t skip_lines = 0;  ///< lines before the first row, such as a heading
+  index_t max_unpacked = default_max_unpacked;  ///< bytes of text that a .gz file may hold
 };
 
 namespace detail {
@@ -51,8 +52,8 @@ inline std::string_view trimmed(std::string_view s) {
 }  // namespace detail
 
 /// A file of numbers, one row a line, as a tensor (rows, columns). Blank lines are skipped; a name ending in .gz is
-/// read through gzip. Errors: io_error with file, line and column for a file that cannot be read or holds nothing, a
-/// field that is not a number of type T, and rows of different length (as in a file that was cut short).
+/// unpacked. Errors: io_error with file, line and column for a file that cannot be read or holds nothing, a field that is
+/// not a number of type T, and rows of different length (as in a file that was cut short).
 ///
 ///     tensor table = read_csv<float>("digits.csv");   // (1797, 65)
 template <element T = float>
@@ -60,7 +61,7 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
                                                                      const csv_options& options = {}) {
   if (options.skip_lines < 0)
     detail::refuse<value_error>({"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
-  const std::string text = detail::read_file(path);
+  const std::string text = detail::read_file(path, options.max_unpacked);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
   for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text.size();) {  // a byte order mark says nothing here

@@ -1,88 +1,69 @@
-// sinter/io/file.hpp: reads files whole or piece by piece, gzip by suffix.
+// sinter/io/file.hpp: reads files whole or piece by piece, those whose names end in .gz unpacked.
 #pragma once
 
-#include <cerrno>
-#include <cstdio>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#if defined(_WIN32)
-#define SINTER_DETAIL_POPEN _popen
-#define SINTER_DETAIL_PCLOSE _pclose
-#else
 #include <sys/stat.h>
-#include <unistd.h>
-#define SINTER_DETAIL_POPEN popen
-#define SINTER_DETAIL_PCLOSE pclose
-#endif
 
-#include "sinter/io/descriptor.hpp"
+#include <optional>
 
-namespace sinter::detail {
+#include "sinter/core/types.hpp"
+#include "sinter/io/gzip.hpp"
 
-inline bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
+namespace sinter {
 
-/// 'path' for a POSIX shell.
-SINTER_COLD inline std::string shell_quoted(const std::string& path) {
-  std::string quoted = "'";
-  for (char c : path) c == '\'' ? quoted += "'\\''" : quoted += c;
-  return quoted + "'";
-}
+/// What a .gz file may unpack to, in bytes, unless an option says otherwise: 4 GiB.
+inline constexpr index_t default_max_unpacked = index_t{4} << 30;
 
-/// Reads a file from its beginning; one whose name ends in .gz through `gzip -dc`.
-class byte_source {
+namespace detail {
+
+/// Reads a file from its beginning. A name that ends in .gz is unpacked, to at most `max_unpacked` bytes.
+template <class Unpacker>
+class basic_byte_source {
  public:
-  SINTER_COLD explicit byte_source(std::string path) : path_(std::move(path)), piped_(ends_with(path_, ".gz")) {
-    file_ = std::fopen(path_.c_str(), "rb");
-    if (file_ == nullptr) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
-#if !defined(_WIN32)
+  SINTER_COLD explicit basic_byte_source(std::string path, index_t max_unpacked = default_max_unpacked)
+      : path_(std::move(path)), limit_(max_unpacked) {
+    if (limit_ < 0) refuse<value_error>({path_, ": max_unpacked is ", limit_, "; it must not be negative"});
+    file_ = open_file(path_, O_RDONLY);
+    if (!file_.is_open()) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
     struct stat info;
-    if (::fstat(::fileno(file_), &info) == 0 && S_ISDIR(info.st_mode)) {
-      std::fclose(file_);
-      refuse<io_error>({path_, ": is a directory, not a file"});
-    }
-#endif
-    if (!piped_) return;
-    std::fclose(file_);
-    file_ = SINTER_DETAIL_POPEN(("gzip -dc < " + shell_quoted(path_) + " 2>/dev/null").c_str(), "r");
-    if (file_ == nullptr) refuse<io_error>({path_, ": cannot start gzip: ", system_text(errno)});
+    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode)) refuse<io_error>({path_, ": is a directory, not a file"});
+    if (path_.ends_with(".gz")) unpacker_.emplace(path_, std::move(file_));
   }
-  byte_source(const byte_source&) = delete;
-  byte_source& operator=(const byte_source&) = delete;
-  ~byte_source() {
-    if (file_ != nullptr) close_file();
-  }
-
-  const std::string& path() const { return path_; }
 
   /// Up to n bytes; fewer only at the end of the file.
   SINTER_COLD std::size_t read(void* to, std::size_t n) {
-    const std::size_t got = std::fread(to, 1, n, file_);
-    if (got < n) {
-      if (std::ferror(file_)) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
-      const int code = close_file();
-      file_ = nullptr;
-      if (piped_ && code == 127 * 256)
-        refuse<io_error>({path_, ": needs the program gzip, which was not found; install it or unpack the file"});
-      if (piped_ && code != 0) refuse<io_error>({path_, ": gzip -dc failed; the file is cut short or not in gzip format"});
+    std::size_t total = 0;
+    while (total < n && !at_end_) {
+      char* const next = static_cast<char*>(to) + total;
+      const std::size_t got = unpacker_ ? unpacker_->read(next, n - total) : read_plain(next, n - total);
+      at_end_ = got == 0;
+      total += got;
     }
-    return got;
+    count_ += static_cast<index_t>(total);
+    if (unpacker_ && count_ > limit_)
+      refuse<io_error>({path_, ": unpacks to more than ", limit_, " bytes; max_unpacked in the options allows more"});
+    return total;
   }
-  bool at_end() const { return file_ == nullptr; }
+  bool at_end() const { return at_end_; }
 
  private:
-  int close_file() { return piped_ ? SINTER_DETAIL_PCLOSE(file_) : std::fclose(file_); }
+  std::size_t read_plain(void* to, std::size_t n) {
+    const ssize_t got = read_some(file_, to, n);
+    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
+    return static_cast<std::size_t>(got);
+  }
 
   std::string path_;
-  bool piped_;
-  std::FILE* file_ = nullptr;
+  index_t limit_, count_ = 0;
+  descriptor file_;
+  std::optional<Unpacker> unpacker_;
+  bool at_end_ = false;
 };
 
+using byte_source = basic_byte_source<gzip_unpacker>;
+
 /// Adds up to n more bytes of the source to `to`, in pieces, so that memory grows with what is really there.
-SINTER_COLD inline std::size_t read_more(byte_source& source, std::string& to, std::size_t n) {
+template <class Source>
+SINTER_COLD std::size_t read_more(Source& source, std::string& to, std::size_t n) {
   constexpr std::size_t piece = std::size_t{1} << 20;
   std::size_t total = 0;
   while (total < n && !source.at_end()) {
@@ -96,14 +77,13 @@ SINTER_COLD inline std::size_t read_more(byte_source& source, std::string& to, s
   return total;
 }
 
-SINTER_COLD inline std::string read_file(const std::string& path) {
-  byte_source source(path);
+template <class Source = byte_source>
+SINTER_COLD std::string read_file(const std::string& path, index_t max_unpacked = default_max_unpacked) {
+  Source source(path, max_unpacked);
   std::string bytes;
   read_more(source, bytes, std::size_t(-1));
   return bytes;
 }
 
-}  // namespace sinter::detail
-
-#undef SINTER_DETAIL_POPEN
-#undef SINTER_DETAIL_PCLOSE
+}  // namespace detail
+}  // namespace sinter
