@@ -5894,8 +5894,6 @@ detail::no_graph capture(F&&, int = 1) {
 #endif
 // sinter/core/print.hpp: tensors as text.
 
-#include <cstdio>
-
 namespace sinter {
 
 /// How much of a tensor is shown.
@@ -5913,9 +5911,9 @@ std::string value_text(T x, const print_options& options) {
   else if constexpr (std::is_integral_v<T>) return std::to_string(x);
   else if (x != x) return "nan";
   else {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.*g", options.precision, static_cast<double>(x));
-    return text;
+    char text[128];  // like printf's %g, in every locale
+    const int digits = options.precision < 100 ? options.precision : 100;
+    return {text, std::to_chars(text, text + sizeof text, static_cast<double>(x), std::chars_format::general, digits).ptr};
   }
 }
 
@@ -14162,6 +14160,8 @@ concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::ap
 #include <system_error>
 
 // sinter/cpu/detail/pool_topology.hpp: which processors a pool may use, and how its threads wait.
+
+#include <cstdio>
 
 #if defined(__linux__)
 #include <sched.h>

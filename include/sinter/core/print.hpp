@@ -1,7 +1,7 @@
 // sinter/core/print.hpp: tensors as text.
 #pragma once
 
-#include <cstdio>
+#include <charconv>
 #include <string>
 
 #include "sinter/core/create.hpp"
@@ -23,9 +23,9 @@ std::string value_text(T x, const print_options& options) {
   else if constexpr (std::is_integral_v<T>) return std::to_string(x);
   else if (x != x) return "nan";
   else {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.*g", options.precision, static_cast<double>(x));
-    return text;
+    char text[128];  // like printf's %g, in every locale
+    const int digits = options.precision < 100 ? options.precision : 100;
+    return {text, std::to_chars(text, text + sizeof text, static_cast<double>(x), std::chars_format::general, digits).ptr};
   }
 }
 
