@@ -24185,29 +24185,58 @@ SINTER_COLD inline std::string shown(std::string_view field) {
   return "'" + text + (field.size() > 24 ? "...'" : "'");
 }
 
-/// A number out of range may be too small rather than too large; that is 0, or the nearest to it.
-template <class T>
-bool read_underflow(std::string_view field, T& value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    const double x = std::strtod(std::string(field).c_str(), nullptr);
-    if (std::fabs(x) < 1) value = static_cast<T>(x);
-    return std::fabs(x) < 1;
-  } else {
-    return false;
+/// True if a decimal number that is too large or too small for its type is too small.
+SINTER_COLD inline bool is_tiny(std::string_view number) {
+  const std::size_t e = std::min(number.find_first_of("eE"), number.size());
+  const std::size_t point = std::min(number.find('.'), e), first = number.find_first_of("123456789");
+  long long power = 0;  // of ten
+  if (e < number.size()) {
+    const std::string_view digits = number.substr(e + (number[e + 1] == '+' ? 2 : 1));
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), power).ec != std::errc()) return digits[0] == '-';
   }
+  const auto distance = static_cast<long long>(point) - static_cast<long long>(first);
+  const long long first_power = distance > 0 ? distance - 1 : distance;  // of the first digit, without the exponent
+  return power < -first_power;
 }
 
-inline std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
+/// As std::from_chars, but what is too small becomes 0. Numbers of 16 bits are rounded from the nearest float.
+template <class T>
+std::from_chars_result read_number(std::string_view field, T& value) {
+  constexpr bool narrow = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+  std::conditional_t<narrow, float, T> number{};
+  auto result = std::from_chars(field.data(), field.data() + field.size(), number);
+  if constexpr (!std::is_integral_v<T>)
+    if (result.ec == std::errc::result_out_of_range &&
+        is_tiny(field.substr(0, static_cast<std::size_t>(result.ptr - field.data())))) {
+      number = field.starts_with('-') ? -0.f : 0.f;
+      result.ec = std::errc();
+    }
+  value = T(number);
+  if constexpr (narrow)
+    if (std::isinf(static_cast<float>(value)) && !std::isinf(number)) result.ec = std::errc::result_out_of_range;
+  return result;
+}
+
+/// Without blanks around it; `separator` is none.
+inline std::string_view trimmed(std::string_view s, char separator) {
+  const auto blank = [&](char c) { return (c == ' ' || c == '\t' || c == '\r') && c != separator; };
+  while (!s.empty() && blank(s.front())) s.remove_prefix(1);
+  while (!s.empty() && blank(s.back())) s.remove_suffix(1);
   return s;
+}
+
+/// True for a character that numbers or lines consist of.
+inline bool in_numbers(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         std::string_view("+-.\r\n").find(c) != std::string_view::npos;
 }
 
 }  // namespace detail
 
 /// A file of numbers, one row a line, as a tensor (rows, columns). Blank lines are skipped; a name ending in .gz is
-/// unpacked. Errors: io_error with file, line and column for a file that cannot be read or holds nothing, a field that is
-/// not a number of type T, and rows of different length (as in a file that was cut short).
+/// unpacked. Numbers too small for T are 0, half and bfloat16 are rounded from the nearest float. Errors: value_error for
+/// options without sense; io_error with file, line and column for a file that cannot be read or holds nothing, a field
+/// that is not a number of type T, and rows of different length (as in a file that was cut short).
 ///
 ///     tensor table = read_csv<float>("digits.csv");   // (1797, 65)
 template <element T = float>
@@ -24215,6 +24244,8 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
                                                                      const csv_options& options = {}) {
   if (options.skip_lines < 0)
     detail::refuse<value_error>({"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
+  if (detail::in_numbers(options.separator))
+    detail::refuse<value_error>({"read_csv: csv_options::separator cannot be a character of numbers or line ends"});
   const std::string text = detail::read_file(path, options.max_unpacked);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
@@ -24223,21 +24254,21 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
     if (end == std::string::npos) end = text.size();
     std::string_view row = std::string_view(text).substr(at, end - at);
     at = end + 1;
-    if (++line <= options.skip_lines || detail::trimmed(row).empty()) continue;
+    if (++line <= options.skip_lines || detail::trimmed(row, options.separator).empty()) continue;
     index_t column = 0;
     for (bool more = true; more;) {
       const std::size_t comma = row.find(options.separator);
       more = comma != std::string_view::npos;
-      std::string_view field = detail::trimmed(row.substr(0, comma));
+      std::string_view field = detail::trimmed(row.substr(0, comma), options.separator);
       if (more) row.remove_prefix(comma + 1);
       ++column;
       if (field.size() > 1 && field[0] == '+' && field[1] != '-') field.remove_prefix(1);
       T value{};
-      const auto [last, problem] = std::from_chars(field.data(), field.data() + field.size(), value);
-      if (problem == std::errc::result_out_of_range && !detail::read_underflow(field, value))
+      const auto [last, problem] = detail::read_number(field, value);
+      if (problem == std::errc::result_out_of_range)
         detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
       if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
-      if ((problem != std::errc() && problem != std::errc::result_out_of_range) || last != field.data() + field.size())
+      if (problem != std::errc() || last != field.data() + field.size())
         detail::refuse_csv(path, line, column, {detail::shown(field), " is not a number of type ", element_name<T>(),
                                                 rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
       values.push_back(value);

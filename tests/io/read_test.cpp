@@ -1,6 +1,7 @@
 // tests/io/read_test.cpp: CSV and idx files, whole, damaged and hostile.
 #include "../catch.hpp"
 
+#include <clocale>
 #include <cstdlib>
 #include <filesystem>
 
@@ -83,6 +84,78 @@ TEST_CASE("read_csv names file, line and column of what is wrong") {
   CHECK_THAT(message_of([&] { read_csv<std::uint8_t>(dir.file("i.csv", "256\n")); }), Contains("does not fit uint8"));
   CHECK_THAT(message_of([&] { read_csv<int>(dir.file("i.csv", "1.5\n")); }),
              Contains("'1.5' is not a number of type int32"));
+}
+
+TEST_CASE("read_csv reads numbers alike in every locale") {
+  // A locale of C's library with a decimal comma, made here: machines need not have one.
+  const folder dir;
+  dir.file("comma", "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \"\"\ngrouping -1\nEND LC_NUMERIC\n");
+  std::system(("cd " + dir.path.string() + " && localedef -c -i comma ./xx_XX > /dev/null 2>&1").c_str());
+  ::setenv("LOCPATH", dir.path.c_str(), 1);
+  const bool comma = std::setlocale(LC_NUMERIC, "xx_XX") != nullptr;
+  const std::string path = dir.file("a.csv", "1.5e-400,-2.5e-50,1.25\n");
+  const auto [t, printed, picture] = [&] {
+    const tensor read = read_csv<float>(path);
+    return std::tuple(read, to_string(read), detail::number_text(0.5));
+  }();
+  std::setlocale(LC_NUMERIC, "C");
+  ::unsetenv("LOCPATH");
+  if (!comma) WARN("no localedef: read in the C locale only");
+  CHECK(t(0, 0) == 0);
+  CHECK((t(0, 1) == 0 && std::signbit(t(0, 1))));
+  CHECK(t(0, 2) == 1.25f);
+  CHECK_THAT(printed, Contains("1.25"));
+  CHECK(picture == "0.5");
+}
+
+TEST_CASE("read_csv tells numbers that are too small from those that are too large") {
+  const folder dir;
+  const auto fits = [&](const std::string& text) {
+    double value = 1;
+    const std::string problem = message_of([&] { value = read_csv<double>(dir.file("a.csv", text))(0, 0); });
+    if (problem != "no io_error") CHECK_THAT(problem, Contains("does not fit double"));
+    return value == 0;
+  };
+  const std::string zeros(400, '0');
+  for (const char* small : {"1e-400", "-1.5E-400", "0.001e-322", "99e-999", "1e-99999999999999999999", ".1e-400"}) CHECK(fits(small));
+  for (const char* large : {"1e400", "-1.5E+400", "0.001e312", "10e308", "1e99999999999999999999", ".1e400"}) CHECK_FALSE(fits(large));
+  CHECK(fits("0." + zeros + "1"));
+  CHECK(fits("0." + zeros + "1e10"));
+  CHECK_FALSE(fits("1" + zeros));
+  CHECK_FALSE(fits("1" + zeros + ".5e-10"));
+  CHECK_FALSE(fits("0." + zeros + "1e800"));
+}
+
+TEST_CASE("read_csv reads numbers of 16 bits") {
+  const folder dir;
+  const tensor h = read_csv<half>(dir.file("h.csv", "0.1,65504,-1e-9,inf\n1e-7,1e-50,nan,-65519\n"));
+  CHECK(static_cast<float>(h(0, 0)) == 0.0999755859375f);
+  CHECK(static_cast<float>(h(0, 1)) == 65504);
+  CHECK(static_cast<float>(h(0, 2)) == 0);
+  CHECK(std::isinf(static_cast<float>(h(0, 3))));
+  CHECK(static_cast<float>(h(1, 0)) == 0x1p-23f);
+  CHECK(std::isnan(static_cast<float>(h(1, 2))));
+  CHECK(static_cast<float>(h(1, 3)) == -65504);
+  CHECK_THAT(message_of([&] { read_csv<half>(dir.file("h.csv", "1,65520\n")); }), Contains("column 2: '65520' does not fit half"));
+  const tensor b = read_csv<bfloat16>(dir.file("b.csv", "0.1,1e38\n"));
+  CHECK(static_cast<float>(b(0, 0)) == 0.10009765625f);
+  CHECK_THAT(message_of([&] { read_csv<bfloat16>(dir.file("b.csv", "3.4e38\n")); }), Contains("does not fit bfloat16"));
+  CHECK_THAT(message_of([&] { read_csv<bfloat16>(dir.file("b.csv", "3.4e39\n")); }), Contains("does not fit bfloat16"));
+}
+
+TEST_CASE("a row of empty fields between blanks is a row") {
+  const folder dir;
+  const auto text_of = [&](const std::string& text, char separator) {
+    return message_of([&] { read_csv<float>(dir.file("tab", text), {.separator = separator}); });
+  };
+  CHECK_THAT(text_of("1\t2\t3\n\t\t\n4\t5\t6\n", '\t'), Contains("tab:2: column 1: the field is empty"));
+  CHECK_THAT(text_of("1\t2\n \t\r\n", '\t'), Contains("tab:2: column 1: the field is empty"));
+  CHECK_THAT(text_of("1 2\n \n", ' '), Contains("tab:2: column 1: the field is empty"));
+  CHECK(text_of("1\t2\n \r\n\n", '\t') == "no io_error");
+  CHECK(text_of("1 2\n\t\r\n\n", ' ') == "no io_error");
+  CHECK(text_of("1,2\n \t\r\n", ',') == "no io_error");
+  for (char separator : {'.', '-', '+', '1', 'e', 'N', '\n', '\r'})
+    CHECK_THROWS_AS(read_csv<float>(dir.file("a.csv", "1.5\n"), {.separator = separator}), value_error);
 }
 
 TEST_CASE("files that cannot be opened say why") {
