@@ -24910,7 +24910,7 @@ concept itemised_dataset = requires(const S& s, index_t i) {
   s.get(i).target;
 };
 
-/// size() and gather(rows), or size() and get(i). Called from the loader's thread.
+/// size() and gather(rows), or size() and get(i). The loader's thread calls gather and get, one call at a time.
 template <class S>
 concept dataset = batched_dataset<S> || itemised_dataset<S>;
 
@@ -24990,6 +24990,7 @@ auto gather(const S& set, std::span<const index_t> rows) {
 #include <condition_variable>
 #include <deque>
 #include <iterator>
+#include <numeric>
 
 namespace sinter {
 
@@ -25003,14 +25004,40 @@ struct loader_options {
 
 namespace detail {
 
-/// One pass over a dataset. The thread makes batches until `ahead` of them wait.
+/// Lets one thread at a time call a dataset, for all loops over one loader. A forked child waits for no lock of its parent:
+/// the thread that held it is not there.
+class dataset_turns {
+ public:
+  bool of_this_process() const { return process_ == ::getpid(); }
+  std::unique_lock<std::mutex> take() {
+    return of_this_process() ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+  }
+
+ private:
+  std::mutex mutex_;
+  pid_t process_ = ::getpid();
+};
+
+/// The number of the next epoch, which several threads may count; copies go on from it.
+struct epoch_counter : std::atomic<index_t> {
+  epoch_counter() : std::atomic<index_t>(0) {}
+  epoch_counter(const epoch_counter& other) : std::atomic<index_t>(other.load()) {}
+  epoch_counter& operator=(const epoch_counter& other) {
+    store(other.load());
+    return *this;
+  }
+};
+
+/// One pass over a dataset, in the given order or, if that is undefined, in its own. The thread makes batches until
+/// `prefetch` of them wait.
 template <class Set>
 class loader_pass {
  public:
   using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
 
-  loader_pass(const Set& set, std::vector<index_t> order, index_t batches, const loader_options& options)
-      : set_(set), order_(std::move(order)), batches_(batches), options_(options) {
+  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, index_t samples, index_t batches,
+              const loader_options& options)
+      : set_(set), turns_(std::move(turns)), order_(std::move(order)), samples_(samples), batches_(batches), options_(options) {
     if (options.prefetch == 0 || batches < 2) return;
     try {
       worker_ = std::thread([this] { work(); });
@@ -25049,10 +25076,15 @@ class loader_pass {
 
  private:
   batch_type make(index_t number) const {
-    const auto size = static_cast<std::size_t>(options_.batch_size);
-    const std::size_t first = static_cast<std::size_t>(number) * size;
-    const std::size_t n = order_.size() - first < size ? order_.size() - first : size;
-    return gather(set_, std::span<const index_t>(order_).subspan(first, n));
+    const index_t first = number * options_.batch_size, left = samples_ - first;
+    const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
+    std::vector<index_t> rows;
+    if (!order_.defined()) {
+      rows.resize(n);
+      std::iota(rows.begin(), rows.end(), first);
+    }
+    const auto turn = turns_->take();
+    return gather(set_, order_.defined() ? std::span<const index_t>(order_.data() + first, n) : std::span<const index_t>(rows));
   }
 
   void work() noexcept {
@@ -25073,8 +25105,9 @@ class loader_pass {
   }
 
   const Set& set_;
-  std::vector<index_t> order_;
-  index_t batches_, taken_ = 0;
+  std::shared_ptr<dataset_turns> turns_;
+  tensor<index_t, 1> order_;
+  index_t samples_, batches_, taken_ = 0;
   loader_options options_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -25087,8 +25120,8 @@ class loader_pass {
 }  // namespace detail
 
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
-/// loader must outlive the loop. Errors: value_error for a batch size below 1; what the dataset throws reaches the
-/// loop.
+/// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
+/// Errors: value_error for a batch size below 1 or a dataset of negative size; what the dataset throws reaches the loop.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);
@@ -25106,16 +25139,13 @@ class data_loader {
   }
 
   /// Number of batches in an epoch.
-  index_t size() const {
-    const index_t n = set_.size();
-    return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
-  }
+  index_t size() const { return batches_of(samples()); }
   const Set& dataset() const { return set_; }
   const loader_options& options() const { return options_; }
 
   /// The number of the next epoch: 0, 1, ...; set it to go on where an earlier run stopped.
   index_t epoch() const { return epoch_; }
-  void set_epoch(index_t epoch) { epoch_ = epoch; }
+  void set_epoch(index_t epoch) { epoch_.store(epoch); }
 
   class iterator {
    public:
@@ -25138,26 +25168,33 @@ class data_loader {
     std::unique_ptr<batch_type> current_;
   };
 
-  iterator begin() { return iterator(std::make_unique<pass>(set_, order_of(epoch_++), size(), options_)); }
+  iterator begin() {
+    if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
+    const index_t n = samples();
+    return iterator(std::make_unique<pass>(set_, turns_, order_of(epoch_++, n), n, batches_of(n), options_));
+  }
   std::default_sentinel_t end() const { return {}; }
 
  private:
-  std::vector<index_t> order_of(index_t epoch) const {
+  index_t samples() const {
     const index_t n = set_.size();
-    std::vector<index_t> order(static_cast<std::size_t>(n));
-    if (options_.shuffle) {
-      generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
-      const auto permutation = randperm<std::int64_t>(gen, n);
-      for (index_t i = 0; i < n; ++i) order[static_cast<std::size_t>(i)] = permutation.data()[i];
-    } else {
-      for (index_t i = 0; i < n; ++i) order[static_cast<std::size_t>(i)] = i;
-    }
-    return order;
+    if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
+    return n;
+  }
+  index_t batches_of(index_t n) const {
+    return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
+  }
+  /// Undefined without shuffling: an order of a huge dataset would fill the memory.
+  tensor<index_t, 1> order_of(index_t epoch, index_t n) const {
+    if (!options_.shuffle) return {};
+    generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
+    return randperm<index_t>(gen, n);
   }
 
   Set set_;
   loader_options options_;
-  index_t epoch_ = 0;
+  std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
+  detail::epoch_counter epoch_;
 };
 
 }  // namespace sinter

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include <sinter/sinter.hpp>
 
@@ -155,4 +156,76 @@ TEST_CASE("the largest batch size gives one batch", "[data]") {
   index_t n = 0;
   for (const auto& b : loader) n += b.size();
   CHECK(n == 10);
+}
+
+namespace {
+
+/// Row i is i, without end; counts calls, and those that begin before another has ended.
+struct endless {
+  struct state {
+    std::atomic<int> inside{0}, overlaps{0};
+    int calls = 0;  // not atomic: the calls come one after the other
+  };
+  std::shared_ptr<state> seen = std::make_shared<state>();
+  index_t samples = std::numeric_limits<index_t>::max();
+
+  index_t size() const { return samples; }
+  sample<std::int64_t, std::int32_t> get(index_t i) const {
+    if (seen->inside++ != 0) ++seen->overlaps;
+    ++seen->calls;
+    std::this_thread::yield();
+    --seen->inside;
+    return {i, 1};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a loop over a huge dataset in its order starts at once") {
+  for (int prefetch : {0, 2}) {
+    data_loader loader(endless(), {.batch_size = 3, .prefetch = prefetch});
+    CHECK(loader.size() == std::numeric_limits<index_t>::max() / 3 + 1);
+    std::int64_t sum = 0, batches = 0;
+    for (auto& [x, y] : loader) {
+      sum += x(0) + x(1) + x(2);
+      if (++batches == 2) break;
+    }
+    CHECK(sum == 15);
+  }
+}
+
+TEST_CASE("loops over one loader at once each see every sample and call the dataset in turn") {
+  const endless set{.samples = 40};
+  data_loader loader(set, {.batch_size = 4, .shuffle = true});
+  const auto sum_of_loop = [&] {
+    std::int64_t sum = 0;
+    for (auto& [x, y] : loader)
+      for (index_t i = 0; i < x.numel(); ++i) sum += x(i);
+    return sum;
+  };
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      for (int loop = 0; loop < 20; ++loop) wrong += sum_of_loop() != 780;
+    });
+  for (auto& t : threads) t.join();
+  std::int64_t pairs = 0;
+  for (auto& outer : loader) {
+    pairs += outer.size() * sum_of_loop();
+  }
+  CHECK(wrong == 0);
+  CHECK(pairs == 40 * 780);
+  CHECK(loader.epoch() == 71);
+  CHECK(set.seen->calls == 71 * 40);
+  CHECK(set.seen->overlaps == 0);
+  data_loader copy = loader;
+  CHECK(copy.epoch() == 71);
+}
+
+TEST_CASE("a dataset of negative size is an error") {
+  data_loader loader(endless{.samples = -3});
+  CHECK_THROWS_AS(loader.size(), value_error);
+  CHECK_THROWS_WITH(loader.begin(), Contains("data_loader: size() of the dataset is -3; it must not be negative"));
+  CHECK(loader.epoch() == 0);
 }

@@ -48,7 +48,7 @@ concept itemised_dataset = requires(const S& s, index_t i) {
   s.get(i).target;
 };
 
-/// size() and gather(rows), or size() and get(i). Called from the loader's thread.
+/// size() and gather(rows), or size() and get(i). The loader's thread calls gather and get, one call at a time.
 template <class S>
 concept dataset = batched_dataset<S> || itemised_dataset<S>;
 
