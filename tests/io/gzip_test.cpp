@@ -84,8 +84,10 @@ class handling {
 };
 
 void reap_all(int) {
+  const int kept = errno;
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
   }
+  errno = kept;
 }
 
 std::atomic<int> alarms{0};
