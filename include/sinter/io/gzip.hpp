@@ -39,12 +39,12 @@ class gzip_program {
     ::posix_spawn_file_actions_adddup2(&files, unpacked_end.get(), 1);
     ::posix_spawn_file_actions_adddup2(&files, status_end.get(), 2);
     // A shell that starts with SIGCHLD ignored cannot tell how gzip ended; one that ignores SIGPIPE never stops writing.
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    ::posix_spawnattr_setsigmask(&attributes, &signals);
-    ::sigaddset(&signals, SIGCHLD);
-    ::sigaddset(&signals, SIGPIPE);
-    ::posix_spawnattr_setsigdefault(&attributes, &signals);
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::posix_spawnattr_setsigmask(&attributes, &set);
+    ::sigaddset(&set, SIGCHLD);
+    ::sigaddset(&set, SIGPIPE);
+    ::posix_spawnattr_setsigdefault(&attributes, &set);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     char shell[] = "sh", option[] = "-c", script[] = "gzip -dc 2>/dev/null; echo $? >&2";
     char* const words[] = {shell, option, script, nullptr};
