@@ -24029,7 +24029,8 @@ class zlib_unpacker {
 
   /// Between 1 and n bytes; 0 after the last. A file is one or more members, and perhaps zeros up to a whole block.
   SINTER_COLD std::size_t read(void* to, std::size_t n) {
-    const auto room = static_cast<uInt>(std::min(n, std::size_t{1} << 30));
+    constexpr std::size_t most = std::size_t{1} << 30;  // zlib counts in 32 bits
+    const auto room = static_cast<uInt>(n < most ? n : most);
     stream_.next_out = static_cast<Bytef*>(to);
     stream_.avail_out = room;
     while (stream_.avail_out == room) {
@@ -24187,8 +24188,10 @@ SINTER_COLD inline std::string shown(std::string_view field) {
 
 /// True if a decimal number that is too large or too small for its type is too small.
 SINTER_COLD inline bool is_tiny(std::string_view number) {
-  const std::size_t e = std::min(number.find_first_of("eE"), number.size());
-  const std::size_t point = std::min(number.find('.'), e), first = number.find_first_of("123456789");
+  std::size_t e = number.find_first_of("eE"), point = number.find('.');
+  if (e > number.size()) e = number.size();
+  if (point > e) point = e;
+  const std::size_t first = number.find_first_of("123456789");
   long long power = 0;  // of ten
   if (e < number.size()) {
     const std::string_view digits = number.substr(e + (number[e + 1] == '+' ? 2 : 1));

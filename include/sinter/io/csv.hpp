@@ -1,7 +1,6 @@
 // sinter/io/csv.hpp: tables of numbers in text files.
 #pragma once
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <vector>
@@ -33,8 +32,10 @@ SINTER_COLD inline std::string shown(std::string_view field) {
 
 /// True if a decimal number that is too large or too small for its type is too small.
 SINTER_COLD inline bool is_tiny(std::string_view number) {
-  const std::size_t e = std::min(number.find_first_of("eE"), number.size());
-  const std::size_t point = std::min(number.find('.'), e), first = number.find_first_of("123456789");
+  std::size_t e = number.find_first_of("eE"), point = number.find('.');
+  if (e > number.size()) e = number.size();
+  if (point > e) point = e;
+  const std::size_t first = number.find_first_of("123456789");
   long long power = 0;  // of ten
   if (e < number.size()) {
     const std::string_view digits = number.substr(e + (number[e + 1] == '+' ? 2 : 1));

@@ -11,7 +11,6 @@
 #if SINTER_WITH_ZLIB
 #include <zlib.h>
 
-#include <algorithm>
 #include <memory>
 #endif
 
@@ -110,7 +109,8 @@ class zlib_unpacker {
 
   /// Between 1 and n bytes; 0 after the last. A file is one or more members, and perhaps zeros up to a whole block.
   SINTER_COLD std::size_t read(void* to, std::size_t n) {
-    const auto room = static_cast<uInt>(std::min(n, std::size_t{1} << 30));
+    constexpr std::size_t most = std::size_t{1} << 30;  // zlib counts in 32 bits
+    const auto room = static_cast<uInt>(n < most ? n : most);
     stream_.next_out = static_cast<Bytef*>(to);
     stream_.avail_out = room;
     while (stream_.avail_out == room) {
