@@ -77,6 +77,14 @@
 #include <sinter_needs_cxx20>  // is not there, and ends the compilation before thousands of errors that follow
 #endif
 
+// The words of math/ round by adding and subtracting constants, split numbers into two whose sum is exact, and tell NaNs, infinities
+// and the signs of zeros apart. g++ defines __GCC_IEC_559 as 0 under every flag that breaks this; clang has macros for some of the
+// flags, the others are found further down, when it makes code of them.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || (defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
+#error "sinter: -ffast-math, -Ofast and their parts make its numbers wrong: compile what includes it with -fno-fast-math"
+#include <sinter_needs_fno_fast_math>
+#endif
+
 #define SINTER_VERSION_MAJOR 0
 #define SINTER_VERSION_MINOR 1
 #define SINTER_VERSION_PATCH 0
@@ -172,7 +180,7 @@
 #endif
 
 // What differs between objects that must not meet in one program: the width of Eigen's packets, and whether the
-// compiler may fuse a * b + c or assume that there are no NaNs. The flags of -m and -ffast-math decide it.
+// compiler may fuse a * b + c. The flags of -m decide it.
 #if defined(EIGEN_DONT_VECTORIZE) || defined(EIGEN_GPUCC)
 #define SINTER_DETAIL_VECTORS "scalar"
 #elif defined(__AVX512F__)
@@ -201,17 +209,10 @@
 #define SINTER_DETAIL_FMA ""
 #endif
 
-#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
-#define SINTER_DETAIL_FINITE "_finite_math"
-#else
-#define SINTER_DETAIL_FINITE ""
-#endif
-
 // Such as "sinter_v0_1_0_avx2_fma".
 #define SINTER_CONFIGURATION                                                                                         \
   "sinter_v" SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) "_" SINTER_DETAIL_TEXT(                                        \
-      SINTER_VERSION_MINOR) "_" SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH) "_" SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA \
-      SINTER_DETAIL_FINITE
+      SINTER_VERSION_MINOR) "_" SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH) "_" SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA
 
 // Objects of different configurations define the same inline functions in different ways, and a linker would silently
 // keep any one. So each object carries an empty section named after its configuration, in a COMDAT group named after
@@ -257,6 +258,26 @@ SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS, "sinter_files_
 #endif
 }  // namespace sinter::detail
 #undef SINTER_DETAIL_HOLD_TO_ONE
+#endif
+
+// Each comparison is constant for clang's optimiser under the flag at its end only, and the call of an error function that is left then
+// is an error. Without optimisation the flags change nothing.
+#if defined(__clang__) && !defined(__CUDA_ARCH__)
+namespace sinter::detail {
+__attribute__((error("sinter: -funsafe-math-optimizations and the like make its numbers wrong: compile what includes it with -fno-fast-math")))
+void refuse_flags();
+__attribute__((used)) inline void see_flags(float x) {
+  const auto is = [](float a, float b) SINTER_INLINE_LAMBDA { return __builtin_bit_cast(unsigned, a) == __builtin_bit_cast(unsigned, b); };
+  const bool reassociates = is((x + 1.f) - 1.f, x + 0.f);           // -fassociative-math
+  const bool drops_signs = is(x + 0.f, x);                          // -fno-signed-zeros
+  const bool divides_by_product = is(x / 3.f, x * (1.f / 3.f));     // -freciprocal-math
+  const bool ignores_nan = x == x;                                  // -fno-honor-nans
+  const bool ignores_infinity = __builtin_fabsf(x) == __builtin_inff();  // -fno-honor-infinities
+  if (__builtin_constant_p(reassociates) || __builtin_constant_p(drops_signs) || __builtin_constant_p(divides_by_product) ||
+      __builtin_constant_p(ignores_nan) || __builtin_constant_p(ignores_infinity))
+    refuse_flags();
+}
+}  // namespace sinter::detail
 #endif
 
 namespace sinter {

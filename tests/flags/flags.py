@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Flags and macros that change what a compiler makes of the library: under each it computes what it should, or says in one line what is wrong.
+
+Compiles program.cpp, which looks at its own results, with the flags that are supported, and runs it. With those that are refused it compiles
+the header that refuses them.
+"""
+import argparse
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tools
+
+HERE = Path(__file__).resolve().parent
+FAST = r"sinter: .* make its numbers wrong: compile what includes it with -fno-fast-math"
+REASSOCIATES = "-fassociative-math -fno-signed-zeros -fno-trapping-math"
+# flags -> None, or what the refusal says; for both compilers, then for one
+SUPPORTED = ["-O1 -funsafe-math-optimizations -fno-fast-math", "-O1 -fno-trapping-math -fno-math-errno -ffp-contract=off"]
+REFUSED = {
+    "-O1 -ffast-math": FAST,
+    "-O1 -ffast-math -fno-finite-math-only": FAST,
+    "-O1 -ffinite-math-only": FAST,
+    "-O1 -funsafe-math-optimizations": FAST,
+    f"-O1 {REASSOCIATES}": FAST,
+    "-O3 -freciprocal-math": FAST,
+    "-O1 -fno-signed-zeros": FAST,
+}
+SUPPORTED_BY = {"gcc": [], "clang": ["-O0 -funsafe-math-optimizations"]}
+REFUSED_BY = {"gcc": {"-O0 -funsafe-math-optimizations": FAST},
+              "clang": {"-O1 -fno-honor-nans": FAST, "-O1 -fno-honor-infinities": FAST}}
+
+
+def works(command, flags, program):
+    """None if program.cpp compiles without a warning and finds its results right, else what is wrong."""
+    code, text = tools.run([*command, "-Wall", "-Wextra", "-Werror", *flags.split(), HERE / "program.cpp", "-pthread", "-o", program])
+    if code == 0:
+        code, text = tools.run([program.resolve()])
+    return None if code == 0 else "\n".join(text.splitlines()[:40])
+
+
+def refuses(command, flags, message):
+    """None if the library is refused with this message alone, else what is wrong."""
+    code, text = tools.run([*command, *flags.split(), "-c", "-x", "c++", "-", "-o", "/dev/null"], input=b"#include <sinter/config.hpp>\n")
+    if code == 0:
+        return "compiles"
+    # A header that does not exist ends the compilation behind a message.
+    errors = [line for line in text.splitlines() if re.search(r"\berror: ", line) and not re.search(r"sinter_needs_\w+'?:? ", line)]
+    return None if len(errors) == 1 and re.search(message, errors[0]) else text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
+    parser.add_argument("--scratch", type=Path, default=Path("build/flags"))
+    options = parser.parse_args()
+    kind = tools.compiler_kind(options.compiler)
+    scratch = options.scratch / Path(options.compiler).name
+    scratch.mkdir(parents=True, exist_ok=True)
+    command = [options.compiler, "-std=c++20", f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen)]
+    passed = tools.Passed(scratch / "passed", command, tools.run([options.compiler, "--version"])[1], Path(__file__).read_bytes())
+    header = [HERE / "program.cpp", *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp"))]
+    cases = [(flags, None) for flags in [*SUPPORTED, *SUPPORTED_BY[kind]]]
+    cases += [*REFUSED.items(), *REFUSED_BY[kind].items()]
+    skipped = 0
+
+    def one(number_and_case):
+        nonlocal skipped
+        number, (flags, message) = number_and_case
+        key = passed.key(flags, message, *([tools.INCLUDE / "sinter/config.hpp"] if message else header))
+        if key in passed:
+            skipped += 1
+            return None
+        problem = refuses(command, flags, message) if message else works(command, flags, scratch / f"program_{number}")
+        if problem:
+            return flags, problem
+        passed.add(key)
+        return None
+
+    failures = [failure for failure in tools.parallel(one, list(enumerate(cases))) if failure]
+    tools.report(f"flags with {Path(options.compiler).name}", failures, len(cases), skipped)
+
+
+if __name__ == "__main__":
+    main()
