@@ -50,3 +50,10 @@ find_package(Python3 3.8 QUIET COMPONENTS Interpreter)
 if(NOT Python3_FOUND)
   message(FATAL_ERROR "Sinter's tests need Python 3.8 or later. On Debian or Ubuntu: apt-get install python3.")
 endif()
+
+# sinter_add_guarded_test(<name> <command>...): a ctest entry that ends when its command hangs or uses a lot of processor time; a busy
+# machine makes no test fail. ctest itself waits for a day.
+function(sinter_add_guarded_test name)
+  add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/guard.py ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 86400)
+endfunction()

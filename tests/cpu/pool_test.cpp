@@ -32,10 +32,18 @@ struct late_user {
 };
 late_user used_at_exit;
 
-double processor_seconds() {
+double processor_seconds(clockid_t of) {
   timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  clock_gettime(of, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// Waits until as many as `wanted` tasks are in their pool at once; false where one of them alone has used the processor for long.
+bool meet(std::atomic<int>& inside, int wanted) {
+  ++inside;
+  const double begin = processor_seconds(CLOCK_THREAD_CPUTIME_ID);
+  while (inside < wanted && processor_seconds(CLOCK_THREAD_CPUTIME_ID) < begin + 20) std::this_thread::yield();
+  return inside >= wanted;
 }
 
 }  // namespace
@@ -67,40 +75,34 @@ TEST_CASE("what tasks write is visible when run returns, run after run", "[pool]
 
 TEST_CASE("several threads of a pool work at once", "[pool]") {
   thread_pool pool(3);
-  std::atomic<int> inside{0};
-  std::atomic<bool> met{false};
-  pool.parallel_for(3, [&](index_t) {
-    ++inside;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (inside < 3 && !met && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    if (inside == 3) met = true;
-  });
-  REQUIRE(met);
+  std::atomic<int> inside{0}, met{0};
+  pool.parallel_for(3, [&](index_t) { met += meet(inside, 3); });
+  REQUIRE(met == 3);
 }
 
 TEST_CASE("a pool that has slept wakes up", "[pool]") {
   thread_pool pool(2);
   for (int round = 0; round < 20; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    std::atomic<int> inside{0};
-    std::atomic<bool> met{false};
-    pool.parallel_for(2, [&](index_t) {
-      ++inside;
-      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-      while (inside < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-      if (inside == 2) met = true;
-    });
-    REQUIRE(met);
+    std::atomic<int> inside{0}, met{0};
+    pool.parallel_for(2, [&](index_t) { met += meet(inside, 2); });
+    REQUIRE(met == 2);
   }
 }
 
 TEST_CASE("an idle pool uses no processor time", "[pool]") {
   thread_pool pool(4);
   pool.parallel_for(64, [](index_t) {});
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  const double before = processor_seconds();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  REQUIRE(processor_seconds() - before < 0.02);
+  // Workers that spin use a second soon; those that sleep leave a fifth of a second without any.
+  const double begin = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
+  double before = begin, used = 1;
+  while (used > 0.001 && before < begin + 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const double now = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    used = now - before;
+    before = now;
+  }
+  REQUIRE(used <= 0.001);
 }
 
 TEST_CASE("nested runs, also through another pool, end", "[pool]") {

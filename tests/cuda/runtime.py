@@ -45,7 +45,7 @@ def problem_of(options, name, parts, arguments=()):
     program = options.scratch / name
     code, text = tools.run([options.compiler, *parts, *options.link, "-pthread", "-o", program])
     if code == 0:
-        code, text = tools.run([program.resolve(), *arguments], timeout=1200)
+        code, text = tools.run([program.resolve(), *arguments])
     return None if code == 0 else "\n".join(text.splitlines()[:80])
 
 
@@ -58,7 +58,7 @@ def trained(options, parts):
     lines = {}
     for device in ["cpu", "cuda"]:
         code, text = tools.run([program.resolve(), "--device", device, "--epochs", "10", "--data", tools.ROOT / "examples/data",
-                                "--out", options.scratch], timeout=600)
+                                "--out", options.scratch])
         if code != 0:
             return text
         lines[device] = re.findall(r"loss [0-9.]+ +test accuracy [0-9.]+ %", text)
