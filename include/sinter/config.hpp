@@ -13,6 +13,14 @@
 #error "sinter: -ffast-math, -Ofast and their parts make its numbers wrong: compile what includes it with -fno-fast-math"
 #include <sinter_needs_fno_fast_math>
 #endif
+#if !defined(__cpp_exceptions) && !defined(__CUDA_ARCH__)
+#error "sinter: reports mistakes by exceptions: compile what includes it without -fno-exceptions"
+#include <sinter_needs_exceptions>
+#endif
+
+// Other people's macros; libstdc++ does the same when its first header is read.
+#undef min
+#undef max
 
 #define SINTER_VERSION_MAJOR 0
 #define SINTER_VERSION_MINOR 1
@@ -110,7 +118,13 @@
 
 // What differs between objects that must not meet in one program: the width of Eigen's packets, and whether the
 // compiler may fuse a * b + c. The flags of -m decide it.
-#if defined(EIGEN_DONT_VECTORIZE) || defined(EIGEN_GPUCC)
+#if defined(EIGEN_MAX_ALIGN_BYTES)
+#define SINTER_DETAIL_ALIGN EIGEN_MAX_ALIGN_BYTES
+#else
+#define SINTER_DETAIL_ALIGN 64
+#endif
+// Eigen leaves its packets out where nothing may be aligned.
+#if defined(EIGEN_DONT_VECTORIZE) || defined(EIGEN_DONT_ALIGN) || SINTER_DETAIL_ALIGN == 0 || defined(EIGEN_GPUCC)
 #define SINTER_DETAIL_VECTORS "scalar"
 #elif defined(__AVX512F__)
 #define SINTER_DETAIL_VECTORS "avx512"

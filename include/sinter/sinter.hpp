@@ -1,6 +1,8 @@
 // sinter/sinter.hpp: the whole library.
 #pragma once
 
+#include "sinter/config.hpp"
+
 // These come first because g++ shows, with a message about them, by which chain of includes they were reached.
 #include "sinter/core/tensor.hpp"
 #include "sinter/expr/declare.hpp"

@@ -28,48 +28,6 @@
 
 // sinter/sinter.hpp: the whole library.
 
-// These come first because g++ shows, with a message about them, by which chain of includes they were reached.
-// sinter/core/tensor.hpp: the tensor, a reference-counted handle to device memory with a static rank and device.
-
-#include <initializer_list>
-#include <span>
-
-// sinter/core/assigned.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
-
-// sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <new>
-#include <utility>
-#include <vector>
-
-// sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
-
-#include <bit>
-#include <cstdlib>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <unordered_map>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
-
-#include <string_view>
-#include <type_traits>
-
-// sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
-
-#include <charconv>
-#include <concepts>
-#include <cstdint>
-#include <stdexcept>
-
 // sinter/config.hpp: the library's version, the few SINTER_ macros, and the link-time check of one configuration.
 
 #if __cplusplus < 202002L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
@@ -84,6 +42,14 @@
 #error "sinter: -ffast-math, -Ofast and their parts make its numbers wrong: compile what includes it with -fno-fast-math"
 #include <sinter_needs_fno_fast_math>
 #endif
+#if !defined(__cpp_exceptions) && !defined(__CUDA_ARCH__)
+#error "sinter: reports mistakes by exceptions: compile what includes it without -fno-exceptions"
+#include <sinter_needs_exceptions>
+#endif
+
+// Other people's macros; libstdc++ does the same when its first header is read.
+#undef min
+#undef max
 
 #define SINTER_VERSION_MAJOR 0
 #define SINTER_VERSION_MINOR 1
@@ -181,7 +147,13 @@
 
 // What differs between objects that must not meet in one program: the width of Eigen's packets, and whether the
 // compiler may fuse a * b + c. The flags of -m decide it.
-#if defined(EIGEN_DONT_VECTORIZE) || defined(EIGEN_GPUCC)
+#if defined(EIGEN_MAX_ALIGN_BYTES)
+#define SINTER_DETAIL_ALIGN EIGEN_MAX_ALIGN_BYTES
+#else
+#define SINTER_DETAIL_ALIGN 64
+#endif
+// Eigen leaves its packets out where nothing may be aligned.
+#if defined(EIGEN_DONT_VECTORIZE) || defined(EIGEN_DONT_ALIGN) || SINTER_DETAIL_ALIGN == 0 || defined(EIGEN_GPUCC)
 #define SINTER_DETAIL_VECTORS "scalar"
 #elif defined(__AVX512F__)
 #define SINTER_DETAIL_VECTORS "avx512"
@@ -279,6 +251,48 @@ __attribute__((used)) inline void see_flags(float x) {
 }
 }  // namespace sinter::detail
 #endif
+
+// These come first because g++ shows, with a message about them, by which chain of includes they were reached.
+// sinter/core/tensor.hpp: the tensor, a reference-counted handle to device memory with a static rank and device.
+
+#include <initializer_list>
+#include <span>
+
+// sinter/core/assigned.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
+
+// sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+// sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
+
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
+
+#include <string_view>
+#include <type_traits>
+
+// sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
+
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <stdexcept>
 
 namespace sinter {
 
@@ -6075,12 +6089,20 @@ Stream& operator<<(Stream& out, const tensor<T, Shape, D>& t) {
 
 #include <Eigen/Core>
 
+#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
+#error "sinter: needs Eigen 3.4 or later; this one is older"
+#include <sinter_needs_eigen_3_4>
+#endif
+
 // Vector registers passed by value never cross a call here: everything is inlined.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
+
+static_assert(sizeof(Eigen::Index) == sizeof(std::int64_t),
+              "sinter: EIGEN_DEFAULT_DENSE_INDEX_TYPE must have 64 bits, as the strides of tensors do");
 
 namespace sinter::math {
 
@@ -7354,7 +7376,7 @@ SINTER_INLINE simd<float, L> from_half(const void* from) {
 #ifdef EIGEN_VECTORIZE_AVX512
   if constexpr (L == 16) return simd<float, L>(registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
 #endif
-#ifdef __F16C__
+#if defined(__F16C__) && defined(EIGEN_VECTORIZE_AVX)
   if constexpr (L == 8 && native_lanes >= 8)
     return simd<float, L>(registers<float, L>{_mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from)))});
 #endif
@@ -7376,7 +7398,7 @@ SINTER_INLINE simd<std::int16_t, L> to_half(simd<float, L> x) {
     return y;
   }
 #endif
-#ifdef __F16C__
+#if defined(__F16C__) && defined(EIGEN_VECTORIZE_AVX)
   if constexpr (L == 8 && native_lanes >= 8) {
     simd<std::int16_t, L> y;
     const __m128i bits = _mm256_cvtps_ph(x.r.v, _MM_FROUND_TO_NEAREST_INT);

@@ -2,7 +2,7 @@
 """Flags and macros that change what a compiler makes of the library: under each it computes what it should, or says in one line what is wrong.
 
 Compiles program.cpp, which looks at its own results, with the flags that are supported, and runs it. With those that are refused it compiles
-the header that refuses them.
+the umbrella header.
 """
 import argparse
 import re
@@ -16,7 +16,9 @@ HERE = Path(__file__).resolve().parent
 FAST = r"sinter: .* make its numbers wrong: compile what includes it with -fno-fast-math"
 REASSOCIATES = "-fassociative-math -fno-signed-zeros -fno-trapping-math"
 # flags -> None, or what the refusal says; for both compilers, then for one
-SUPPORTED = ["-O1 -funsafe-math-optimizations -fno-fast-math", "-O1 -fno-trapping-math -fno-math-errno -ffp-contract=off"]
+SUPPORTED = ["-O1 -funsafe-math-optimizations -fno-fast-math -fno-trapping-math -fno-math-errno -ffp-contract=off",
+             "-O1 -march=native -DEIGEN_DONT_VECTORIZE -fno-rtti",
+             "-O1 -march=native -DEIGEN_MAX_ALIGN_BYTES=0 -DEIGEN_DEFAULT_TO_ROW_MAJOR"]
 REFUSED = {
     "-O1 -ffast-math": FAST,
     "-O1 -ffast-math -fno-finite-math-only": FAST,
@@ -25,6 +27,8 @@ REFUSED = {
     f"-O1 {REASSOCIATES}": FAST,
     "-O3 -freciprocal-math": FAST,
     "-O1 -fno-signed-zeros": FAST,
+    "-fno-exceptions": "sinter: .* without -fno-exceptions",
+    "-DEIGEN_DEFAULT_DENSE_INDEX_TYPE=int": "sinter: .*EIGEN_DEFAULT_DENSE_INDEX_TYPE",
 }
 SUPPORTED_BY = {"gcc": [], "clang": ["-O0 -funsafe-math-optimizations"]}
 REFUSED_BY = {"gcc": {"-O0 -funsafe-math-optimizations": FAST},
@@ -41,7 +45,7 @@ def works(command, flags, program):
 
 def refuses(command, flags, message):
     """None if the library is refused with this message alone, else what is wrong."""
-    code, text = tools.run([*command, *flags.split(), "-c", "-x", "c++", "-", "-o", "/dev/null"], input=b"#include <sinter/config.hpp>\n")
+    code, text = tools.run([*command, *flags.split(), "-c", "-x", "c++", "-", "-o", "/dev/null"], input=b"#include <sinter/sinter.hpp>\n")
     if code == 0:
         return "compiles"
     # A header that does not exist ends the compilation behind a message.
@@ -60,15 +64,18 @@ def main():
     scratch.mkdir(parents=True, exist_ok=True)
     command = [options.compiler, "-std=c++20", f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen)]
     passed = tools.Passed(scratch / "passed", command, tools.run([options.compiler, "--version"])[1], Path(__file__).read_bytes())
-    header = [HERE / "program.cpp", *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp"))]
+    sources = [HERE / "program.cpp", *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp"))]
+    old_eigen = scratch / "old/Eigen/Core"
+    old_eigen.parent.mkdir(parents=True, exist_ok=True)
+    old_eigen.write_text("#define EIGEN_VERSION_AT_LEAST(world, major, minor) 0\n")
     cases = [(flags, None) for flags in [*SUPPORTED, *SUPPORTED_BY[kind]]]
-    cases += [*REFUSED.items(), *REFUSED_BY[kind].items()]
+    cases += [*REFUSED.items(), *REFUSED_BY[kind].items(), (f"-I{scratch}/old", "sinter: needs Eigen 3.4")]
     skipped = 0
 
     def one(number_and_case):
         nonlocal skipped
         number, (flags, message) = number_and_case
-        key = passed.key(flags, message, *([tools.INCLUDE / "sinter/config.hpp"] if message else header))
+        key = passed.key(flags, message, *sources)
         if key in passed:
             skipped += 1
             return None

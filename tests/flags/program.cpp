@@ -2,6 +2,10 @@
 #include <cmath>
 #include <cstdio>
 
+// As in a program for Windows.
+#define min(a, b) (((a) < (b)) ? (a) : (b))
+#define max(a, b) (((a) > (b)) ? (a) : (b))
+
 #include <sinter/sinter.hpp>
 
 using namespace sinter;
@@ -32,6 +36,7 @@ int main() {
     check(double{r(i)} == std::nearbyint(v * 1.25), "round");
   }
   check(near(double{sum(x).item()}, 31.251), "sum");
+  check(tensor(min(x)).item() == -2 && tensor(max(x)).item() == 20, "extremes");
   const tensor<float, 1> zeros = x * 0.f;
   const tensor<bool, 1> infinite = isinf(x / 0.f), none = isnan(zeros / 0.f);
   check(infinite(0) && none(1), "infinities and NaN");
@@ -43,6 +48,11 @@ int main() {
   loss.backward();
   check(loss.item() == 14.f * 14 + 32 * 32 * 2 + 77 * 77, "matmul");
   check(w.grad()(0, 0) == 2 * (14 * 1 + 32 * 4), "its gradient");
+
+  check(as_eigen(a)(1, 2) == 6 && tensor(from_eigen(as_eigen(a).transpose()))(2, 1) == 6, "Eigen's matrices");
+  const tensor<half, 1> narrow = cast<half>(x);
+  const tensor<float, 1> wide = cast<float>(narrow);
+  for (index_t i = 0; i < x.numel(); ++i) check(std::fabs(wide(i) - x(i)) <= 1e-3f * std::fabs(x(i)), "half");
 
   const tensor<int, 1> n{7, -7, 0, 9, 100};
   check(tensor(sum(n / 2)).item() == 3 - 3 + 4 + 50, "integers");

@@ -99,6 +99,7 @@ def checks(builder):
             yield f"{name}: different", lambda m=mode, u=use: pair(builder, m + first, m + second, u, (FIRST, SECOND))
     yield "umbrella: equal", lambda: pair(builder, first, first, header="sinter/sinter.hpp")
     yield "umbrella: different", lambda: pair(builder, first, second, (), (FIRST, SECOND), header="sinter/sinter.hpp")
+    yield "without packets", lambda: pair(builder, first, [*first, "-DEIGEN_MAX_ALIGN_BYTES=0"], (), (FIRST, "scalar"))
     mixed = [*second, "-DSINTER_ALLOW_MIXED_CONFIGURATIONS"]
     yield "mixing allowed", lambda: pair(builder, first, mixed)
 

@@ -41,7 +41,7 @@ SINTER_INLINE simd<float, L> from_half(const void* from) {
 #ifdef EIGEN_VECTORIZE_AVX512
   if constexpr (L == 16) return simd<float, L>(registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
 #endif
-#ifdef __F16C__
+#if defined(__F16C__) && defined(EIGEN_VECTORIZE_AVX)
   if constexpr (L == 8 && native_lanes >= 8)
     return simd<float, L>(registers<float, L>{_mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from)))});
 #endif
@@ -63,7 +63,7 @@ SINTER_INLINE simd<std::int16_t, L> to_half(simd<float, L> x) {
     return y;
   }
 #endif
-#ifdef __F16C__
+#if defined(__F16C__) && defined(EIGEN_VECTORIZE_AVX)
   if constexpr (L == 8 && native_lanes >= 8) {
     simd<std::int16_t, L> y;
     const __m128i bits = _mm256_cvtps_ph(x.r.v, _MM_FROUND_TO_NEAREST_INT);

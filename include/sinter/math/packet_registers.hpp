@@ -8,6 +8,11 @@
 
 #include <Eigen/Core>
 
+#if !EIGEN_VERSION_AT_LEAST(3, 4, 0)
+#error "sinter: needs Eigen 3.4 or later; this one is older"
+#include <sinter_needs_eigen_3_4>
+#endif
+
 #include "sinter/math/inline.hpp"
 #include "sinter/math/scalar.hpp"
 #include "sinter/math/vocabulary.hpp"
@@ -18,6 +23,9 @@
 #pragma GCC diagnostic ignored "-Wignored-attributes"
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
+
+static_assert(sizeof(Eigen::Index) == sizeof(std::int64_t),
+              "sinter: EIGEN_DEFAULT_DENSE_INDEX_TYPE must have 64 bits, as the strides of tensors do");
 
 namespace sinter::math {
 
