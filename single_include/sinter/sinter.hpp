@@ -805,6 +805,87 @@ decltype(auto) with_device(std::string_view choice, F&& f) {
 }
 
 }  // namespace sinter
+// sinter/core/fork.hpp: what forked children find: none of the threads of their parent, and no lock that one of them held.
+
+#include <memory>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+namespace sinter::detail {
+
+enum class fork_step { before, in_parent, in_child };
+
+/// While it lives, fork() calls `watched.at_fork(step)`, which throws nothing: before it in the parent, and after it in both
+/// processes. As the last member of what it watches it begins after, and ends before, all that at_fork() uses.
+class fork_watch {
+ public:
+  template <class T>
+  explicit fork_watch(T& watched)
+      : watched_(&watched), tell_([](void* one, fork_step step) { static_cast<T*>(one)->at_fork(step); }) {
+    registry& all = every_;
+    const std::lock_guard lock(all.changing);
+    next_ = all.first;
+    if (next_ != nullptr) next_->previous_ = this;
+    all.first = this;
+  }
+  fork_watch(const fork_watch&) = delete;
+  fork_watch& operator=(const fork_watch&) = delete;
+  ~fork_watch() {
+    registry& all = every_;
+    const std::lock_guard lock(all.changing);
+    (previous_ != nullptr ? previous_->next_ : all.first) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+  }
+
+ private:
+  struct registry {
+    std::mutex changing;  ///< held from before a fork until after it
+    fork_watch* first;
+  };
+  static inline constinit registry every_{};
+
+  static void tell_all(fork_step step) {
+    for (const fork_watch* one = every_.first; one != nullptr; one = one->next_) one->tell_(one->watched_, step);
+  }
+#if defined(__unix__) || defined(__APPLE__)
+  static inline const int asked_ = ::pthread_atfork([] { every_.changing.lock(), tell_all(fork_step::before); },
+                                                    [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
+                                                    [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
+#endif
+
+  void* watched_;
+  void (*tell_)(void*, fork_step);
+  fork_watch* next_ = nullptr;
+  fork_watch* previous_ = nullptr;
+};
+
+/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. Who holds one does not wait
+/// for another.
+class fork_safe_mutex {
+ public:
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  void at_fork(fork_step step) { step == fork_step::before ? lock() : unlock(); }
+
+ private:
+  std::mutex mutex_;
+  fork_watch watch_{*this};
+};
+
+/// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of the two is
+/// then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread forks.
+template <class T, class Make>
+T& make_once(std::atomic<T*>& made, const Make& make) {
+  T* there = made.load(std::memory_order_acquire);
+  if (there != nullptr) return *there;
+  std::unique_ptr<T> mine(make());
+  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire)) there = mine.release();
+  return *there;
+}
+
+}  // namespace sinter::detail
 
 namespace sinter {
 
@@ -1013,7 +1094,7 @@ class caching_arena {
 
   std::string name_;
   Source source_;
-  mutable std::mutex mutex_;
+  mutable fork_safe_mutex mutex_;
   std::vector<std::vector<void*>> free_;
   std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
   std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
@@ -1049,8 +1130,8 @@ template <device D>
   requires is_cpu_v<D>
 struct device_arena<D> {
   static caching_arena<host_memory>& get() {
-    static auto& arena = *new caching_arena<host_memory>(device_name<D>());
-    return arena;
+    static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};
+    return make_once(arena, [] { return new caching_arena<host_memory>(device_name<D>()); });
   }
 };
 
@@ -2806,8 +2887,6 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
             class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                           \
   void name(Y&&, E&&) = delete;
 // sinter/expr/point.hpp: what the nodes share that run as a kernel of their own: reductions, products, row-wise ops.
-
-#include <memory>
 
 // sinter/expr/backend.hpp: what expressions ask of a device, free of element type where compile time counts.
 
@@ -5510,6 +5589,8 @@ void copy_state(const From& from, const To& to) {
 
 // sinter/core/async.hpp: copies that run beside the program, and the value one has to wait for.
 
+#include <functional>
+
 // sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped memory.
 
 namespace sinter {
@@ -5843,42 +5924,63 @@ template <class Tensor>
 class [[nodiscard]] pending {
  public:
   template <class F>
-  explicit pending(F make) : state_(std::make_unique<state>()) {
-    state* s = state_.get();
-    worker_ = std::thread([s, make = std::move(make)] {
-      try {
-        s->value = make();
-      } catch (...) {
-        s->failure = std::current_exception();
-      }
-    });
+  explicit pending(F make) : work_(std::make_unique<work>(std::move(make))) {
+    work* const w = work_.get();
+    try {
+      w->worker = std::thread([w] { w->run(); });
+    } catch (const std::exception&) {  // no thread to be had
+      w->run();
+    }
   }
   pending(pending&&) noexcept = default;
-  pending& operator=(pending&& other) noexcept {
-    if (worker_.joinable()) worker_.join();
-    worker_ = std::move(other.worker_);
-    state_ = std::move(other.state_);
-    return *this;
-  }
-  ~pending() {
-    if (worker_.joinable()) worker_.join();
-  }
+  pending& operator=(pending&&) noexcept = default;
 
   /// Waits and hands the tensor over, once; rethrows what went wrong on the way.
   Tensor get() {
-    if (!worker_.joinable()) throw value_error("pending: the tensor was taken already");
-    worker_.join();
-    if (state_->failure) std::rethrow_exception(state_->failure);
-    return std::move(state_->value);
+    if (work_ == nullptr) throw value_error("pending: the tensor was taken already");
+    const std::unique_ptr<work> w = std::move(work_);
+    if (w->worker.joinable()) w->worker.join();
+    if (!w->done.load(std::memory_order_acquire)) w->run();
+    if (w->failure) std::rethrow_exception(w->failure);
+    return std::move(w->value);
   }
 
  private:
-  struct state {
+  struct work {
+    template <class F>
+    explicit work(F f) : make(std::move(f)) {}
+    work(const work&) = delete;
+    work& operator=(const work&) = delete;
+    ~work() {
+      if (worker.joinable()) worker.join();
+    }
+
+    void run() noexcept {
+      try {
+        value = make();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      done.store(true, std::memory_order_release);
+    }
+
+    /// For fork_watch: a forked child has no such thread, and does what was not done when it is asked for.
+    void at_fork(detail::fork_step step) noexcept {
+      if (step != detail::fork_step::in_child || !worker.joinable()) return;
+      ::new (static_cast<void*>(&worker)) std::thread;  // neither joined nor detached
+      if (done.load(std::memory_order_acquire)) return;
+      ::new (static_cast<void*>(&value)) Tensor;  // may be half-way
+      ::new (static_cast<void*>(&failure)) std::exception_ptr;
+    }
+
+    std::function<Tensor()> make;
     Tensor value;
     std::exception_ptr failure;
+    std::atomic<bool> done{false};
+    std::thread worker;
+    detail::fork_watch watch{*this};
   };
-  std::unique_ptr<state> state_;
-  std::thread worker_;
+  std::unique_ptr<work> work_;
 };
 
 template <class T, auto Shape, device D>
@@ -14322,7 +14424,8 @@ namespace cpu_impl {
 ///
 /// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
 /// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
-/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them.
+/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. A forked child has
+/// none of them, and starts its own.
 class thread_pool {
  public:
   using task_body = void (*)(void* context, index_t task);
@@ -14383,6 +14486,23 @@ class thread_pool {
     release();
   }
 
+  /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
+  void at_fork(sinter::detail::fork_step step) noexcept {
+    if (step == sinter::detail::fork_step::before) return team_.lock();
+    if (step == sinter::detail::fork_step::in_child) {
+      for (std::thread& lost : workers_) ::new (static_cast<void*>(&lost)) std::thread;  // neither joined nor detached
+      workers_.clear();
+      ticket_.store(0, std::memory_order_relaxed);
+      sleepers_.store(0, std::memory_order_relaxed);
+      stop_.store(false, std::memory_order_relaxed);
+      caller_sleeps_.store(0, std::memory_order_relaxed);
+      failed_.store(false, std::memory_order_relaxed);
+      ::new (static_cast<void*>(&error_)) std::exception_ptr;
+      release();
+    }
+    team_.unlock();
+  }
+
  private:
   static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
   static constexpr index_t max_batch = index_t{1} << 31;
@@ -14441,8 +14561,8 @@ class thread_pool {
     caller_sleeps_.store(0, std::memory_order_relaxed);
   }
 
-  // A successful exchange proves that its run is still going on, hence that body, context and count, which were read
-  // before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
+  // A successful exchange proves that its run is still going on, hence that body, context and count, which were
+  // read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
   void work() noexcept {
     index_t finished = 0;
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
@@ -14490,18 +14610,22 @@ class thread_pool {
     }
   }
 
-  void adapt() {
+  void adapt() noexcept {
     const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
     if (workers_.size() > wanted) stop_workers();
+    const std::lock_guard lock(team_);
     try {
       while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
     } catch (const std::system_error&) {
       // The system grants no more threads: go on with those there are.
       target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+    } catch (const std::bad_alloc&) {
+      // No memory for more just now: the next run tries again.
     }
   }
 
   void stop_workers() noexcept {
+    const std::lock_guard lock(team_);
     if (workers_.empty()) return;
     stop_.store(true, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_seq_cst);
@@ -14525,22 +14649,25 @@ class thread_pool {
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<int> target_;
   int node_;
+  std::mutex team_;  ///< held while the list of workers changes
   std::vector<std::thread> workers_;
+  sinter::detail::fork_watch watch_{*this};
 };
 
 // The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
-// them; a static beside each ends its workers at exit.
-struct pool_closer {
-  thread_pool* pool;
-  ~pool_closer() { pool->close(); }
-};
+// them; what is registered beside each ends its workers at exit.
 
 /// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
 /// `value_error` where it is set to no number of threads.
 inline thread_pool& host_pool() {
-  static thread_pool* const pool = new thread_pool(detail::default_threads(-1));
-  static const pool_closer closer{pool};
-  return *pool;
+  static constinit std::atomic<thread_pool*> pool{nullptr};
+  return sinter::detail::make_once(pool, [] {
+    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
+    std::atexit([] {
+      if (thread_pool* const used = pool.load(std::memory_order_acquire)) used->close();
+    });
+    return one.release();
+  });
 }
 
 /// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
@@ -14550,30 +14677,23 @@ inline thread_pool& numa_pool(int node) {
     entry* next;
     thread_pool pool;
   };
-  struct registry {
-    std::atomic<entry*> head{nullptr};
-    std::mutex growing;
-    entry* find(int node) const {
-      entry* e = head.load(std::memory_order_acquire);
-      while (e != nullptr && e->node != node) e = e->next;
-      return e;
-    }
+  static constinit std::atomic<entry*> first{nullptr};
+  const auto find = [node](entry* e) {
+    while (e != nullptr && e->node != node) e = e->next;
+    return e;
   };
-  struct registry_closer {
-    registry* all;
-    ~registry_closer() {
-      for (entry* e = all->head.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
-    }
-  };
-  static registry* const all = new registry;
-  static const registry_closer closer{all};
-  if (entry* known = all->find(node)) return known->pool;
-  const std::lock_guard<std::mutex> lock(all->growing);
-  if (entry* known = all->find(node)) return known->pool;
-  entry* const added =
-      new entry{node, all->head.load(std::memory_order_relaxed), thread_pool(detail::default_threads(node), node)};
-  all->head.store(added, std::memory_order_release);
-  return added->pool;
+  entry* head = first.load(std::memory_order_acquire);
+  if (entry* const known = find(head)) return known->pool;
+  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
+  if (head == nullptr)
+    std::atexit([] {
+      for (entry* e = first.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
+    });
+  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (entry* const known = find(head)) return known->pool;
+    added->next = head;
+  }
+  return added.release()->pool;
 }
 
 }  // namespace cpu_impl
@@ -16267,13 +16387,15 @@ namespace sinter::cpu_impl::detail {
 
 /// A quarter of a core's L2 cache in bytes, as the system tells it, else 256 KiB; 512 KiB at most.
 inline index_t quarter_of_l2() {
-  static const index_t bytes = [] {
+  static constinit std::atomic<index_t> known{0};  // not a static that is locked while it begins: see make_once
+  index_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes != 0) return bytes;
+  bytes = index_t{1} << 18;
 #if defined(_SC_LEVEL2_CACHE_SIZE)
-    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    if (l2 > 0) return smaller(l2 / 4, index_t{1} << 19);
+  const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (l2 > 0) bytes = smaller(l2 / 4, index_t{1} << 19);
 #endif
-    return index_t{1} << 18;
-  }();
+  known.store(bytes, std::memory_order_relaxed);
   return bytes;
 }
 
@@ -25075,7 +25197,8 @@ struct epoch_counter : std::atomic<index_t> {
 };
 
 /// One pass over a dataset, in the given order or, if that is undefined, in its own. The thread makes batches until
-/// `prefetch` of them wait.
+/// `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes the others when
+/// asked for.
 template <class Set>
 class loader_pass {
  public:
@@ -25087,7 +25210,7 @@ class loader_pass {
     if (options.prefetch == 0 || batches < 2) return;
     try {
       worker_ = std::thread([this] { work(); });
-    } catch (const std::system_error&) {  // no thread to be had: batches are made when asked for
+    } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
     }
   }
   loader_pass(const loader_pass&) = delete;
@@ -25105,10 +25228,11 @@ class loader_pass {
   /// The next batch, or nothing after the last; rethrows what went wrong in making it.
   std::optional<batch_type> next() {
     if (taken_ == batches_) return std::nullopt;
-    if (!worker_.joinable()) return make(taken_++);
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
+    if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
     if (ready_.empty()) {
+      lock.unlock();
+      if (!failure_) return make(taken_++);
       taken_ = batches_;
       std::rethrow_exception(failure_);
     }
@@ -25118,6 +25242,16 @@ class loader_pass {
     lock.unlock();
     changed_.notify_all();
     return b;
+  }
+
+  /// For fork_watch.
+  void at_fork(fork_step step) noexcept {
+    if (step == fork_step::before) return mutex_.lock();
+    if (step == fork_step::in_child && worker_.joinable()) {
+      ::new (static_cast<void*>(&worker_)) std::thread;  // neither joined nor detached
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
+    }
+    mutex_.unlock();
   }
 
  private:
@@ -25161,6 +25295,7 @@ class loader_pass {
   std::exception_ptr failure_;
   bool stop_ = false;
   std::thread worker_;
+  fork_watch watch_{*this};
 };
 
 }  // namespace detail
@@ -26325,8 +26460,6 @@ class adamw : public rule_optimizer<detail::adam_rule<adamw_options, true>> {
 
 }  // namespace sinter::optim
 // sinter/optim/clip.hpp: bounds on gradients before a step.
-
-#include <functional>
 
 namespace sinter::optim {
 

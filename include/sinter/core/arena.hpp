@@ -1,6 +1,7 @@
 // sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
@@ -16,6 +17,7 @@
 
 #include "sinter/core/device.hpp"
 #include "sinter/core/error.hpp"
+#include "sinter/core/fork.hpp"
 
 namespace sinter {
 
@@ -224,7 +226,7 @@ class caching_arena {
 
   std::string name_;
   Source source_;
-  mutable std::mutex mutex_;
+  mutable fork_safe_mutex mutex_;
   std::vector<std::vector<void*>> free_;
   std::unordered_map<void*, int> reserve_of_;  // blocks in use that belong to a reserve
   std::unordered_map<int, std::vector<std::pair<void*, std::size_t>>> reserves_;
@@ -260,8 +262,8 @@ template <device D>
   requires is_cpu_v<D>
 struct device_arena<D> {
   static caching_arena<host_memory>& get() {
-    static auto& arena = *new caching_arena<host_memory>(device_name<D>());
-    return arena;
+    static constinit std::atomic<caching_arena<host_memory>*> arena{nullptr};
+    return make_once(arena, [] { return new caching_arena<host_memory>(device_name<D>()); });
   }
 };
 

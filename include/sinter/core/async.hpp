@@ -1,11 +1,15 @@
 // sinter/core/async.hpp: copies that run beside the program, and the value one has to wait for.
 #pragma once
 
+#include <atomic>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <new>
 #include <thread>
 
 #include "sinter/core/create.hpp"
+#include "sinter/core/fork.hpp"
 
 namespace sinter {
 
@@ -18,42 +22,63 @@ template <class Tensor>
 class [[nodiscard]] pending {
  public:
   template <class F>
-  explicit pending(F make) : state_(std::make_unique<state>()) {
-    state* s = state_.get();
-    worker_ = std::thread([s, make = std::move(make)] {
-      try {
-        s->value = make();
-      } catch (...) {
-        s->failure = std::current_exception();
-      }
-    });
+  explicit pending(F make) : work_(std::make_unique<work>(std::move(make))) {
+    work* const w = work_.get();
+    try {
+      w->worker = std::thread([w] { w->run(); });
+    } catch (const std::exception&) {  // no thread to be had
+      w->run();
+    }
   }
   pending(pending&&) noexcept = default;
-  pending& operator=(pending&& other) noexcept {
-    if (worker_.joinable()) worker_.join();
-    worker_ = std::move(other.worker_);
-    state_ = std::move(other.state_);
-    return *this;
-  }
-  ~pending() {
-    if (worker_.joinable()) worker_.join();
-  }
+  pending& operator=(pending&&) noexcept = default;
 
   /// Waits and hands the tensor over, once; rethrows what went wrong on the way.
   Tensor get() {
-    if (!worker_.joinable()) throw value_error("pending: the tensor was taken already");
-    worker_.join();
-    if (state_->failure) std::rethrow_exception(state_->failure);
-    return std::move(state_->value);
+    if (work_ == nullptr) throw value_error("pending: the tensor was taken already");
+    const std::unique_ptr<work> w = std::move(work_);
+    if (w->worker.joinable()) w->worker.join();
+    if (!w->done.load(std::memory_order_acquire)) w->run();
+    if (w->failure) std::rethrow_exception(w->failure);
+    return std::move(w->value);
   }
 
  private:
-  struct state {
+  struct work {
+    template <class F>
+    explicit work(F f) : make(std::move(f)) {}
+    work(const work&) = delete;
+    work& operator=(const work&) = delete;
+    ~work() {
+      if (worker.joinable()) worker.join();
+    }
+
+    void run() noexcept {
+      try {
+        value = make();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      done.store(true, std::memory_order_release);
+    }
+
+    /// For fork_watch: a forked child has no such thread, and does what was not done when it is asked for.
+    void at_fork(detail::fork_step step) noexcept {
+      if (step != detail::fork_step::in_child || !worker.joinable()) return;
+      ::new (static_cast<void*>(&worker)) std::thread;  // neither joined nor detached
+      if (done.load(std::memory_order_acquire)) return;
+      ::new (static_cast<void*>(&value)) Tensor;  // may be half-way
+      ::new (static_cast<void*>(&failure)) std::exception_ptr;
+    }
+
+    std::function<Tensor()> make;
     Tensor value;
     std::exception_ptr failure;
+    std::atomic<bool> done{false};
+    std::thread worker;
+    detail::fork_watch watch{*this};
   };
-  std::unique_ptr<state> state_;
-  std::thread worker_;
+  std::unique_ptr<work> work_;
 };
 
 template <class T, auto Shape, device D>

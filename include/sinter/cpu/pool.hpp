@@ -2,9 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "sinter/core/error.hpp"
+#include "sinter/core/fork.hpp"
 #include "sinter/core/types.hpp"
 #include "sinter/cpu/detail/pool_topology.hpp"
 
@@ -22,7 +25,8 @@ namespace cpu_impl {
 ///
 /// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
 /// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
-/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them.
+/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. A forked child has
+/// none of them, and starts its own.
 class thread_pool {
  public:
   using task_body = void (*)(void* context, index_t task);
@@ -83,6 +87,23 @@ class thread_pool {
     release();
   }
 
+  /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
+  void at_fork(sinter::detail::fork_step step) noexcept {
+    if (step == sinter::detail::fork_step::before) return team_.lock();
+    if (step == sinter::detail::fork_step::in_child) {
+      for (std::thread& lost : workers_) ::new (static_cast<void*>(&lost)) std::thread;  // neither joined nor detached
+      workers_.clear();
+      ticket_.store(0, std::memory_order_relaxed);
+      sleepers_.store(0, std::memory_order_relaxed);
+      stop_.store(false, std::memory_order_relaxed);
+      caller_sleeps_.store(0, std::memory_order_relaxed);
+      failed_.store(false, std::memory_order_relaxed);
+      ::new (static_cast<void*>(&error_)) std::exception_ptr;
+      release();
+    }
+    team_.unlock();
+  }
+
  private:
   static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
   static constexpr index_t max_batch = index_t{1} << 31;
@@ -141,8 +162,8 @@ class thread_pool {
     caller_sleeps_.store(0, std::memory_order_relaxed);
   }
 
-  // A successful exchange proves that its run is still going on, hence that body, context and count, which were read
-  // before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
+  // A successful exchange proves that its run is still going on, hence that body, context and count, which were
+  // read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
   void work() noexcept {
     index_t finished = 0;
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
@@ -190,18 +211,22 @@ class thread_pool {
     }
   }
 
-  void adapt() {
+  void adapt() noexcept {
     const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
     if (workers_.size() > wanted) stop_workers();
+    const std::lock_guard lock(team_);
     try {
       while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
     } catch (const std::system_error&) {
       // The system grants no more threads: go on with those there are.
       target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+    } catch (const std::bad_alloc&) {
+      // No memory for more just now: the next run tries again.
     }
   }
 
   void stop_workers() noexcept {
+    const std::lock_guard lock(team_);
     if (workers_.empty()) return;
     stop_.store(true, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_seq_cst);
@@ -225,22 +250,25 @@ class thread_pool {
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<int> target_;
   int node_;
+  std::mutex team_;  ///< held while the list of workers changes
   std::vector<std::thread> workers_;
+  sinter::detail::fork_watch watch_{*this};
 };
 
 // The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
-// them; a static beside each ends its workers at exit.
-struct pool_closer {
-  thread_pool* pool;
-  ~pool_closer() { pool->close(); }
-};
+// them; what is registered beside each ends its workers at exit.
 
 /// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
 /// `value_error` where it is set to no number of threads.
 inline thread_pool& host_pool() {
-  static thread_pool* const pool = new thread_pool(detail::default_threads(-1));
-  static const pool_closer closer{pool};
-  return *pool;
+  static constinit std::atomic<thread_pool*> pool{nullptr};
+  return sinter::detail::make_once(pool, [] {
+    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
+    std::atexit([] {
+      if (thread_pool* const used = pool.load(std::memory_order_acquire)) used->close();
+    });
+    return one.release();
+  });
 }
 
 /// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
@@ -250,30 +278,23 @@ inline thread_pool& numa_pool(int node) {
     entry* next;
     thread_pool pool;
   };
-  struct registry {
-    std::atomic<entry*> head{nullptr};
-    std::mutex growing;
-    entry* find(int node) const {
-      entry* e = head.load(std::memory_order_acquire);
-      while (e != nullptr && e->node != node) e = e->next;
-      return e;
-    }
+  static constinit std::atomic<entry*> first{nullptr};
+  const auto find = [node](entry* e) {
+    while (e != nullptr && e->node != node) e = e->next;
+    return e;
   };
-  struct registry_closer {
-    registry* all;
-    ~registry_closer() {
-      for (entry* e = all->head.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
-    }
-  };
-  static registry* const all = new registry;
-  static const registry_closer closer{all};
-  if (entry* known = all->find(node)) return known->pool;
-  const std::lock_guard<std::mutex> lock(all->growing);
-  if (entry* known = all->find(node)) return known->pool;
-  entry* const added =
-      new entry{node, all->head.load(std::memory_order_relaxed), thread_pool(detail::default_threads(node), node)};
-  all->head.store(added, std::memory_order_release);
-  return added->pool;
+  entry* head = first.load(std::memory_order_acquire);
+  if (entry* const known = find(head)) return known->pool;
+  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
+  if (head == nullptr)
+    std::atexit([] {
+      for (entry* e = first.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
+    });
+  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (entry* const known = find(head)) return known->pool;
+    added->next = head;
+  }
+  return added.release()->pool;
 }
 
 }  // namespace cpu_impl

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "sinter/core/fork.hpp"
 #include "sinter/data/dataset.hpp"
 #include "sinter/random/create.hpp"
 
@@ -57,7 +59,8 @@ struct epoch_counter : std::atomic<index_t> {
 };
 
 /// One pass over a dataset, in the given order or, if that is undefined, in its own. The thread makes batches until
-/// `prefetch` of them wait.
+/// `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes the others when
+/// asked for.
 template <class Set>
 class loader_pass {
  public:
@@ -69,7 +72,7 @@ class loader_pass {
     if (options.prefetch == 0 || batches < 2) return;
     try {
       worker_ = std::thread([this] { work(); });
-    } catch (const std::system_error&) {  // no thread to be had: batches are made when asked for
+    } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
     }
   }
   loader_pass(const loader_pass&) = delete;
@@ -87,10 +90,11 @@ class loader_pass {
   /// The next batch, or nothing after the last; rethrows what went wrong in making it.
   std::optional<batch_type> next() {
     if (taken_ == batches_) return std::nullopt;
-    if (!worker_.joinable()) return make(taken_++);
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
+    if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
     if (ready_.empty()) {
+      lock.unlock();
+      if (!failure_) return make(taken_++);
       taken_ = batches_;
       std::rethrow_exception(failure_);
     }
@@ -100,6 +104,16 @@ class loader_pass {
     lock.unlock();
     changed_.notify_all();
     return b;
+  }
+
+  /// For fork_watch.
+  void at_fork(fork_step step) noexcept {
+    if (step == fork_step::before) return mutex_.lock();
+    if (step == fork_step::in_child && worker_.joinable()) {
+      ::new (static_cast<void*>(&worker_)) std::thread;  // neither joined nor detached
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
+    }
+    mutex_.unlock();
   }
 
  private:
@@ -143,6 +157,7 @@ class loader_pass {
   std::exception_ptr failure_;
   bool stop_ = false;
   std::thread worker_;
+  fork_watch watch_{*this};
 };
 
 }  // namespace detail

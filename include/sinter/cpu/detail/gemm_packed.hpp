@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 
 #include "sinter/core/types.hpp"
@@ -15,13 +16,15 @@ namespace sinter::cpu_impl::detail {
 
 /// A quarter of a core's L2 cache in bytes, as the system tells it, else 256 KiB; 512 KiB at most.
 inline index_t quarter_of_l2() {
-  static const index_t bytes = [] {
+  static constinit std::atomic<index_t> known{0};  // not a static that is locked while it begins: see make_once
+  index_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes != 0) return bytes;
+  bytes = index_t{1} << 18;
 #if defined(_SC_LEVEL2_CACHE_SIZE)
-    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    if (l2 > 0) return smaller(l2 / 4, index_t{1} << 19);
+  const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (l2 > 0) bytes = smaller(l2 / 4, index_t{1} << 19);
 #endif
-    return index_t{1} << 18;
-  }();
+  known.store(bytes, std::memory_order_relaxed);
   return bytes;
 }
 

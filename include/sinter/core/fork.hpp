@@ -1,0 +1,84 @@
+// sinter/core/fork.hpp: what forked children find: none of the threads of their parent, and no lock that one of them held.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+namespace sinter::detail {
+
+enum class fork_step { before, in_parent, in_child };
+
+/// While it lives, fork() calls `watched.at_fork(step)`, which throws nothing: before it in the parent, and after it in both
+/// processes. As the last member of what it watches it begins after, and ends before, all that at_fork() uses.
+class fork_watch {
+ public:
+  template <class T>
+  explicit fork_watch(T& watched)
+      : watched_(&watched), tell_([](void* one, fork_step step) { static_cast<T*>(one)->at_fork(step); }) {
+    registry& all = every_;
+    const std::lock_guard lock(all.changing);
+    next_ = all.first;
+    if (next_ != nullptr) next_->previous_ = this;
+    all.first = this;
+  }
+  fork_watch(const fork_watch&) = delete;
+  fork_watch& operator=(const fork_watch&) = delete;
+  ~fork_watch() {
+    registry& all = every_;
+    const std::lock_guard lock(all.changing);
+    (previous_ != nullptr ? previous_->next_ : all.first) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+  }
+
+ private:
+  struct registry {
+    std::mutex changing;  ///< held from before a fork until after it
+    fork_watch* first;
+  };
+  static inline constinit registry every_{};
+
+  static void tell_all(fork_step step) {
+    for (const fork_watch* one = every_.first; one != nullptr; one = one->next_) one->tell_(one->watched_, step);
+  }
+#if defined(__unix__) || defined(__APPLE__)
+  static inline const int asked_ = ::pthread_atfork([] { every_.changing.lock(), tell_all(fork_step::before); },
+                                                    [] { tell_all(fork_step::in_parent), every_.changing.unlock(); },
+                                                    [] { tell_all(fork_step::in_child), every_.changing.unlock(); });
+#endif
+
+  void* watched_;
+  void (*tell_)(void*, fork_step);
+  fork_watch* next_ = nullptr;
+  fork_watch* previous_ = nullptr;
+};
+
+/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. Who holds one does not wait
+/// for another.
+class fork_safe_mutex {
+ public:
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  void at_fork(fork_step step) { step == fork_step::before ? lock() : unlock(); }
+
+ private:
+  std::mutex mutex_;
+  fork_watch watch_{*this};
+};
+
+/// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of the two is
+/// then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread forks.
+template <class T, class Make>
+T& make_once(std::atomic<T*>& made, const Make& make) {
+  T* there = made.load(std::memory_order_acquire);
+  if (there != nullptr) return *there;
+  std::unique_ptr<T> mine(make());
+  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire)) there = mine.release();
+  return *there;
+}
+
+}  // namespace sinter::detail
