@@ -14304,6 +14304,36 @@ concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::ap
 
 #include <system_error>
 
+// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which exceptions trap.
+
+namespace sinter::cpu_impl::detail {
+
+#if defined(__SSE2__)
+
+inline constexpr std::uint32_t mxcsr_flags = 0x3f;  ///< what has happened so far
+
+inline std::uint64_t float_control() noexcept { return __builtin_ia32_stmxcsr() & ~mxcsr_flags; }
+inline void set_float_control(std::uint64_t control) noexcept {
+  __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(control) | (__builtin_ia32_stmxcsr() & mxcsr_flags));
+}
+
+#elif defined(__aarch64__)
+
+inline std::uint64_t float_control() noexcept {
+  std::uint64_t control;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return control;
+}
+inline void set_float_control(std::uint64_t control) noexcept { asm volatile("msr fpcr, %0" : : "r"(control)); }
+
+#else
+
+inline std::uint64_t float_control() noexcept { return 0; }
+inline void set_float_control(std::uint64_t) noexcept {}
+
+#endif
+
+}  // namespace sinter::cpu_impl::detail
 // sinter/cpu/detail/pool_topology.hpp: which processors a pool may use, and how its threads wait.
 
 #include <cstdio>
@@ -14424,8 +14454,8 @@ namespace cpu_impl {
 ///
 /// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
 /// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
-/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. A forked child has
-/// none of them, and starts its own.
+/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in the
+/// floating-point environment of the caller. A forked child has none of them, and starts its own.
 class thread_pool {
  public:
   using task_body = void (*)(void* context, index_t task);
@@ -14535,6 +14565,7 @@ class thread_pool {
     body_.store(body, std::memory_order_relaxed);
     context_.store(context, std::memory_order_relaxed);
     tasks_.store(tasks, std::memory_order_relaxed);
+    float_control_.store(detail::float_control(), std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
     ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
@@ -14561,18 +14592,21 @@ class thread_pool {
     caller_sleeps_.store(0, std::memory_order_relaxed);
   }
 
-  // A successful exchange proves that its run is still going on, hence that body, context and count, which were
+  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which were
   // read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
   void work() noexcept {
     index_t finished = 0;
+    std::uint64_t own_control = detail::float_control();
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
     while ((ticket & count_mask) != 0) {
       const task_body body = body_.load(std::memory_order_relaxed);
       void* const context = context_.load(std::memory_order_relaxed);
       const index_t tasks = tasks_.load(std::memory_order_relaxed);
       const index_t base = base_.load(std::memory_order_relaxed);
+      const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
       if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
         continue;
+      if (control != own_control) detail::set_float_control(own_control = control);
       try {
         body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
       } catch (...) {
@@ -14639,6 +14673,7 @@ class thread_pool {
   std::atomic<task_body> body_{nullptr};
   std::atomic<void*> context_{nullptr};
   std::atomic<index_t> tasks_{0}, base_{0};
+  std::atomic<std::uint64_t> float_control_{0};
   alignas(64) std::atomic<int> epoch_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stop_{false};

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <cstdlib>
 #include <numeric>
@@ -167,6 +168,58 @@ TEST_CASE("a pool can be resized, even from one of its tasks and while others us
   other.join();
   REQUIRE(runs == 2400);
 }
+
+#if defined(__SSE2__) || defined(__aarch64__)
+TEST_CASE("tasks round as the thread that calls run, whichever thread they run on", "[pool]") {
+  thread_pool pool(3);
+  pool.parallel_for(3, [](index_t) {});
+  const auto sums = [&](int mode) {
+    const int before = std::fegetround();
+    std::fesetround(mode);
+    std::atomic<int> inside{0}, above{0};
+    pool.parallel_for(3, [&](index_t) {
+      ++inside;
+      while (inside < 3) std::this_thread::yield();  // each on a thread of its own
+      volatile float one = 1, little = 1e-10f;
+      above += one + little > 1;
+    });
+    std::fesetround(before);
+    return above.load();
+  };
+  CHECK(sums(FE_UPWARD) == 3);
+  CHECK(sums(FE_TONEAREST) == 0);
+  CHECK(sums(FE_UPWARD) == 3);
+  CHECK(sums(FE_TOWARDZERO) == 0);
+}
+
+TEST_CASE("denormal numbers are flushed on all threads of a pool, or on none", "[pool]") {
+  thread_pool pool(3);
+  pool.parallel_for(3, [](index_t) {});
+  const auto before = sinter::cpu_impl::detail::float_control();
+#if defined(__SSE2__)
+  const std::uint64_t flush = 0x8040;
+#else
+  const std::uint64_t flush = std::uint64_t{1} << 24;
+#endif
+  const auto zeros = [&] {
+    std::atomic<int> inside{0}, n{0};
+    pool.parallel_for(3, [&](index_t) {
+      ++inside;
+      while (inside < 3) std::this_thread::yield();
+      volatile float small = 1e-38f;
+      small = small * 0.01f;
+      n += small == 0;
+    });
+    return n.load();
+  };
+  CHECK(zeros() == 0);
+  sinter::cpu_impl::detail::set_float_control(before | flush);
+  const int flushed = zeros();
+  sinter::cpu_impl::detail::set_float_control(before);
+  CHECK(flushed == 3);
+  CHECK(zeros() == 0);
+}
+#endif
 
 TEST_CASE("a pool needs at least one thread", "[pool]") {
   REQUIRE_THROWS_AS(thread_pool(0), sinter::value_error);
