@@ -907,6 +907,7 @@ namespace detail {
 class host_memory {
  public:
   static constexpr std::size_t alignment = 64;
+  static constexpr std::size_t header = 64;  ///< of a tensor's block, in front of its elements
   static constexpr std::size_t huge_page = std::size_t{2} << 20;
   static constexpr std::size_t page = 4096;
   static constexpr std::size_t places = 16;                     ///< in a page, where blocks begin
@@ -930,9 +931,9 @@ class host_memory {
   std::size_t turn_ = 0;
 };
 
-/// Blocks come in eight sizes per power of two and return to a free list of their size: a fresh large block costs more
-/// in page faults than the arithmetic that fills it. Source takes memory from the system, null where there is none, and
-/// gives it back.
+/// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes takes no more
+/// than that. They return to a free list of their size: a fresh large block costs more in page faults than the arithmetic that
+/// fills it. Source takes memory from the system, null where there is none, and gives it back.
 template <class Source>
 class caching_arena {
  public:
@@ -941,9 +942,10 @@ class caching_arena {
   caching_arena& operator=(const caching_arena&) = delete;
 
   static std::size_t block_size(std::size_t bytes) {
-    if (bytes <= 512) return (bytes + 63) / 64 * 64 + (bytes == 0 ? 64 : 0);
-    const std::size_t step = std::bit_floor(bytes - 1) / 8;
-    return (bytes + step - 1) / step * step;
+    const std::size_t body = bytes > Source::header ? bytes - Source::header : 0;
+    if (body <= 512) return Source::header + (body == 0 ? 64 : (body + 63) / 64 * 64);
+    const std::size_t step = std::bit_floor(body - 1) / 8;
+    return Source::header + (body + step - 1) / step * step;
   }
 
   void* allocate(std::size_t bytes) {
@@ -952,14 +954,21 @@ class caching_arena {
     ++stats_.allocations;
     std::vector<void*>& list = free_list(size);
     const bool recorded = open_ != 0 && std::this_thread::get_id() == recorder_;
-    void* p = recorded ? from_reserve(size) : nullptr;
-    if (p == nullptr && !list.empty()) {
+    void* p = recorded && fits(0) ? from_reserve(size) : nullptr;
+    if (p == nullptr && !list.empty() && fits(size)) {
       p = list.back();
       list.pop_back();
       stats_.bytes_cached -= size;
     }
     if (p == nullptr) p = from_system(size);
-    if (recorded) reserve_of_[p] = open_;
+    if (recorded) {
+      try {
+        reserve_of_[p] = open_;
+      } catch (...) {
+        put_back(p, size);
+        throw;
+      }
+    }
     stats_.bytes_in_use += size;
     if (stats_.bytes_in_use > stats_.peak_bytes) stats_.peak_bytes = stats_.bytes_in_use;
     return p;
@@ -969,14 +978,11 @@ class caching_arena {
     const std::size_t size = block_size(bytes);
     const std::lock_guard lock(mutex_);
     stats_.bytes_in_use -= size;
+    const int reserve = reserve_for(p);
+    if (reserve == 0) return put_back(p, size);
     try {
-      if (const int reserve = reserve_for(p); reserve != 0) {
-        reserves_[reserve].push_back({p, size});
-        stats_.bytes_reserved += size;
-        return;
-      }
-      free_list(size).push_back(p);
-      stats_.bytes_cached += size;
+      reserves_[reserve].push_back({p, size});
+      stats_.bytes_reserved += size;
     } catch (...) {
       source_.give(p);
     }
@@ -989,9 +995,9 @@ class caching_arena {
   /// The number of a new reserve, which is open; only one is at a time.
   int open_reserve() {
     const std::lock_guard lock(mutex_);
+    reserves_[last_reserve_ + 1];
     open_ = ++last_reserve_;
     recorder_ = std::this_thread::get_id();
-    reserves_[open_];
     return open_;
   }
   void close_reserve() noexcept {
@@ -1004,12 +1010,7 @@ class caching_arena {
     if (at == reserves_.end()) return;
     for (const auto& [p, size] : at->second) {
       stats_.bytes_reserved -= size;
-      try {
-        free_list(size).push_back(p);
-        stats_.bytes_cached += size;
-      } catch (...) {
-        source_.give(p);
-      }
+      put_back(p, size);
     }
     reserves_.erase(at);
     std::erase_if(reserve_of_, [number](const auto& entry) { return entry.second == number; });
@@ -1033,15 +1034,37 @@ class caching_arena {
   void set_limit(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     limit_ = bytes;
+    if (!fits_beside_cache(0)) drop_cache();
   }
 
  private:
   std::vector<void*>& free_list(std::size_t size) {
-    const int log = static_cast<int>(std::bit_width(size)) - 1;
+    const std::size_t body = size - Source::header;
+    const int log = static_cast<int>(std::bit_width(body)) - 1;
     const std::size_t index =
-        size <= 512 ? size / 64 : 16 + static_cast<std::size_t>(log) * 8 + ((size >> (log - 3)) & 7);
+        body <= 512 ? body / 64 : 16 + static_cast<std::size_t>(log) * 8 + ((body >> (log - 3)) & 7);
     if (index >= free_.size()) free_.resize(index + 1);
     return free_[index];
+  }
+
+  /// Does the limit allow tensors `more` bytes? What is cached could be given back.
+  bool fits(std::size_t more) const {
+    return limit_ == 0 || stats_.bytes_in_use + stats_.bytes_reserved + more <= limit_;
+  }
+  /// The same beside all that is cached.
+  bool fits_beside_cache(std::size_t more) const { return fits(stats_.bytes_cached + more); }
+
+  /// Takes a block that nobody uses any more: to the free lists, or to the system where the limit or memory leaves no place there.
+  void put_back(void* p, std::size_t size) noexcept {
+    try {
+      if (fits_beside_cache(size) || open_ != 0) {
+        free_list(size).push_back(p);
+        stats_.bytes_cached += size;
+        return;
+      }
+    } catch (...) {
+    }
+    source_.give(p);
   }
 
   void* from_reserve(std::size_t size) {
@@ -1071,8 +1094,7 @@ class caching_arena {
     void* p = nullptr;
     for (int attempt = 0; attempt < 2 && p == nullptr; ++attempt) {
       if (attempt == 1) drop_cache();
-      if (limit_ != 0 && (stats_.bytes_in_use + stats_.bytes_cached + stats_.bytes_reserved + size > limit_)) continue;
-      p = source_.take(size);
+      if (fits_beside_cache(size)) p = source_.take(size);
     }
     if (p == nullptr)
       refuse<out_of_memory>({name_, ": out of memory allocating ", size, " bytes; ", stats_.bytes_in_use,
@@ -1180,7 +1202,8 @@ void empty_cache() {
   detail::device_arena<D>::get().empty_cache();
 }
 
-/// Makes allocations on D fail with out_of_memory once tensors and cache hold more than `bytes`; 0 lifts the limit.
+/// Makes allocations on D fail with out_of_memory where tensors would hold more than `bytes`, and what is cached beside them
+/// never more than is left; 0 lifts the limit. Tensors that are there stay, also where they hold more.
 template <device D = cpu>
 void set_memory_limit(std::size_t bytes) {
   detail::device_arena<D>::get().set_limit(bytes);
@@ -21829,6 +21852,7 @@ class use_gpu {
 
 /// Where the arena of a GPU gets its memory.
 struct gpu_memory {
+  static constexpr std::size_t header = 0;
   int gpu;
 
   void* take(std::size_t bytes) const {

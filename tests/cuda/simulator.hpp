@@ -54,6 +54,7 @@ inline index_t& simulated_grid_limit() {
 class simulated_memory {
  public:
   static constexpr int managed = -1;
+  static constexpr std::size_t header = 0;
 
   explicit simulated_memory(int gpu) : gpu_(gpu) {}
   void* take(std::size_t bytes) {

@@ -81,6 +81,7 @@ class use_gpu {
 
 /// Where the arena of a GPU gets its memory.
 struct gpu_memory {
+  static constexpr std::size_t header = 0;
   int gpu;
 
   void* take(std::size_t bytes) const {
