@@ -4148,21 +4148,25 @@ struct tape_node {
   bool released = false;
 };
 
-/// Where the gradient of one tracked value is gathered.
+/// Where the gradient of one tracked value is gathered. A pass gathers its own; at its end that of each leaf, and of each result
+/// with retain_grad(), is added to what earlier passes have left for the user. So a pass that fails leaves all as it was.
 struct grad_state {
   virtual ~grad_state() { delete producer; }
-  /// Memory of the dense gradient; allocates it on first use. `add` says whether it holds a sum already.
+  /// Memory of the pass's dense gradient; allocates it on first use. `add` says whether it holds a sum already.
   virtual void* gradient(bool& add) = 0;
   virtual void drop_gradient() noexcept = 0;
-  /// Adds the gradient of this pass to that of earlier passes, for the user to read, and starts anew.
+  /// Adds the gradient of this pass to that of earlier passes.
   virtual void keep_gradient() = 0;
+  /// Memory of the dense gradient of all finished passes, null where there is none.
+  virtual void* kept_gradient() const noexcept = 0;
+  virtual void drop_kept() noexcept = 0;
 
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
   tape_node* producer = nullptr;
-  bool has_grad = false;
-  bool had_grad = false;  ///< before the statement ran that is running now
+  grad_state* freed_next = nullptr;  ///< in the list of release_state
+  bool has_grad = false;  ///< of the pass that runs
   bool retain = false;
   bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
 
@@ -4180,22 +4184,18 @@ inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
   if (s_ != nullptr) s_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack.
+/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack. The states that wait
+/// are their own list, as memory may be short.
 inline void release_state(grad_state* s) noexcept {
   if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  static thread_local std::vector<grad_state*>* waiting = nullptr;
+  static thread_local grad_state** waiting = nullptr;
   if (waiting != nullptr) {
-    waiting->push_back(s);
+    s->freed_next = std::exchange(*waiting, s);
     return;
   }
-  std::vector<grad_state*> list;
+  grad_state* list = s;
   waiting = &list;
-  delete s;
-  while (!list.empty()) {
-    grad_state* next = list.back();
-    list.pop_back();
-    delete next;
-  }
+  while (list != nullptr) delete std::exchange(list, list->freed_next);
   waiting = nullptr;
 }
 
@@ -4218,16 +4218,18 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
   };
-  // After an error no gradient may be left half-way: the next pass would count one of the graph again, and one of a leaf may be
-  // memory that nothing was written to.
+  // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that nothing was
+  // written to.
   struct guard {
     std::vector<state_ptr>& heap;
+    std::vector<state_ptr> finished;  ///< whose gradient is complete, to be kept
     state_ptr now;
     bool done = false;
     static void forget(grad_state& s) {
-      if (s.producer == nullptr) return;
       s.drop_gradient();
-      if (!std::exchange(s.passed_on, false)) return;
+      if (std::exchange(s.passed_on, false)) forget_inputs(s);
+    }
+    static void forget_inputs(grad_state& s) {
       int count = 0;
       const state_ptr* inputs = s.producer->inputs(count);
       for (int i = 0; i < count; ++i)
@@ -4236,42 +4238,38 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     ~guard() {
       if (done) return;
       for (const state_ptr& s : heap) forget(*s);
-      if (!now || now->producer == nullptr) return;
+      for (const state_ptr& s : finished) s->drop_gradient();
+      if (!now) return;
       forget(*now);
-      int count = 0;
-      const state_ptr* inputs = now->producer->inputs(count);
-      for (int i = 0; i < count; ++i) {
-        if (!inputs[i]) continue;
-        forget(*inputs[i]);
-        if (!inputs[i]->had_grad) inputs[i]->drop_gradient();
-      }
+      if (now->producer != nullptr) forget_inputs(*now);
     }
-  } pass{heap, {}};
+  } pass{heap, {}, {}};
   push(root);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), older);
     pass.now = std::move(heap.back());
     const state_ptr& s = pass.now;
     heap.pop_back();
-    const bool passed_on = std::exchange(s->passed_on, false);
-    if (s->producer == nullptr || !(s->has_grad || passed_on)) continue;
+    const bool passed_on = s->passed_on;
+    if (!(s->has_grad || passed_on)) continue;
+    if (s->has_grad && (s->retain || s->producer == nullptr)) pass.finished.push_back(s);
+    if (s->producer == nullptr) continue;
     tape_node& node = *s->producer;
     int count = 0;
     const state_ptr* inputs = node.inputs(count);
-    for (int i = 0; i < count; ++i)
-      if (inputs[i]) inputs[i]->had_grad = inputs[i]->has_grad;
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     if (!passed_on) node.backward(*s);
     for (int i = 0; i < count; ++i) push(inputs[i]);
-    if (s->retain) s->keep_gradient();
-    else s->drop_gradient();
+    s->passed_on = false;
+    if (!s->retain) s->drop_gradient();
     if (!retain_graph) {
       node.released = true;
       node.release();
     }
   }
+  for (const state_ptr& s : pass.finished) s->keep_gradient();
   pass.done = true;
 }
 
@@ -4298,8 +4296,8 @@ namespace detail {
 template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape;
-  tensor<T, R, D> grad;
-  tensor<T, R, D> kept;  ///< of finished passes, where retain_grad() asks for it
+  tensor<T, R, D> grad;  ///< of the pass that runs
+  tensor<T, R, D> kept;  ///< of finished passes
 
   explicit typed_state(const extents<R>& s) : shape(s) {}
 
@@ -4320,6 +4318,8 @@ struct typed_state final : grad_state {
     else kept = grad;
     drop_gradient();
   }
+  void* kept_gradient() const noexcept override { return kept.defined() ? access::data(kept) : nullptr; }
+  void drop_kept() noexcept override { kept = {}; }
 };
 
 /// grad += g, or grad = g for the first: g itself where nobody else holds it.
@@ -4409,19 +4409,17 @@ class variable final {
             class Fix = typename detail::access_mistake<D, sizeof...(I), rank>::fix>
   T operator()(I...) const = delete;
 
-  bool has_grad() const noexcept { return state_ && (state_->has_grad || state().kept.defined()); }
+  bool has_grad() const noexcept { return state_ && state().kept.defined(); }
   /// What backward() has gathered; dense, of this variable's shape.
   tensor_type grad() const {
     if (!has_grad())
       detail::refuse<autograd_error>({"grad: the variable of shape ", shape(),
                                       " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
-    return state().kept.defined() ? state().kept : state().grad;
+    return state().kept;
   }
   /// Forgets the gradient; the next backward() starts from nothing.
   void zero_grad() const noexcept {
-    if (!state_) return;
-    state_->drop_gradient();
-    state().kept = {};
+    if (state_) state_->drop_kept();
   }
   /// Keeps the gradient of a result of a statement, which backward() otherwise frees once it is used.
   void retain_grad() const {
@@ -4447,7 +4445,7 @@ class variable final {
     if (!seed.defined()) detail::refuse_undefined("backward, seed");
     if (!(seed.shape() == shape()))
       detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
-    if (is_leaf() || state_->retain || state_->has_grad || !seed.is_contiguous()) {
+    if (is_leaf() || state_->retain || !seed.is_contiguous()) {
       detail::add_gradient(state_, seed.clone());
     } else {  // nobody will see this gradient: the seed itself is read, and never written to
       state().grad = seed;
@@ -8905,9 +8903,9 @@ namespace detail {
 
 /// The variable that `node` made.
 template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, tape_node* node) {
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
   variable<T, R, D, Order> y(value);
-  access::state_of(y)->producer = node;
+  access::state_of(y)->producer = node.release();
   return y;
 }
 template <int Order, class T, int R, device D>
@@ -8954,7 +8952,7 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   if (!node) return unrecorded<Ready::order>(value);
   node->result.keep(leaf_of(value), node->with_result);
   if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
-  return produced<Ready::order>(value, node.release());
+  return produced<Ready::order>(value, std::move(node));
 }
 
 /// An expression without points, its variables replaced by their values.
@@ -9082,7 +9080,7 @@ auto variable<T, Shape, D, Order>::view(F f) const {
   const auto v = f(value_);
   constexpr int R = detail::bare<decltype(v)>::rank;
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, new detail::view_node<T, rank, R, D, F>(std::move(f), state_));
+  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -9094,7 +9092,7 @@ variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
     static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
     auto copy = value_.template to<To>();
     if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, new detail::transfer_node<T, rank, D, To>(state_));
+    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
   }
 }
 
@@ -9481,7 +9479,7 @@ struct [[nodiscard]] reduce_node
     node->name = Op::name;
     node->set_space(space, kept_);
     if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
-    return detail::produced<base::order>(value, node.release());
+    return detail::produced<base::order>(value, std::move(node));
   }
 
   extents<E::rank> kept_;
@@ -10291,7 +10289,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     node->name = op;
     node->begins = std::move(begins);
     node->axis = a;
-    return produced<1>(y, node.release());
+    return produced<1>(y, std::move(node));
   } else {
     return y;
   }
@@ -10557,7 +10555,7 @@ struct [[nodiscard]] cross_entropy_node : detail::point_base<cross_entropy_node<
     node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
     node->lse = lse_;
     node->source = source;
-    return detail::produced<1>(value, node.release());
+    return detail::produced<1>(value, std::move(node));
   }
 
   E e;
@@ -10856,14 +10854,14 @@ evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int ax
     static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
     const state_ptr source = recording() ? prologue_state(x) : state_ptr();
     if (!source) return unrecorded<1>(y);
-    auto* const node = new picked_tape<T, R, D>;
+    auto node = std::make_unique<picked_tape<T, R, D>>();
     node->name = op;
     node->index = index;
     node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
     node->source = source;
     node->axis = axis;
     node->order = order;
-    return produced<1>(y, node);
+    return produced<1>(y, std::move(node));
   } else {
     return y;
   }
@@ -10993,7 +10991,7 @@ struct [[nodiscard]] scan_node : detail::point_base<scan_node<Op, E>, typename O
     }
     node->source = source;
     node->axis = axis;
-    return detail::produced<1>(value, node.release());
+    return detail::produced<1>(value, std::move(node));
   }
 
   E e;
@@ -12188,7 +12186,7 @@ struct [[nodiscard]] row_node : detail::point_base<row_node<Op, E>, element_of<E
     node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
     node->source = source;
     node->axis = axis;
-    return detail::produced<1>(value, node.release());
+    return detail::produced<1>(value, std::move(node));
   }
 
   E e;
@@ -13018,7 +13016,7 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
     node->state[1] = sb;
     if (sb) node->a = detail::plain(a), node->a_version = detail::access::storage_of(node->a)->version;
     if (sa) node->b = detail::plain(b), node->b_version = detail::access::storage_of(node->b)->version;
-    return detail::produced<base::order>(value, node.release());
+    return detail::produced<base::order>(value, std::move(node));
   }
 
   A a;
@@ -26054,15 +26052,12 @@ class flat_parameter {
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
   }
 
-  bool has_grad() const { return state_->has_grad; }
-  void zero_grad() const { state_->drop_gradient(); }
+  bool has_grad() const { return state_->kept_gradient() != nullptr; }
+  void zero_grad() const { state_->drop_kept(); }
   index_t numel() const { return numel_; }
   T* data() const { return data_; }
   /// Only where has_grad().
-  T* grad() const {
-    bool add = false;
-    return static_cast<T*>(state_->gradient(add));
-  }
+  T* grad() const { return static_cast<T*>(state_->kept_gradient()); }
   /// Graphs that saved the old value must not use the new one.
   void changed() const { sinter::detail::note_write(*storage_.get()); }
 

@@ -176,9 +176,9 @@ namespace detail {
 
 /// The variable that `node` made.
 template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, tape_node* node) {
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
   variable<T, R, D, Order> y(value);
-  access::state_of(y)->producer = node;
+  access::state_of(y)->producer = node.release();
   return y;
 }
 template <int Order, class T, int R, device D>
@@ -225,7 +225,7 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   if (!node) return unrecorded<Ready::order>(value);
   node->result.keep(leaf_of(value), node->with_result);
   if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
-  return produced<Ready::order>(value, node.release());
+  return produced<Ready::order>(value, std::move(node));
 }
 
 /// An expression without points, its variables replaced by their values.
@@ -353,7 +353,7 @@ auto variable<T, Shape, D, Order>::view(F f) const {
   const auto v = f(value_);
   constexpr int R = detail::bare<decltype(v)>::rank;
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, new detail::view_node<T, rank, R, D, F>(std::move(f), state_));
+  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -365,7 +365,7 @@ variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
     static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
     auto copy = value_.template to<To>();
     if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, new detail::transfer_node<T, rank, D, To>(state_));
+    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
   }
 }
 

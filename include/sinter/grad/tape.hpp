@@ -63,21 +63,25 @@ struct tape_node {
   bool released = false;
 };
 
-/// Where the gradient of one tracked value is gathered.
+/// Where the gradient of one tracked value is gathered. A pass gathers its own; at its end that of each leaf, and of each result
+/// with retain_grad(), is added to what earlier passes have left for the user. So a pass that fails leaves all as it was.
 struct grad_state {
   virtual ~grad_state() { delete producer; }
-  /// Memory of the dense gradient; allocates it on first use. `add` says whether it holds a sum already.
+  /// Memory of the pass's dense gradient; allocates it on first use. `add` says whether it holds a sum already.
   virtual void* gradient(bool& add) = 0;
   virtual void drop_gradient() noexcept = 0;
-  /// Adds the gradient of this pass to that of earlier passes, for the user to read, and starts anew.
+  /// Adds the gradient of this pass to that of earlier passes.
   virtual void keep_gradient() = 0;
+  /// Memory of the dense gradient of all finished passes, null where there is none.
+  virtual void* kept_gradient() const noexcept = 0;
+  virtual void drop_kept() noexcept = 0;
 
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
   tape_node* producer = nullptr;
-  bool has_grad = false;
-  bool had_grad = false;  ///< before the statement ran that is running now
+  grad_state* freed_next = nullptr;  ///< in the list of release_state
+  bool has_grad = false;  ///< of the pass that runs
   bool retain = false;
   bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
 
@@ -95,22 +99,18 @@ inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
   if (s_ != nullptr) s_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack.
+/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack. The states that wait
+/// are their own list, as memory may be short.
 inline void release_state(grad_state* s) noexcept {
   if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  static thread_local std::vector<grad_state*>* waiting = nullptr;
+  static thread_local grad_state** waiting = nullptr;
   if (waiting != nullptr) {
-    waiting->push_back(s);
+    s->freed_next = std::exchange(*waiting, s);
     return;
   }
-  std::vector<grad_state*> list;
+  grad_state* list = s;
   waiting = &list;
-  delete s;
-  while (!list.empty()) {
-    grad_state* next = list.back();
-    list.pop_back();
-    delete next;
-  }
+  while (list != nullptr) delete std::exchange(list, list->freed_next);
   waiting = nullptr;
 }
 
@@ -133,16 +133,18 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
   };
-  // After an error no gradient may be left half-way: the next pass would count one of the graph again, and one of a leaf may be
-  // memory that nothing was written to.
+  // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that nothing was
+  // written to.
   struct guard {
     std::vector<state_ptr>& heap;
+    std::vector<state_ptr> finished;  ///< whose gradient is complete, to be kept
     state_ptr now;
     bool done = false;
     static void forget(grad_state& s) {
-      if (s.producer == nullptr) return;
       s.drop_gradient();
-      if (!std::exchange(s.passed_on, false)) return;
+      if (std::exchange(s.passed_on, false)) forget_inputs(s);
+    }
+    static void forget_inputs(grad_state& s) {
       int count = 0;
       const state_ptr* inputs = s.producer->inputs(count);
       for (int i = 0; i < count; ++i)
@@ -151,42 +153,38 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     ~guard() {
       if (done) return;
       for (const state_ptr& s : heap) forget(*s);
-      if (!now || now->producer == nullptr) return;
+      for (const state_ptr& s : finished) s->drop_gradient();
+      if (!now) return;
       forget(*now);
-      int count = 0;
-      const state_ptr* inputs = now->producer->inputs(count);
-      for (int i = 0; i < count; ++i) {
-        if (!inputs[i]) continue;
-        forget(*inputs[i]);
-        if (!inputs[i]->had_grad) inputs[i]->drop_gradient();
-      }
+      if (now->producer != nullptr) forget_inputs(*now);
     }
-  } pass{heap, {}};
+  } pass{heap, {}, {}};
   push(root);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), older);
     pass.now = std::move(heap.back());
     const state_ptr& s = pass.now;
     heap.pop_back();
-    const bool passed_on = std::exchange(s->passed_on, false);
-    if (s->producer == nullptr || !(s->has_grad || passed_on)) continue;
+    const bool passed_on = s->passed_on;
+    if (!(s->has_grad || passed_on)) continue;
+    if (s->has_grad && (s->retain || s->producer == nullptr)) pass.finished.push_back(s);
+    if (s->producer == nullptr) continue;
     tape_node& node = *s->producer;
     int count = 0;
     const state_ptr* inputs = node.inputs(count);
-    for (int i = 0; i < count; ++i)
-      if (inputs[i]) inputs[i]->had_grad = inputs[i]->has_grad;
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
     if (!passed_on) node.backward(*s);
     for (int i = 0; i < count; ++i) push(inputs[i]);
-    if (s->retain) s->keep_gradient();
-    else s->drop_gradient();
+    s->passed_on = false;
+    if (!s->retain) s->drop_gradient();
     if (!retain_graph) {
       node.released = true;
       node.release();
     }
   }
+  for (const state_ptr& s : pass.finished) s->keep_gradient();
   pass.done = true;
 }
 

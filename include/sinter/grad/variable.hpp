@@ -13,8 +13,8 @@ namespace detail {
 template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape;
-  tensor<T, R, D> grad;
-  tensor<T, R, D> kept;  ///< of finished passes, where retain_grad() asks for it
+  tensor<T, R, D> grad;  ///< of the pass that runs
+  tensor<T, R, D> kept;  ///< of finished passes
 
   explicit typed_state(const extents<R>& s) : shape(s) {}
 
@@ -35,6 +35,8 @@ struct typed_state final : grad_state {
     else kept = grad;
     drop_gradient();
   }
+  void* kept_gradient() const noexcept override { return kept.defined() ? access::data(kept) : nullptr; }
+  void drop_kept() noexcept override { kept = {}; }
 };
 
 /// grad += g, or grad = g for the first: g itself where nobody else holds it.
@@ -124,19 +126,17 @@ class variable final {
             class Fix = typename detail::access_mistake<D, sizeof...(I), rank>::fix>
   T operator()(I...) const = delete;
 
-  bool has_grad() const noexcept { return state_ && (state_->has_grad || state().kept.defined()); }
+  bool has_grad() const noexcept { return state_ && state().kept.defined(); }
   /// What backward() has gathered; dense, of this variable's shape.
   tensor_type grad() const {
     if (!has_grad())
       detail::refuse<autograd_error>({"grad: the variable of shape ", shape(),
                                       " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
-    return state().kept.defined() ? state().kept : state().grad;
+    return state().kept;
   }
   /// Forgets the gradient; the next backward() starts from nothing.
   void zero_grad() const noexcept {
-    if (!state_) return;
-    state_->drop_gradient();
-    state().kept = {};
+    if (state_) state_->drop_kept();
   }
   /// Keeps the gradient of a result of a statement, which backward() otherwise frees once it is used.
   void retain_grad() const {
@@ -162,7 +162,7 @@ class variable final {
     if (!seed.defined()) detail::refuse_undefined("backward, seed");
     if (!(seed.shape() == shape()))
       detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
-    if (is_leaf() || state_->retain || state_->has_grad || !seed.is_contiguous()) {
+    if (is_leaf() || state_->retain || !seed.is_contiguous()) {
       detail::add_gradient(state_, seed.clone());
     } else {  // nobody will see this gradient: the seed itself is read, and never written to
       state().grad = seed;

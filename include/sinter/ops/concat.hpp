@@ -80,7 +80,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     node->name = op;
     node->begins = std::move(begins);
     node->axis = a;
-    return produced<1>(y, node.release());
+    return produced<1>(y, std::move(node));
   } else {
     return y;
   }

@@ -71,7 +71,7 @@ struct [[nodiscard]] cross_entropy_node : detail::point_base<cross_entropy_node<
     node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
     node->lse = lse_;
     node->source = source;
-    return detail::produced<1>(value, node.release());
+    return detail::produced<1>(value, std::move(node));
   }
 
   E e;

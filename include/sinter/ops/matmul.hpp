@@ -208,7 +208,7 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
     node->state[1] = sb;
     if (sb) node->a = detail::plain(a), node->a_version = detail::access::storage_of(node->a)->version;
     if (sa) node->b = detail::plain(b), node->b_version = detail::access::storage_of(node->b)->version;
-    return detail::produced<base::order>(value, node.release());
+    return detail::produced<base::order>(value, std::move(node));
   }
 
   A a;

@@ -78,14 +78,14 @@ evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int ax
     static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
     const state_ptr source = recording() ? prologue_state(x) : state_ptr();
     if (!source) return unrecorded<1>(y);
-    auto* const node = new picked_tape<T, R, D>;
+    auto node = std::make_unique<picked_tape<T, R, D>>();
     node->name = op;
     node->index = index;
     node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
     node->source = source;
     node->axis = axis;
     node->order = order;
-    return produced<1>(y, node);
+    return produced<1>(y, std::move(node));
   } else {
     return y;
   }

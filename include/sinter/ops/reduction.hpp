@@ -122,7 +122,7 @@ struct [[nodiscard]] reduce_node
     node->name = Op::name;
     node->set_space(space, kept_);
     if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
-    return detail::produced<base::order>(value, node.release());
+    return detail::produced<base::order>(value, std::move(node));
   }
 
   extents<E::rank> kept_;

@@ -99,7 +99,7 @@ struct [[nodiscard]] row_node : detail::point_base<row_node<Op, E>, element_of<E
     node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
     node->source = source;
     node->axis = axis;
-    return detail::produced<1>(value, node.release());
+    return detail::produced<1>(value, std::move(node));
   }
 
   E e;

@@ -76,7 +76,7 @@ struct [[nodiscard]] scan_node : detail::point_base<scan_node<Op, E>, typename O
     }
     node->source = source;
     node->axis = axis;
-    return detail::produced<1>(value, node.release());
+    return detail::produced<1>(value, std::move(node));
   }
 
   E e;

@@ -39,15 +39,12 @@ class flat_parameter {
     check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
   }
 
-  bool has_grad() const { return state_->has_grad; }
-  void zero_grad() const { state_->drop_gradient(); }
+  bool has_grad() const { return state_->kept_gradient() != nullptr; }
+  void zero_grad() const { state_->drop_kept(); }
   index_t numel() const { return numel_; }
   T* data() const { return data_; }
   /// Only where has_grad().
-  T* grad() const {
-    bool add = false;
-    return static_cast<T*>(state_->gradient(add));
-  }
+  T* grad() const { return static_cast<T*>(state_->kept_gradient()); }
   /// Graphs that saved the old value must not use the new one.
   void changed() const { sinter::detail::note_write(*storage_.get()); }
 
