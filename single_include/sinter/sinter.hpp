@@ -4077,11 +4077,29 @@ class assignment {
   bool pending_ = true;
 };
 
-// What stands behind a comma is computed before the assignment runs.
+namespace detail {
+
+// `x = e, y = x` would read the x of before, and so would what a point has computed already.
+template <class A, class B>
+inline constexpr bool follows_at_a_comma = false;
+template <class TargetA, class A, class TargetB, class B>
+inline constexpr bool follows_at_a_comma<assignment<TargetA, A>, assignment<TargetB, B>> =
+    !assignment<TargetA, A>::rebinds && points_in<B> == 0;
+
+}  // namespace detail
+
+/// Runs the first of two writes in place, `x += e, y -= f`, as in a fold over a comma; the second runs as ever.
+template <class Target, class E, class B>
+  requires(detail::follows_at_a_comma<assignment<Target, E>, detail::bare<B>>)
+B&& operator,(assignment<Target, E>&& a, B&& b) {
+  a.run();
+  return std::forward<B>(b);
+}
 struct comma_behind_an_assignment_which_runs_at_the_semicolon;
 struct write_two_statements;
 template <class Target, class E, class B, class Problem = comma_behind_an_assignment_which_runs_at_the_semicolon,
           class Fix = write_two_statements>
+  requires(!detail::follows_at_a_comma<assignment<Target, E>, detail::bare<B>>)
 void operator,(assignment<Target, E>&&, B&&) = delete;
 
 /// Runs the assignment and writes the value of its left side to a stream.

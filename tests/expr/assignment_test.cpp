@@ -129,6 +129,20 @@ TEST_CASE("the target of an assignment on the heap may end first", "[assignment]
   CHECK(holds(floats(std::move(kept)), {2, 4, 6}));
 }
 
+TEST_CASE("writes in place may be joined by commas, as in a fold", "[assignment]") {
+  const auto update = [](auto... x) { ((x += 1.f), ...); };
+  const floats a = numbers(), b = numbers(), c = numbers();
+  update(a, b, c);
+  CHECK(holds(a, {2, 3, 4}));
+  CHECK(holds(b, {2, 3, 4}));
+  CHECK(holds(c, {2, 3, 4}));
+  floats x = numbers(), y;
+  x += 1.f, y = x * 2.f;
+  x[0] = y[1], y[0] = x[0];
+  CHECK(holds(x, {6, 3, 4}));
+  CHECK(holds(y, {6, 6, 8}));
+}
+
 TEST_CASE("threads write to slices of one tensor at the same time", "[assignment][threads]") {
   tensor<float, 2> x = zeros<float>({4, 1000});
   std::thread threads[4];
