@@ -68,6 +68,13 @@ inline double truncated_quotient(double x, double y, double) { return y == 0 ? 0
 inline double whole_power(double x, double y, double) { return std::trunc(x == 0 && y < 0 ? 0 : std::pow(x, y)); }
 inline std::int64_t whole(double x) { return static_cast<std::int64_t>(x); }
 
+// No uint8 is -1.
+template <class X>
+  requires(!std::is_same_v<sinter::element_of<X>, std::uint8_t>)
+auto reciprocal_power(const X& x) -> decltype(pow(x, -1)) {
+  return pow(x, -1);
+}
+
 #define OP_ROW(arity, name, parameters, arguments, formula, reference, ...)                               \
   if constexpr ((__COUNTER__ - first_row) % parts == Part)                                                \
     rows.push_back(make_row<arity>(                                                                       \
@@ -145,7 +152,7 @@ void append_rows(std::vector<row>& rows) {
   ROW2("pow", pow(x, y), std::pow(x, y), .x = {0.1, 3}, .gradient_tolerance = 1e-5, .on_integers = whole_power)
   ROW1("pow 2", pow(x, 2), x * x)
   ROW1("pow 3", pow(x, 3), x * x * x)
-  ROW1("pow -1", pow(x, -1), 1 / x, .x = {0.3, 9}, .on_integers = [](double x, double, double) { return x == 1 || x == -1 ? x : 0; })
+  ROW1("pow -1", reciprocal_power(x), 1 / x, .x = {0.3, 9}, .on_integers = [](double x, double, double) { return x == 1 || x == -1 ? x : 0; })
   ROW1("pow 2.5", pow(x, 2.5), std::pow(x, 2.5), .x = {0.1, 4}, .gradient_tolerance = 4e-6)
   ROW1("2 pow", pow(2, x), std::pow(2, x), .on_integers = [](double x, double, double) { return std::trunc(std::pow(2, x)); })
   ROW2("remainder", remainder(x, y), modulo(x, y), .y = {0.5, 4}, .scale = 4, .on_integers = [](double x, double y, double) { return y == 0 ? 0 : modulo(x, y); })
