@@ -1,4 +1,7 @@
 // tests/cuda/runtime/device_test.cu: contexts, copies, memory and errors of a GPU, on the fake runtime.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 
@@ -215,6 +218,23 @@ TEST_CASE_METHOD(on_fake_gpus, "where memory is short the cache is given back be
   CHECK_THAT(error_of([&] { of_mib(8); }), Contains("cuda:0: out of memory allocating 8388608 bytes") && Contains(std::to_string(in_use) + " bytes are in use"));
   CHECK(memory<g0>().bytes_in_use == in_use);
   CHECK_NOTHROW(of_mib(2));
+}
+
+TEST_CASE_METHOD(on_fake_gpus, "a forked child is told that it cannot use its parent's GPUs, and goes on with host devices") {
+  auto x = zeros<float, g0>({10});
+  synchronize<g0>();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(300);  // only where it hangs
+    bool told = true;
+    for (const std::string& text : {error_of([&] { x += 1; }), error_of([&] { x.to<cpu>(); }), error_of([&] { synchronize<g0>(); })})
+      told = told && Contains("forked").match(text);
+    _exit(told && eval(sum(ones<float>({100000}))).item() == 100000 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  CHECK_NOTHROW(x += 1);
 }
 
 TEST_CASE_METHOD(on_fake_gpus, "a GPU that breaks down is reported where the program waits, and from then on") {
