@@ -4117,6 +4117,58 @@ Stream& operator<<(Stream& out, assignment<Target, E>&& a) {
 // inputs. A graph is therefore owned by the variables at its end, and lives as long as they do. States carry an order
 // of creation: walking them from the newest to the oldest visits every consumer of a value before the value itself.
 
+// sinter/expr/independent.hpp: passes that do not depend on each other, gathered so that a device may run many at once.
+
+namespace sinter::detail {
+
+/// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one promises
+/// that no pass until then reads what another writes.
+class independent_passes {
+ public:
+  /// Waiting passes of one kind.
+  struct kind {
+    virtual ~kind() = default;
+    virtual void run() = 0;
+  };
+
+  independent_passes() : before_(std::exchange(current(), this)) {}
+  independent_passes(const independent_passes&) = delete;
+  independent_passes& operator=(const independent_passes&) = delete;
+  ~independent_passes() {
+    current() = before_;
+    try {
+      run();  // what was begun is done, also where an error ended the rest
+    } catch (...) {
+    }
+  }
+
+  /// The innermost one alive on this thread, or null.
+  static independent_passes*& current() {
+    static thread_local independent_passes* now = nullptr;
+    return now;
+  }
+
+  /// The waiting passes of type Kind.
+  template <class Kind>
+  Kind& of() {
+    static const char tag = 0;
+    for (const auto& [known, passes] : kinds_)
+      if (known == &tag) return static_cast<Kind&>(*passes);
+    kinds_.emplace_back(&tag, std::make_unique<Kind>());
+    return static_cast<Kind&>(*kinds_.back().second);
+  }
+
+  void run() {
+    for (auto& one : std::exchange(kinds_, {})) one.second->run();
+  }
+
+ private:
+  std::vector<std::pair<const void*, std::unique_ptr<kind>>> kinds_;
+  independent_passes* before_;
+};
+
+}  // namespace sinter::detail
+
 namespace sinter {
 namespace detail {
 
@@ -4173,8 +4225,10 @@ struct grad_state {
   /// Memory of the pass's dense gradient; allocates it on first use. `add` says whether it holds a sum already.
   virtual void* gradient(bool& add) = 0;
   virtual void drop_gradient() noexcept = 0;
-  /// Adds the gradient of this pass to that of earlier passes.
-  virtual void keep_gradient() = 0;
+  /// Adds the gradient of this pass to that of earlier passes, if there is one.
+  virtual void add_to_kept() = 0;
+  /// Ends the pass: the first gradient is the sum.
+  virtual void keep_gradient() noexcept = 0;
   /// Memory of the dense gradient of all finished passes, null where there is none.
   virtual void* kept_gradient() const noexcept = 0;
   virtual void drop_kept() noexcept = 0;
@@ -4287,6 +4341,9 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
       node.release();
     }
   }
+  independent_passes sums;
+  for (const state_ptr& s : pass.finished) s->add_to_kept();
+  sums.run();
   for (const state_ptr& s : pass.finished) s->keep_gradient();
   pass.done = true;
 }
@@ -4311,6 +4368,17 @@ namespace sinter {
 
 namespace detail {
 
+template <class T>
+struct add_kernel {
+  static constexpr int leaves = 2, outputs = 1;
+  using leaf_types = kernel::type_list<T, T>;
+  using output_types = kernel::type_list<T>;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    m.template put<0, T>(m.template load<0, T>() + m.template load<1, T>());
+  }
+};
+
 template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape;
@@ -4331,9 +4399,14 @@ struct typed_state final : grad_state {
     grad = {};
     has_grad = false;
   }
-  void keep_gradient() override {
-    if (kept.defined()) kept += grad;
-    else kept = grad;
+  void add_to_kept() override {
+    if (!kept.defined()) return;
+    T* const sum = access::data(kept);
+    backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
+    access::storage_of(kept)->version.fetch_add(1, std::memory_order_relaxed);
+  }
+  void keep_gradient() noexcept override {
+    if (!kept.defined()) kept = std::move(grad);
     drop_gradient();
   }
   void* kept_gradient() const noexcept override { return kept.defined() ? access::data(kept) : nullptr; }
@@ -8058,57 +8131,6 @@ template <class... A, class Problem = typename detail::fuse_mistake<A...>::probl
 void fuse(A&&...) = delete;
 
 }  // namespace sinter
-// sinter/expr/independent.hpp: passes that do not depend on each other, gathered so that a device may run many at once.
-
-namespace sinter::detail {
-
-/// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one promises
-/// that no pass until then reads what another writes.
-class independent_passes {
- public:
-  /// Waiting passes of one kind.
-  struct kind {
-    virtual ~kind() = default;
-    virtual void run() = 0;
-  };
-
-  independent_passes() : before_(std::exchange(current(), this)) {}
-  independent_passes(const independent_passes&) = delete;
-  independent_passes& operator=(const independent_passes&) = delete;
-  ~independent_passes() {
-    current() = before_;
-    try {
-      run();  // what was begun is done, also where an error ended the rest
-    } catch (...) {
-    }
-  }
-
-  /// The innermost one alive on this thread, or null.
-  static independent_passes*& current() {
-    static thread_local independent_passes* now = nullptr;
-    return now;
-  }
-
-  /// The waiting passes of type Kind.
-  template <class Kind>
-  Kind& of() {
-    static const char tag = 0;
-    for (const auto& [known, passes] : kinds_)
-      if (known == &tag) return static_cast<Kind&>(*passes);
-    kinds_.emplace_back(&tag, std::make_unique<Kind>());
-    return static_cast<Kind&>(*kinds_.back().second);
-  }
-
-  void run() {
-    for (auto& one : std::exchange(kinds_, {})) one.second->run();
-  }
-
- private:
-  std::vector<std::pair<const void*, std::unique_ptr<kind>>> kinds_;
-  independent_passes* before_;
-};
-
-}  // namespace sinter::detail
 // sinter/expr/let.hpp: let(x, f): x computed once per element and named within f.
 
 namespace sinter {

@@ -137,9 +137,11 @@ TEST_CASE("the gradient of a bias without an activation is summed in the product
   for (const auto* leaf : {&a, &b, &t}) leaf->zero_grad();
   c.zero_grad();
   CHECK(within(launches_back(layer(a, b, c)), 2, 3));
-  CHECK(launches_back(layer(a, b, c)) == 3);  // c's gradient is added to
+  CHECK(within(launches_back(layer(a, b, c)), 3, 4));  // one adds all to the gradients that there are
+  for (const auto* leaf : {&a, &b}) leaf->zero_grad();
   CHECK(launches_back(layer(a, b, c.value())) == 2);
   c.zero_grad();
+  a.zero_grad();
   CHECK(launches_back(layer(a, b.value(), c)) == 2);  // there is no product to sum in
   // the bias of one row or one column, no rows at all, and what is no bias
   CHECK(compare::gradients(layer, numbers({1, 5}, 1), w, row) < 1e-5);
@@ -171,7 +173,7 @@ TEST_CASE("the derivative of relu runs inside the product that makes its gradien
   };
   // two products for the weights, and one between them
   CHECK(within(launches_back(two_layers(a.value(), v1, c1, w2, b2)), 3, 5));
-  CHECK(launches_back(two_layers(a.value(), v1, c1, w2, b2)) == 5);  // what is there is added to
+  CHECK(within(launches_back(two_layers(a.value(), v1, c1, w2, b2)), 4, 6));  // one adds all to the gradients that there are
   forget();
   CHECK(within(launches_back(two_layers(a.value(), v1, c1.value(), w2.value(), b2.value())), 2, 3));
   forget();
@@ -230,7 +232,7 @@ TEST_CASE("gelu_tanh keeps its argument, and its derivative runs inside the next
   forget();
   // the last activation has no product after it: a kernel of its own, and the sums in the product for the weights
   CHECK(within(launches_back(layer(a.value(), v1, c1)), 2, 3));
-  CHECK(within(launches_back(layer(a.value(), v1, c1)), 4, 4));  // what is there is added to
+  CHECK(within(launches_back(layer(a.value(), v1, c1)), 3, 4));  // one adds all to the gradients that there are
   forget();
   CHECK(within(launches_back(layer(a, v1.value(), c1)), 3, 4));  // no product for the weights
   // a bias that is a row of a matrix, that only is tracked, that is younger; none is the product's

@@ -13,6 +13,7 @@
 
 #include "sinter/core/error.hpp"
 #include "sinter/core/storage.hpp"
+#include "sinter/expr/independent.hpp"
 
 namespace sinter {
 namespace detail {
@@ -70,8 +71,10 @@ struct grad_state {
   /// Memory of the pass's dense gradient; allocates it on first use. `add` says whether it holds a sum already.
   virtual void* gradient(bool& add) = 0;
   virtual void drop_gradient() noexcept = 0;
-  /// Adds the gradient of this pass to that of earlier passes.
-  virtual void keep_gradient() = 0;
+  /// Adds the gradient of this pass to that of earlier passes, if there is one.
+  virtual void add_to_kept() = 0;
+  /// Ends the pass: the first gradient is the sum.
+  virtual void keep_gradient() noexcept = 0;
   /// Memory of the dense gradient of all finished passes, null where there is none.
   virtual void* kept_gradient() const noexcept = 0;
   virtual void drop_kept() noexcept = 0;
@@ -184,6 +187,9 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
       node.release();
     }
   }
+  independent_passes sums;
+  for (const state_ptr& s : pass.finished) s->add_to_kept();
+  sums.run();
   for (const state_ptr& s : pass.finished) s->keep_gradient();
   pass.done = true;
 }

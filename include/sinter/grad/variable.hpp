@@ -10,6 +10,17 @@ namespace sinter {
 
 namespace detail {
 
+template <class T>
+struct add_kernel {
+  static constexpr int leaves = 2, outputs = 1;
+  using leaf_types = kernel::type_list<T, T>;
+  using output_types = kernel::type_list<T>;
+  template <int, int, class M>
+  SINTER_WORD void run(const M& m) const {
+    m.template put<0, T>(m.template load<0, T>() + m.template load<1, T>());
+  }
+};
+
 template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape;
@@ -30,9 +41,14 @@ struct typed_state final : grad_state {
     grad = {};
     has_grad = false;
   }
-  void keep_gradient() override {
-    if (kept.defined()) kept += grad;
-    else kept = grad;
+  void add_to_kept() override {
+    if (!kept.defined()) return;
+    T* const sum = access::data(kept);
+    backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
+    access::storage_of(kept)->version.fetch_add(1, std::memory_order_relaxed);
+  }
+  void keep_gradient() noexcept override {
+    if (!kept.defined()) kept = std::move(grad);
     drop_gradient();
   }
   void* kept_gradient() const noexcept override { return kept.defined() ? access::data(kept) : nullptr; }
