@@ -874,15 +874,20 @@ class fork_safe_mutex {
   fork_watch watch_{*this};
 };
 
+template <class T, class Make>
+SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
+  std::unique_ptr<T> mine(make());
+  T* there = nullptr;
+  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire)) return *mine.release();
+  return *there;
+}
+
 /// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of the two is
 /// then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread forks.
 template <class T, class Make>
 T& make_once(std::atomic<T*>& made, const Make& make) {
-  T* there = made.load(std::memory_order_acquire);
-  if (there != nullptr) return *there;
-  std::unique_ptr<T> mine(make());
-  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire)) there = mine.release();
-  return *there;
+  if (T* const there = made.load(std::memory_order_acquire)) return *there;
+  return make_first(made, make);
 }
 
 }  // namespace sinter::detail
@@ -4237,7 +4242,7 @@ struct grad_state {
   std::uint64_t order = next_order();
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
   tape_node* producer = nullptr;
-  grad_state* freed_next = nullptr;  ///< in the list of release_state
+  grad_state* next = nullptr;  ///< in the list of release_state, or in that of walk_back
   bool has_grad = false;  ///< of the pass that runs
   bool retain = false;
   bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
@@ -4262,12 +4267,13 @@ inline void release_state(grad_state* s) noexcept {
   if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   static thread_local grad_state** waiting = nullptr;
   if (waiting != nullptr) {
-    s->freed_next = std::exchange(*waiting, s);
+    s->next = std::exchange(*waiting, s);
     return;
   }
   grad_state* list = s;
+  s->next = nullptr;
   waiting = &list;
-  while (list != nullptr) delete std::exchange(list, list->freed_next);
+  while (list != nullptr) delete std::exchange(list, list->next);
   waiting = nullptr;
 }
 
@@ -4294,7 +4300,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
   // written to.
   struct guard {
     std::vector<state_ptr>& heap;
-    std::vector<state_ptr> finished;  ///< whose gradient is complete, to be kept
+    grad_state* finished = nullptr;  ///< those whose gradient is complete, to be kept; the graph holds them
     state_ptr now;
     bool done = false;
     static void forget(grad_state& s) {
@@ -4310,12 +4316,12 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     ~guard() {
       if (done) return;
       for (const state_ptr& s : heap) forget(*s);
-      for (const state_ptr& s : finished) s->drop_gradient();
+      for (grad_state* s = finished; s != nullptr; s = s->next) s->drop_gradient();
       if (!now) return;
       forget(*now);
       if (now->producer != nullptr) forget_inputs(*now);
     }
-  } pass{heap, {}, {}};
+  } pass{heap, nullptr, {}};
   push(root);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), older);
@@ -4324,7 +4330,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.pop_back();
     const bool passed_on = s->passed_on;
     if (!(s->has_grad || passed_on)) continue;
-    if (s->has_grad && (s->retain || s->producer == nullptr)) pass.finished.push_back(s);
+    if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
     tape_node& node = *s->producer;
     int count = 0;
@@ -4342,9 +4348,9 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     }
   }
   independent_passes sums;
-  for (const state_ptr& s : pass.finished) s->add_to_kept();
+  for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->add_to_kept();
   sums.run();
-  for (const state_ptr& s : pass.finished) s->keep_gradient();
+  for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->keep_gradient();
   pass.done = true;
 }
 
@@ -14626,12 +14632,13 @@ class thread_pool {
     body_.store(body, std::memory_order_relaxed);
     context_.store(context, std::memory_order_relaxed);
     tasks_.store(tasks, std::memory_order_relaxed);
-    float_control_.store(detail::float_control(), std::memory_order_relaxed);
+    const std::uint64_t control = detail::float_control();
+    float_control_.store(control, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
     ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
     wake(tasks - 1);
-    work();
+    work(control);
     detail::backoff wait;
     while (done_.load(std::memory_order_acquire) != tasks)
       if (!wait.spin()) done_waiting(tasks);
@@ -14655,9 +14662,8 @@ class thread_pool {
 
   // A successful exchange proves that its run is still going on, hence that body, context, count and control, which were
   // read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
-  void work() noexcept {
+  void work(std::uint64_t own_control) noexcept {
     index_t finished = 0;
-    std::uint64_t own_control = detail::float_control();
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
     while ((ticket & count_mask) != 0) {
       const task_body body = body_.load(std::memory_order_relaxed);
@@ -14688,7 +14694,7 @@ class thread_pool {
     if (node_ >= 0) detail::pin_to_node(node_);
     int seen = epoch_.load(std::memory_order_seq_cst);
     while (true) {
-      work();
+      work(detail::float_control());
       detail::backoff wait;
       int now = epoch_.load(std::memory_order_seq_cst);
       while (now == seen) {

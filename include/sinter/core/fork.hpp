@@ -9,6 +9,8 @@
 #include <pthread.h>
 #endif
 
+#include "sinter/config.hpp"
+
 namespace sinter::detail {
 
 enum class fork_step { before, in_parent, in_child };
@@ -70,15 +72,20 @@ class fork_safe_mutex {
   fork_watch watch_{*this};
 };
 
+template <class T, class Make>
+SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
+  std::unique_ptr<T> mine(make());
+  T* there = nullptr;
+  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire)) return *mine.release();
+  return *there;
+}
+
 /// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of the two is
 /// then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread forks.
 template <class T, class Make>
 T& make_once(std::atomic<T*>& made, const Make& make) {
-  T* there = made.load(std::memory_order_acquire);
-  if (there != nullptr) return *there;
-  std::unique_ptr<T> mine(make());
-  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire)) there = mine.release();
-  return *there;
+  if (T* const there = made.load(std::memory_order_acquire)) return *there;
+  return make_first(made, make);
 }
 
 }  // namespace sinter::detail

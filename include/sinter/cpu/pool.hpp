@@ -137,12 +137,13 @@ class thread_pool {
     body_.store(body, std::memory_order_relaxed);
     context_.store(context, std::memory_order_relaxed);
     tasks_.store(tasks, std::memory_order_relaxed);
-    float_control_.store(detail::float_control(), std::memory_order_relaxed);
+    const std::uint64_t control = detail::float_control();
+    float_control_.store(control, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
     ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
     wake(tasks - 1);
-    work();
+    work(control);
     detail::backoff wait;
     while (done_.load(std::memory_order_acquire) != tasks)
       if (!wait.spin()) done_waiting(tasks);
@@ -166,9 +167,8 @@ class thread_pool {
 
   // A successful exchange proves that its run is still going on, hence that body, context, count and control, which were
   // read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
-  void work() noexcept {
+  void work(std::uint64_t own_control) noexcept {
     index_t finished = 0;
-    std::uint64_t own_control = detail::float_control();
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
     while ((ticket & count_mask) != 0) {
       const task_body body = body_.load(std::memory_order_relaxed);
@@ -199,7 +199,7 @@ class thread_pool {
     if (node_ >= 0) detail::pin_to_node(node_);
     int seen = epoch_.load(std::memory_order_seq_cst);
     while (true) {
-      work();
+      work(detail::float_control());
       detail::backoff wait;
       int now = epoch_.load(std::memory_order_seq_cst);
       while (now == seen) {

@@ -83,7 +83,7 @@ struct grad_state {
   std::uint64_t order = next_order();
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
   tape_node* producer = nullptr;
-  grad_state* freed_next = nullptr;  ///< in the list of release_state
+  grad_state* next = nullptr;  ///< in the list of release_state, or in that of walk_back
   bool has_grad = false;  ///< of the pass that runs
   bool retain = false;
   bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
@@ -108,12 +108,13 @@ inline void release_state(grad_state* s) noexcept {
   if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   static thread_local grad_state** waiting = nullptr;
   if (waiting != nullptr) {
-    s->freed_next = std::exchange(*waiting, s);
+    s->next = std::exchange(*waiting, s);
     return;
   }
   grad_state* list = s;
+  s->next = nullptr;
   waiting = &list;
-  while (list != nullptr) delete std::exchange(list, list->freed_next);
+  while (list != nullptr) delete std::exchange(list, list->next);
   waiting = nullptr;
 }
 
@@ -140,7 +141,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
   // written to.
   struct guard {
     std::vector<state_ptr>& heap;
-    std::vector<state_ptr> finished;  ///< whose gradient is complete, to be kept
+    grad_state* finished = nullptr;  ///< those whose gradient is complete, to be kept; the graph holds them
     state_ptr now;
     bool done = false;
     static void forget(grad_state& s) {
@@ -156,12 +157,12 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     ~guard() {
       if (done) return;
       for (const state_ptr& s : heap) forget(*s);
-      for (const state_ptr& s : finished) s->drop_gradient();
+      for (grad_state* s = finished; s != nullptr; s = s->next) s->drop_gradient();
       if (!now) return;
       forget(*now);
       if (now->producer != nullptr) forget_inputs(*now);
     }
-  } pass{heap, {}, {}};
+  } pass{heap, nullptr, {}};
   push(root);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), older);
@@ -170,7 +171,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.pop_back();
     const bool passed_on = s->passed_on;
     if (!(s->has_grad || passed_on)) continue;
-    if (s->has_grad && (s->retain || s->producer == nullptr)) pass.finished.push_back(s);
+    if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
     tape_node& node = *s->producer;
     int count = 0;
@@ -188,9 +189,9 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     }
   }
   independent_passes sums;
-  for (const state_ptr& s : pass.finished) s->add_to_kept();
+  for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->add_to_kept();
   sums.run();
-  for (const state_ptr& s : pass.finished) s->keep_gradient();
+  for (grad_state* s = pass.finished; s != nullptr; s = s->next) s->keep_gradient();
   pass.done = true;
 }
 
