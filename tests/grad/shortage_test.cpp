@@ -169,7 +169,7 @@ void check_each_failure(bool all, const Prepare& prepare, const Work& work) {
     }
     leaked += tried > 1 && held() != held_before;  // in the first the arenas' lists grow
   }
-  CHECK(failed > 100);
+  CHECK(failed > 50);
   CHECK(wrong == 0);
   CHECK(leaked == 0);
 }
