@@ -258,41 +258,17 @@ __attribute__((used)) inline void see_flags(float x) {
 #include <initializer_list>
 #include <span>
 
-// sinter/core/assigned.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
+// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see cuda/graph.hpp.
 
-// sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <new>
-#include <utility>
-#include <vector>
-
-// sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
-
-#include <bit>
-#include <cstdlib>
-#include <mutex>
+#include <cstdint>
 #include <string>
-#include <thread>
-#include <unordered_map>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
-
-#include <string_view>
-#include <type_traits>
 
 // sinter/core/error.hpp: the exceptions of the library; each text names the operation, the sizes, and what to do.
 
 #include <charconv>
 #include <concepts>
-#include <cstdint>
 #include <stdexcept>
+#include <string_view>
 
 namespace sinter {
 
@@ -422,12 +398,48 @@ template <class Error>
 
 }  // namespace detail
 }  // namespace sinter
+
+namespace sinter::detail {
+
+/// The name of the device whose work this thread records instead of running it; null where it runs.
+inline const std::string*& capturing() {
+  static thread_local const std::string* device = nullptr;
+  return device;
+}
+
+/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
+/// what to do.
+inline void refuse_capture(const std::string& what, const char* why_and_fix) {
+  if (capturing() != nullptr) refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
+}
+
+/// The random numbers of a step that this thread records: each time that the step runs they are others.
+struct captured_draws {
+  /// Where the device counts how often the step has run before: 0 in the first run.
+  virtual const std::int64_t* run() = 0;
+
+ protected:
+  ~captured_draws() = default;
+};
+inline captured_draws*& capturing_draws() {
+  static thread_local captured_draws* draws = nullptr;
+  return draws;
+}
+
+}  // namespace sinter::detail
+// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
+
+// sinter/core/device.hpp: devices as types, the traits users check them with, and the names used in error messages.
+
+#include <type_traits>
+
 // sinter/core/types.hpp: the element types of tensors and what follows from them.
 
 #include <cstddef>
 
 // sinter/core/half.hpp: half and bfloat16, numbers of two bytes that are computed with as float.
 
+#include <bit>
 #include <limits>
 
 namespace sinter {
@@ -805,6 +817,467 @@ decltype(auto) with_device(std::string_view choice, F&& f) {
 }
 
 }  // namespace sinter
+// sinter/core/shape.hpp: extents, strides, and the shape algebra of views and broadcasting.
+
+namespace sinter {
+
+/// R extents (or strides), outermost first. R = 0 is the shape of a scalar.
+template <int R>
+struct extents {
+  static_assert(R >= 0 && R <= max_rank, "sinter: a tensor has rank 0 to 8");
+  index_t values[R > 0 ? R : 1] = {};
+
+  static constexpr int rank = R;
+  constexpr index_t& operator[](int axis) { return values[axis]; }
+  constexpr index_t operator[](int axis) const { return values[axis]; }
+  constexpr const index_t* begin() const { return values; }
+  constexpr const index_t* end() const { return values + R; }
+  constexpr index_t* begin() { return values; }
+  constexpr index_t* end() { return values + R; }
+  constexpr const index_t* data() const { return values; }
+  static constexpr int size() { return R; }
+  constexpr bool operator==(const extents& other) const {
+    for (int i = 0; i < R; ++i)
+      if (values[i] != other.values[i]) return false;
+    return true;
+  }
+  /// Number of elements: the product of the extents, 1 for rank 0.
+  constexpr index_t numel() const {
+    std::uint64_t n = 1;  // beside an extent of 0 the others may be any
+    for (int i = 0; i < R; ++i) n *= static_cast<std::uint64_t>(values[i]);
+    return static_cast<index_t>(n);
+  }
+};
+
+namespace detail {
+
+inline std::string shape_text(const index_t* shape, int rank) { return joined({shape_piece{shape, rank}}); }
+
+template <int R>
+std::string shape_text(const extents<R>& shape) {
+  return shape_text(shape.data(), R);
+}
+
+template <int R>
+constexpr extents<R> to_extents(const index_t (&list)[R]) {
+  extents<R> e;
+  for (int i = 0; i < R; ++i) e[i] = list[i];
+  return e;
+}
+
+/// Strides, in elements, of a dense row-major tensor.
+constexpr void row_major_strides(const index_t* shape, int rank, index_t* strides) {
+  index_t step = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    strides[d] = step;
+    step = static_cast<index_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[d]));  // see extents::numel
+  }
+}
+
+template <int R>
+constexpr extents<R> row_major_strides(const extents<R>& shape) {
+  extents<R> strides;
+  row_major_strides(shape.data(), R, strides.values);
+  return strides;
+}
+
+/// Removes extents of 1 and merges neighbouring axes that every operand walks as one; returns the rank that is left.
+/// strides_of(s) points to the strides of operand s, which are rewritten like the shape.
+template <class F>
+constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& strides_of) {
+  int r = 0;
+  const auto move = [&](int to, int from) {
+    shape[to] = shape[from];
+    for (int s = 0; s < operands; ++s) strides_of(s)[to] = strides_of(s)[from];
+  };
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] == 1) continue;
+    bool merge = r > 0;
+    for (int s = 0; merge && s < operands; ++s) merge = strides_of(s)[r - 1] == strides_of(s)[d] * shape[d];
+    if (merge) {
+      const index_t outer = shape[r - 1];
+      move(r - 1, d);
+      shape[r - 1] *= outer;
+    } else {
+      move(r, d);
+      ++r;
+    }
+  }
+  return r;
+}
+
+/// What a reduction folds, its axes in the order kept, reduced, kept; each group counts as one axis.
+struct fold_shape {
+  index_t outer = 1, reduced = 1, inner = 1;
+};
+
+/// The axes as three: those before `axis`, itself, those after it.
+inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
+  fold_shape s;
+  for (int d = 0; d < rank; ++d) (d < axis ? s.outer : d == axis ? s.reduced : s.inner) *= shape[d];
+  return s;
+}
+
+/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
+/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
+template <class F>
+fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
+  int last = rank - 1;
+  while (last >= 0 && shape[last] == 1) --last;
+  int tail = rank;  // axes from here on are kept and stay last
+  if (last >= 0 && !reduced[last]) {
+    tail = last + 1;
+    while (tail > 0 && !reduced[tail - 1]) --tail;
+  }
+  int column = -1;
+  if (last >= 0 && reduced[last]) {
+    constexpr index_t shortest = 32;
+    int kept = last - 1;
+    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
+    int nearer = 0;
+    for (int i = 0; kept >= 0 && i < operands; ++i) {
+      const auto apart = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
+      nearer += int{apart(last)} - int{apart(kept)};
+    }
+    if (nearer > 0 && shape[kept] >= shortest) column = kept;
+  }
+  const auto is_inner = [&](int d) { return d >= tail || d == column; };
+  int order[max_rank];
+  int n = 0;
+  fold_shape s;
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
+  for (int d = 0; d < rank; ++d)
+    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
+  const auto reorder = [&](index_t* values) {
+    index_t from[max_rank];
+    for (int d = 0; d < rank; ++d) from[d] = values[d];
+    for (int d = 0; d < rank; ++d) values[d] = from[order[d]];
+  };
+  reorder(shape);
+  for (int i = 0; i < operands; ++i) reorder(strides_of(i));
+  return s;
+}
+
+/// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
+inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
+  index_t n = 1;
+  bool zero = false;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
+    zero = zero || shape[i] == 0;
+  }
+  if (zero) return 0;
+  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] > limit / n)
+      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
+    n *= shape[i];
+  }
+  return n;
+}
+
+/// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
+inline int checked_axis(const char* op, index_t axis, int rank) {
+  if (axis < -rank || axis >= rank)
+    refuse<index_error>({op, ": axis ", axis, " is out of range for rank ", rank,
+                         rank > 0 ? joined({"; use -", rank, " to ", rank - 1}) : ""});
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+/// Merges `shape` into `out` (rank out_rank >= rank) by NumPy's rule: aligned at the last axis, extents equal or 1.
+inline bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
+  for (int i = 0; i < rank; ++i) {
+    index_t& o = out[out_rank - rank + i];
+    const index_t s = shape[i];
+    if (o == s || s == 1) continue;
+    if (o != 1) return false;
+    o = s;
+  }
+  return true;
+}
+
+template <int R>
+constexpr extents<R> ones_extents() {
+  extents<R> e;
+  for (int i = 0; i < R; ++i) e[i] = 1;
+  return e;
+}
+
+/// Errors: shape_error for more elements than can be counted; views can show as many.
+inline void check_countable(const char* op, const index_t* shape, int rank) {
+  double n = 1;
+  for (int i = 0; i < rank; ++i) n *= static_cast<double>(shape[i]);
+  if (!(n < 9e18)) refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
+}
+
+/// (A) x (B) => the broadcast shape of both, or shape_error.
+template <int A, int B>
+extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
+  constexpr int R = A > B ? A : B;
+  extents<R> out = ones_extents<R>();
+  broadcast_into(out.values, R, a.values, A);
+  if (!broadcast_into(out.values, R, b.values, B))
+    refuse<shape_error>({op, ": shapes ", a, " and ", b,
+                         " do not broadcast; aligned at the last axis, extents must be equal or 1"});
+  check_countable(op, out.values, R);
+  return out;
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+template <class T, auto Shape, device D = cpu>
+class tensor;
+template <class T, auto Shape, device D = cpu, int Order = 1>
+class variable;
+
+template <class T>
+struct constant_node;
+template <class Target, class E>
+class assignment;
+
+/// A tensor, a variable, or operations over them that have not run yet: anything with an element type, a static rank,
+/// a device and a shape.
+template <class E>
+concept expression = requires {
+  typename detail::bare<E>::value_type;
+  typename detail::bare<E>::device_type;
+  { detail::bare<E>::rank } -> std::convertible_to<int>;
+  requires detail::bare<E>::is_expression;
+};
+
+/// A literal operand: it takes the element type of the tensor beside it.
+template <class S>
+concept literal = std::is_arithmetic_v<detail::bare<S>> || narrow_element<detail::bare<S>>;
+
+namespace detail {
+
+/// A literal fits elements of type T unless that would drop its fraction.
+template <class A, class T>
+inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
+
+/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
+template <class E>
+concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
+
+}  // namespace detail
+
+/// What an elementwise operator accepts.
+template <class A>
+concept operand = expression<A> || literal<A>;
+
+/// Element type of a tensor, variable or expression.
+template <class E>
+using element_of = typename detail::bare<E>::value_type;
+
+/// Rank of a tensor, variable or expression.
+template <expression E>
+inline constexpr int rank_of = detail::bare<E>::rank;
+
+/// True when the expression has a variable among its leaves, so that it evaluates to a variable.
+template <class E>
+inline constexpr bool is_tracked_v = detail::bare<E>::order > 0;
+
+// Names that appear in messages of deleted conversions.
+template <class...>
+struct conversion_between_devices;
+template <class...>
+struct conversion_between_element_types;
+template <int, int>
+struct conversion_between_ranks;
+template <int, int>
+struct conversion_between_orders;
+template <int, int>
+struct indices_for_rank;
+struct write_one_index_per_axis;
+struct number_given_to_a_handle_which_has_no_shape_of_its_own;
+struct write_x_dot_in_place_equals_number_or_full;
+struct copy_explicitly_with_dot_to;
+struct convert_explicitly_with_cast;
+struct use_reshape_squeeze_or_unsqueeze;
+template <class>
+struct expression_not_yet_evaluated_on;
+struct write_eval_of_it_before_dot_to;
+struct expression_is_tracked_for_gradients;
+struct updating_a_tracked_variable_in_place;
+struct write_through_dot_value_instead;
+struct declare_a_variable_or_use_detach;
+struct declare_all_variables_of_one_order;
+
+namespace detail {
+
+template <class E>
+inline constexpr bool is_tensor = false;
+template <class T, auto Shape, class D>
+inline constexpr bool is_tensor<tensor<T, Shape, D>> = true;
+template <class E>
+inline constexpr bool is_variable = false;
+template <class T, auto Shape, class D, int Order>
+inline constexpr bool is_variable<variable<T, Shape, D, Order>> = true;
+
+template <class A>
+inline constexpr bool is_assignment = false;
+template <class Target, class E>
+inline constexpr bool is_assignment<assignment<Target, E>> = true;
+
+/// E, or of an assignment the tensor on its left side.
+template <class E>
+struct assigned_type {
+  using type = E;
+};
+template <class Target, class E>
+struct assigned_type<assignment<Target, E>> {
+  using type = bare<Target>;
+};
+template <class E>
+using assigned = typename assigned_type<bare<E>>::type;
+
+template <class E, class T, int Rank, class D>
+concept writes_to = std::is_same_v<element_of<E>, T> && rank_of<E> <= Rank &&
+                    (std::is_same_v<device_of<E>, D> || std::is_same_v<device_of<E>, any_device>) && !is_tracked_v<E>;
+
+/// A mistake as the message of a deleted overload shows it: `Problem = ...; Fix = ...`.
+template <class Problem, class Fix>
+struct mistake {
+  using problem = Problem;
+  using fix = Fix;
+};
+/// What is not ours to judge: a mistake or not, the overload is not for these types.
+struct not_operands {};
+/// Nothing is wrong; T is the common element type.
+template <class T>
+struct fitting {};
+
+template <class Check>
+inline constexpr bool is_fitting = false;
+template <class T>
+inline constexpr bool is_fitting<fitting<T>> = true;
+
+/// Why E does not convert to a tensor (Order 0) or variable of T elements, this rank and D.
+template <class E, class T, int Rank, class D, int Order>
+constexpr auto find_conversion_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!std::is_same_v<device_of<E>, D>)
+    return mistake<conversion_between_devices<device_of<E>, D>, copy_explicitly_with_dot_to>{};
+  else if constexpr (!std::is_same_v<element_of<E>, T>)
+    return mistake<conversion_between_element_types<element_of<E>, T>, convert_explicitly_with_cast>{};
+  else if constexpr (rank_of<E> != Rank)
+    return mistake<conversion_between_ranks<rank_of<E>, Rank>, use_reshape_squeeze_or_unsqueeze>{};
+  else if constexpr (is_tracked_v<E> && Order == 0)
+    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
+  else if constexpr (is_tracked_v<E> && bare<E>::order != Order)
+    return mistake<conversion_between_orders<bare<E>::order, Order>, declare_all_variables_of_one_order>{};
+  else
+    return fitting<T>{};
+}
+template <class E, class T, int Rank, class D, int Order = 0>
+using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
+template <class E, class T, int Rank, class D, int Order = 0>
+inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
+
+/// Of reading one element of a tensor with N indices.
+template <class D, int N, int Rank>
+constexpr auto find_access_mistake() {
+  if constexpr (!is_cpu_v<D>) return mistake<no_host_access_to_memory_of<D>, copy_to_the_host_with_dot_to_cpu>{};
+  else if constexpr (N != Rank) return mistake<indices_for_rank<N, Rank>, write_one_index_per_axis>{};
+  else return fitting<void>{};
+}
+template <class D, int N, int Rank>
+using access_mistake = decltype(find_access_mistake<D, N, Rank>());
+
+struct access;  // reaches the storage of a tensor from the rooms above
+
+}  // namespace detail
+
+}  // namespace sinter
+// sinter/core/number.hpp: numbers of any type as parameters: as elements, which they must fit, and as indices.
+
+#include <cmath>
+
+namespace sinter {
+
+struct index_that_is_not_an_integer;
+struct use_an_integer_index;
+
+namespace detail {
+
+/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction. Floating-point
+/// elements round, but hold no finite number beyond their largest.
+template <class T, class A>
+constexpr bool fits_element(A a) {
+  if constexpr (narrow_element<A>) return fits_element<T>(static_cast<float>(a));
+  else if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) return is_value_of<T>(a);
+  else if constexpr (std::is_integral_v<T>) {
+    // 2^digits, one above the largest T, is exact in A; T's least is exact too.
+    constexpr A above = static_cast<A>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1)) * 2;
+    return a >= static_cast<A>(std::numeric_limits<T>::lowest()) && a < above && a == std::trunc(a);
+  } else if constexpr (std::is_same_v<T, A>) return true;
+  else if constexpr (std::is_floating_point_v<A>) return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
+  else return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a)));
+}
+
+/// A number as an element of type T, given as any number. Errors: value_error where T cannot hold it.
+template <class T>
+class number {
+ public:
+  template <class A>
+    requires(std::is_arithmetic_v<A> || narrow_element<A>)
+  number(A a) {  // NOLINT: implicit on purpose
+    if (!fits_element<T>(a)) {
+      if constexpr (std::is_integral_v<A>) refuse_number(a);
+      else refuse_number(static_cast<double>(a));
+    }
+    value_ = static_cast<T>(a);
+  }
+  operator T() const { return value_; }
+
+ private:
+  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
+    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
+  }
+  T value_;
+};
+
+/// An axis, an index or a count, given as any integer. A floating-point argument does not compile.
+class whole {
+ public:
+  constexpr whole(index_t i) : value_(i) {}  // NOLINT: implicit on purpose
+  template <class A, class Problem = index_that_is_not_an_integer, class Fix = use_an_integer_index>
+    requires(std::is_floating_point_v<A> || narrow_element<A>)
+  constexpr whole(A) = delete;
+  constexpr operator index_t() const { return value_; }
+
+ private:
+  index_t value_;
+};
+
+}  // namespace detail
+}  // namespace sinter
+// sinter/core/storage.hpp: reference-counted memory on a device, and how each device allocates and copies.
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+// sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
+
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 // sinter/core/fork.hpp: what forked children find: none of the threads of their parent, and no lock that one of them held.
 
 #include <memory>
@@ -1215,217 +1688,6 @@ void set_memory_limit(std::size_t bytes) {
 }
 
 }  // namespace sinter
-// sinter/core/shape.hpp: extents, strides, and the shape algebra of views and broadcasting.
-
-namespace sinter {
-
-/// R extents (or strides), outermost first. R = 0 is the shape of a scalar.
-template <int R>
-struct extents {
-  static_assert(R >= 0 && R <= max_rank, "sinter: a tensor has rank 0 to 8");
-  index_t values[R > 0 ? R : 1] = {};
-
-  static constexpr int rank = R;
-  constexpr index_t& operator[](int axis) { return values[axis]; }
-  constexpr index_t operator[](int axis) const { return values[axis]; }
-  constexpr const index_t* begin() const { return values; }
-  constexpr const index_t* end() const { return values + R; }
-  constexpr index_t* begin() { return values; }
-  constexpr index_t* end() { return values + R; }
-  constexpr const index_t* data() const { return values; }
-  static constexpr int size() { return R; }
-  constexpr bool operator==(const extents& other) const {
-    for (int i = 0; i < R; ++i)
-      if (values[i] != other.values[i]) return false;
-    return true;
-  }
-  /// Number of elements: the product of the extents, 1 for rank 0.
-  constexpr index_t numel() const {
-    std::uint64_t n = 1;  // beside an extent of 0 the others may be any
-    for (int i = 0; i < R; ++i) n *= static_cast<std::uint64_t>(values[i]);
-    return static_cast<index_t>(n);
-  }
-};
-
-namespace detail {
-
-inline std::string shape_text(const index_t* shape, int rank) { return joined({shape_piece{shape, rank}}); }
-
-template <int R>
-std::string shape_text(const extents<R>& shape) {
-  return shape_text(shape.data(), R);
-}
-
-template <int R>
-constexpr extents<R> to_extents(const index_t (&list)[R]) {
-  extents<R> e;
-  for (int i = 0; i < R; ++i) e[i] = list[i];
-  return e;
-}
-
-/// Strides, in elements, of a dense row-major tensor.
-constexpr void row_major_strides(const index_t* shape, int rank, index_t* strides) {
-  index_t step = 1;
-  for (int d = rank - 1; d >= 0; --d) {
-    strides[d] = step;
-    step = static_cast<index_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[d]));  // see extents::numel
-  }
-}
-
-template <int R>
-constexpr extents<R> row_major_strides(const extents<R>& shape) {
-  extents<R> strides;
-  row_major_strides(shape.data(), R, strides.values);
-  return strides;
-}
-
-/// Removes extents of 1 and merges neighbouring axes that every operand walks as one; returns the rank that is left.
-/// strides_of(s) points to the strides of operand s, which are rewritten like the shape.
-template <class F>
-constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& strides_of) {
-  int r = 0;
-  const auto move = [&](int to, int from) {
-    shape[to] = shape[from];
-    for (int s = 0; s < operands; ++s) strides_of(s)[to] = strides_of(s)[from];
-  };
-  for (int d = 0; d < rank; ++d) {
-    if (shape[d] == 1) continue;
-    bool merge = r > 0;
-    for (int s = 0; merge && s < operands; ++s) merge = strides_of(s)[r - 1] == strides_of(s)[d] * shape[d];
-    if (merge) {
-      const index_t outer = shape[r - 1];
-      move(r - 1, d);
-      shape[r - 1] *= outer;
-    } else {
-      move(r, d);
-      ++r;
-    }
-  }
-  return r;
-}
-
-/// What a reduction folds, its axes in the order kept, reduced, kept; each group counts as one axis.
-struct fold_shape {
-  index_t outer = 1, reduced = 1, inner = 1;
-};
-
-/// The axes as three: those before `axis`, itself, those after it.
-inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
-  fold_shape s;
-  for (int d = 0; d < rank; ++d) (d < axis ? s.outer : d == axis ? s.reduced : s.inner) *= shape[d];
-  return s;
-}
-
-/// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
-/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
-template <class F>
-fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
-  int last = rank - 1;
-  while (last >= 0 && shape[last] == 1) --last;
-  int tail = rank;  // axes from here on are kept and stay last
-  if (last >= 0 && !reduced[last]) {
-    tail = last + 1;
-    while (tail > 0 && !reduced[tail - 1]) --tail;
-  }
-  int column = -1;
-  if (last >= 0 && reduced[last]) {
-    constexpr index_t shortest = 32;
-    int kept = last - 1;
-    while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
-    int nearer = 0;
-    for (int i = 0; kept >= 0 && i < operands; ++i) {
-      const auto apart = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
-      nearer += int{apart(last)} - int{apart(kept)};
-    }
-    if (nearer > 0 && shape[kept] >= shortest) column = kept;
-  }
-  const auto is_inner = [&](int d) { return d >= tail || d == column; };
-  int order[max_rank];
-  int n = 0;
-  fold_shape s;
-  for (int d = 0; d < rank; ++d)
-    if (!is_inner(d) && !reduced[d]) order[n++] = d, s.outer *= shape[d];
-  for (int d = 0; d < rank; ++d)
-    if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
-  for (int d = 0; d < rank; ++d)
-    if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
-  const auto reorder = [&](index_t* values) {
-    index_t from[max_rank];
-    for (int d = 0; d < rank; ++d) from[d] = values[d];
-    for (int d = 0; d < rank; ++d) values[d] = from[order[d]];
-  };
-  reorder(shape);
-  for (int i = 0; i < operands; ++i) reorder(strides_of(i));
-  return s;
-}
-
-/// Checks extents before an allocation: none negative, and a product of bytes that fits the address space.
-inline index_t checked_numel(const char* op, const index_t* shape, int rank, std::size_t element_size) {
-  index_t n = 1;
-  bool zero = false;
-  for (int i = 0; i < rank; ++i) {
-    if (shape[i] < 0) refuse<shape_error>({op, ": negative extent in shape ", shape_piece{shape, rank}});
-    zero = zero || shape[i] == 0;
-  }
-  if (zero) return 0;
-  const index_t limit = std::numeric_limits<index_t>::max() / static_cast<index_t>(element_size) / 2;
-  for (int i = 0; i < rank; ++i) {
-    if (shape[i] > limit / n)
-      refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be addressed"});
-    n *= shape[i];
-  }
-  return n;
-}
-
-/// Maps axis in [-rank, rank) to [0, rank); throws index_error otherwise.
-inline int checked_axis(const char* op, index_t axis, int rank) {
-  if (axis < -rank || axis >= rank)
-    refuse<index_error>({op, ": axis ", axis, " is out of range for rank ", rank,
-                         rank > 0 ? joined({"; use -", rank, " to ", rank - 1}) : ""});
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
-
-/// Merges `shape` into `out` (rank out_rank >= rank) by NumPy's rule: aligned at the last axis, extents equal or 1.
-inline bool broadcast_into(index_t* out, int out_rank, const index_t* shape, int rank) {
-  for (int i = 0; i < rank; ++i) {
-    index_t& o = out[out_rank - rank + i];
-    const index_t s = shape[i];
-    if (o == s || s == 1) continue;
-    if (o != 1) return false;
-    o = s;
-  }
-  return true;
-}
-
-template <int R>
-constexpr extents<R> ones_extents() {
-  extents<R> e;
-  for (int i = 0; i < R; ++i) e[i] = 1;
-  return e;
-}
-
-/// Errors: shape_error for more elements than can be counted; views can show as many.
-inline void check_countable(const char* op, const index_t* shape, int rank) {
-  double n = 1;
-  for (int i = 0; i < rank; ++i) n *= static_cast<double>(shape[i]);
-  if (!(n < 9e18)) refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
-}
-
-/// (A) x (B) => the broadcast shape of both, or shape_error.
-template <int A, int B>
-extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, const extents<B>& b) {
-  constexpr int R = A > B ? A : B;
-  extents<R> out = ones_extents<R>();
-  broadcast_into(out.values, R, a.values, A);
-  if (!broadcast_into(out.values, R, b.values, B))
-    refuse<shape_error>({op, ": shapes ", a, " and ", b,
-                         " do not broadcast; aligned at the last axis, extents must be equal or 1"});
-  check_countable(op, out.values, R);
-  return out;
-}
-
-}  // namespace detail
-}  // namespace sinter
 
 namespace sinter::detail {
 
@@ -1570,6 +1832,7 @@ bool available() {
 }
 
 }  // namespace sinter
+// sinter/core/unfinished.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
 
 namespace sinter::detail {
 
@@ -1621,267 +1884,6 @@ inline void note_write(storage& memory) noexcept {
 }
 
 }  // namespace sinter::detail
-// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see cuda/graph.hpp.
-
-namespace sinter::detail {
-
-/// The name of the device whose work this thread records instead of running it; null where it runs.
-inline const std::string*& capturing() {
-  static thread_local const std::string* device = nullptr;
-  return device;
-}
-
-/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
-/// what to do.
-inline void refuse_capture(const std::string& what, const char* why_and_fix) {
-  if (capturing() != nullptr) refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
-}
-
-/// The random numbers of a step that this thread records: each time that the step runs they are others.
-struct captured_draws {
-  /// Where the device counts how often the step has run before: 0 in the first run.
-  virtual const std::int64_t* run() = 0;
-
- protected:
-  ~captured_draws() = default;
-};
-inline captured_draws*& capturing_draws() {
-  static thread_local captured_draws* draws = nullptr;
-  return draws;
-}
-
-}  // namespace sinter::detail
-// sinter/core/concepts.hpp: what an expression is, and the traits every room asks of one.
-
-namespace sinter {
-
-template <class T, auto Shape, device D = cpu>
-class tensor;
-template <class T, auto Shape, device D = cpu, int Order = 1>
-class variable;
-
-template <class T>
-struct constant_node;
-template <class Target, class E>
-class assignment;
-
-/// A tensor, a variable, or operations over them that have not run yet: anything with an element type, a static rank,
-/// a device and a shape.
-template <class E>
-concept expression = requires {
-  typename detail::bare<E>::value_type;
-  typename detail::bare<E>::device_type;
-  { detail::bare<E>::rank } -> std::convertible_to<int>;
-  requires detail::bare<E>::is_expression;
-};
-
-/// A literal operand: it takes the element type of the tensor beside it.
-template <class S>
-concept literal = std::is_arithmetic_v<detail::bare<S>> || narrow_element<detail::bare<S>>;
-
-namespace detail {
-
-/// A literal fits elements of type T unless that would drop its fraction.
-template <class A, class T>
-inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
-
-/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
-template <class E>
-concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
-
-}  // namespace detail
-
-/// What an elementwise operator accepts.
-template <class A>
-concept operand = expression<A> || literal<A>;
-
-/// Element type of a tensor, variable or expression.
-template <class E>
-using element_of = typename detail::bare<E>::value_type;
-
-/// Rank of a tensor, variable or expression.
-template <expression E>
-inline constexpr int rank_of = detail::bare<E>::rank;
-
-/// True when the expression has a variable among its leaves, so that it evaluates to a variable.
-template <class E>
-inline constexpr bool is_tracked_v = detail::bare<E>::order > 0;
-
-// Names that appear in messages of deleted conversions.
-template <class...>
-struct conversion_between_devices;
-template <class...>
-struct conversion_between_element_types;
-template <int, int>
-struct conversion_between_ranks;
-template <int, int>
-struct conversion_between_orders;
-template <int, int>
-struct indices_for_rank;
-struct write_one_index_per_axis;
-struct number_given_to_a_handle_which_has_no_shape_of_its_own;
-struct write_x_dot_in_place_equals_number_or_full;
-struct copy_explicitly_with_dot_to;
-struct convert_explicitly_with_cast;
-struct use_reshape_squeeze_or_unsqueeze;
-template <class>
-struct expression_not_yet_evaluated_on;
-struct write_eval_of_it_before_dot_to;
-struct expression_is_tracked_for_gradients;
-struct updating_a_tracked_variable_in_place;
-struct write_through_dot_value_instead;
-struct declare_a_variable_or_use_detach;
-struct declare_all_variables_of_one_order;
-
-namespace detail {
-
-template <class E>
-inline constexpr bool is_tensor = false;
-template <class T, auto Shape, class D>
-inline constexpr bool is_tensor<tensor<T, Shape, D>> = true;
-template <class E>
-inline constexpr bool is_variable = false;
-template <class T, auto Shape, class D, int Order>
-inline constexpr bool is_variable<variable<T, Shape, D, Order>> = true;
-
-template <class A>
-inline constexpr bool is_assignment = false;
-template <class Target, class E>
-inline constexpr bool is_assignment<assignment<Target, E>> = true;
-
-/// E, or of an assignment the tensor on its left side.
-template <class E>
-struct assigned_type {
-  using type = E;
-};
-template <class Target, class E>
-struct assigned_type<assignment<Target, E>> {
-  using type = bare<Target>;
-};
-template <class E>
-using assigned = typename assigned_type<bare<E>>::type;
-
-template <class E, class T, int Rank, class D>
-concept writes_to = std::is_same_v<element_of<E>, T> && rank_of<E> <= Rank &&
-                    (std::is_same_v<device_of<E>, D> || std::is_same_v<device_of<E>, any_device>) && !is_tracked_v<E>;
-
-/// A mistake as the message of a deleted overload shows it: `Problem = ...; Fix = ...`.
-template <class Problem, class Fix>
-struct mistake {
-  using problem = Problem;
-  using fix = Fix;
-};
-/// What is not ours to judge: a mistake or not, the overload is not for these types.
-struct not_operands {};
-/// Nothing is wrong; T is the common element type.
-template <class T>
-struct fitting {};
-
-template <class Check>
-inline constexpr bool is_fitting = false;
-template <class T>
-inline constexpr bool is_fitting<fitting<T>> = true;
-
-/// Why E does not convert to a tensor (Order 0) or variable of T elements, this rank and D.
-template <class E, class T, int Rank, class D, int Order>
-constexpr auto find_conversion_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
-  else if constexpr (!std::is_same_v<device_of<E>, D>)
-    return mistake<conversion_between_devices<device_of<E>, D>, copy_explicitly_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<E>, T>)
-    return mistake<conversion_between_element_types<element_of<E>, T>, convert_explicitly_with_cast>{};
-  else if constexpr (rank_of<E> != Rank)
-    return mistake<conversion_between_ranks<rank_of<E>, Rank>, use_reshape_squeeze_or_unsqueeze>{};
-  else if constexpr (is_tracked_v<E> && Order == 0)
-    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
-  else if constexpr (is_tracked_v<E> && bare<E>::order != Order)
-    return mistake<conversion_between_orders<bare<E>::order, Order>, declare_all_variables_of_one_order>{};
-  else
-    return fitting<T>{};
-}
-template <class E, class T, int Rank, class D, int Order = 0>
-using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
-template <class E, class T, int Rank, class D, int Order = 0>
-inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
-
-/// Of reading one element of a tensor with N indices.
-template <class D, int N, int Rank>
-constexpr auto find_access_mistake() {
-  if constexpr (!is_cpu_v<D>) return mistake<no_host_access_to_memory_of<D>, copy_to_the_host_with_dot_to_cpu>{};
-  else if constexpr (N != Rank) return mistake<indices_for_rank<N, Rank>, write_one_index_per_axis>{};
-  else return fitting<void>{};
-}
-template <class D, int N, int Rank>
-using access_mistake = decltype(find_access_mistake<D, N, Rank>());
-
-struct access;  // reaches the storage of a tensor from the rooms above
-
-}  // namespace detail
-
-}  // namespace sinter
-// sinter/core/number.hpp: numbers of any type as parameters: as elements, which they must fit, and as indices.
-
-#include <cmath>
-
-namespace sinter {
-
-struct index_that_is_not_an_integer;
-struct use_an_integer_index;
-
-namespace detail {
-
-/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction. Floating-point
-/// elements round, but hold no finite number beyond their largest.
-template <class T, class A>
-constexpr bool fits_element(A a) {
-  if constexpr (narrow_element<A>) return fits_element<T>(static_cast<float>(a));
-  else if constexpr (std::is_integral_v<T> && std::is_integral_v<A>) return is_value_of<T>(a);
-  else if constexpr (std::is_integral_v<T>) {
-    // 2^digits, one above the largest T, is exact in A; T's least is exact too.
-    constexpr A above = static_cast<A>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1)) * 2;
-    return a >= static_cast<A>(std::numeric_limits<T>::lowest()) && a < above && a == std::trunc(a);
-  } else if constexpr (std::is_same_v<T, A>) return true;
-  else if constexpr (std::is_floating_point_v<A>) return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
-  else return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a)));
-}
-
-/// A number as an element of type T, given as any number. Errors: value_error where T cannot hold it.
-template <class T>
-class number {
- public:
-  template <class A>
-    requires(std::is_arithmetic_v<A> || narrow_element<A>)
-  number(A a) {  // NOLINT: implicit on purpose
-    if (!fits_element<T>(a)) {
-      if constexpr (std::is_integral_v<A>) refuse_number(a);
-      else refuse_number(static_cast<double>(a));
-    }
-    value_ = static_cast<T>(a);
-  }
-  operator T() const { return value_; }
-
- private:
-  [[noreturn]] SINTER_COLD static void refuse_number(text_piece a) {
-    refuse<value_error>({a, " does not fit elements of type ", element_name<T>()});
-  }
-  T value_;
-};
-
-/// An axis, an index or a count, given as any integer. A floating-point argument does not compile.
-class whole {
- public:
-  constexpr whole(index_t i) : value_(i) {}  // NOLINT: implicit on purpose
-  template <class A, class Problem = index_that_is_not_an_integer, class Fix = use_an_integer_index>
-    requires(std::is_floating_point_v<A> || narrow_element<A>)
-  constexpr whole(A) = delete;
-  constexpr operator index_t() const { return value_; }
-
- private:
-  index_t value_;
-};
-
-}  // namespace detail
-}  // namespace sinter
 // sinter/core/view.hpp: the index arithmetic of views, free of element type, rank and device.
 
 namespace sinter::detail {
@@ -13757,26 +13759,26 @@ struct silu_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    if (!math::any(x < far)) return x * sigmoid_op::apply(x);
-    const V y = x * sigmoid_op::apply(math::select(x < far, x + step, x));
-    return math::select(x < far, y * math::constant<V>(step_down), y);
+    if (!math::any(x < far_below)) return x * sigmoid_op::apply(x);
+    const V y = x * sigmoid_op::apply(math::select(x < far_below, x + step, x));
+    return math::select(x < far_below, y * math::constant<V>(step_down), y);
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
     if constexpr (!expression<X>) {
-      if (!any(x < far)) {
+      if (!any(x < far_below)) {
         const auto s = call<sigmoid_op>(x);
         return g * s * (1 + x * (1 - s));
       }
     }
-    const auto s = call<sigmoid_op>(select(x < far, x + step, x));
+    const auto s = call<sigmoid_op>(select(x < far_below, x + step, x));
     const auto slope = s * (1 + x * (1 - s));
-    return g * select(x < far, slope * number(g, step_down), slope);
+    return g * select(x < far_below, slope * number(g, step_down), slope);
   }
 
  private:
   // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit, and the second is no denormal number where x sigmoid(x) is none.
-  static constexpr int far = -80, step = 40;
+  static constexpr int far_below = -80, step = 40;
   static constexpr double step_down = 4.24835425529158900e-18;
 };
 
@@ -14118,8 +14120,8 @@ struct tanhshrink_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    const V small = x * near_zero(x * x);
-    return math::select(math::abs(x) < 1, small, x - math::tanh(x));
+    const V by_series = x * near_zero(x * x);
+    return math::select(math::abs(x) < 1, by_series, x - math::tanh(x));
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {

@@ -1,6 +1,6 @@
 // tests/compile_fail/backward_seed_elsewhere.cpp: backward() with a seed on another device.
-// FIRST-LINE: operands_on_different_devices<(sinter::)?cuda<0>, (sinter::)?cpu>
-// FIRST-LINE: copy_one_operand_with_dot_to
+// FIRST-LINE: conversion_between_devices<(sinter::)?cuda<0>, (sinter::)?cpu>
+// FIRST-LINE: copy_explicitly_with_dot_to
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

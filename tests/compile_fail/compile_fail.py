@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 FLAGS = {"gcc": ["-std=c++20", "-fno-diagnostics-color", "-fmessage-length=0"],
          "clang": ["-std=c++20", "-fno-color-diagnostics", "-fmessage-length=0", "-fno-crash-diagnostics"],
          "nvcc": ["-std=c++20", "-DSINTER_WITH_CUDA=0", "-x", "cu"]}  # as quick as can be; the messages are the backend's too
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wno-unused-result", "-Werror"]  # twins need no use for what they compute
 DEFAULT_LINES = {"gcc": 10, "clang": 20, "nvcc": 12}
 COMMENT = re.compile(r"^//\s*([A-Z]+(?:-[A-Z]+)*):\s*(.+?)\s*$", re.M)
 

@@ -4,11 +4,11 @@
 #include <initializer_list>
 #include <span>
 
-#include "sinter/core/assigned.hpp"
 #include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/storage.hpp"
+#include "sinter/core/unfinished.hpp"
 #include "sinter/core/view.hpp"
 
 namespace sinter {

@@ -11,8 +11,8 @@ struct tanhshrink_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    const V small = x * near_zero(x * x);
-    return math::select(math::abs(x) < 1, small, x - math::tanh(x));
+    const V by_series = x * near_zero(x * x);
+    return math::select(math::abs(x) < 1, by_series, x - math::tanh(x));
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {

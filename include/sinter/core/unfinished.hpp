@@ -1,4 +1,4 @@
-// sinter/core/assigned.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
+// sinter/core/unfinished.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
 #pragma once
 
 #include "sinter/core/storage.hpp"
