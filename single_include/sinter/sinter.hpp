@@ -10199,6 +10199,12 @@ struct clamp_op : number_op {
 ///     tensor y = clamp(x, -1, 1);
 SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)
 
+// For three const operands of one type std::clamp fits as well, and better than a function of three types.
+template <class A>
+requires(detail::fits<ops::clamp_op, const A&, const A&, const A&>) auto clamp(const A& a, const A& b, const A& c) {
+  return detail::make_ternary(ops::clamp_op{}, a, b, c);
+}
+
 }  // namespace sinter
 // sinter/ops/clamp_max.hpp: x limited from above.
 

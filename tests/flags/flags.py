@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Flags and macros that change what a compiler makes of the library: under each it computes what it should, or says in one line what is wrong.
 
-Compiles program.cpp, which looks at its own results, with the flags that are supported, and runs it. With those that are refused it compiles
-the umbrella header.
+Compiles programs that look at their own results with the flags that are supported, and runs them. With those that are refused it compiles the
+umbrella header.
 """
 import argparse
 import re
@@ -15,10 +15,11 @@ import tools
 HERE = Path(__file__).resolve().parent
 FAST = r"sinter: .* make its numbers wrong: compile what includes it with -fno-fast-math"
 REASSOCIATES = "-fassociative-math -fno-signed-zeros -fno-trapping-math"
-# flags -> None, or what the refusal says; for both compilers, then for one
-SUPPORTED = ["-O1 -funsafe-math-optimizations -fno-fast-math -fno-trapping-math -fno-math-errno -ffp-contract=off",
-             "-O1 -march=native -DEIGEN_DONT_VECTORIZE -fno-rtti",
-             "-O1 -march=native -DEIGEN_MAX_ALIGN_BYTES=0 -DEIGEN_DEFAULT_TO_ROW_MAJOR"]
+# For both compilers, then for one: (program, flags), and flags -> what the refusal says.
+SUPPORTED = [("program.cpp", "-O1 -funsafe-math-optimizations -fno-fast-math -fno-trapping-math -fno-math-errno -ffp-contract=off"),
+             ("program.cpp", "-O1 -march=native -DEIGEN_DONT_VECTORIZE -fno-rtti"),
+             ("program.cpp", "-O1 -march=native -DEIGEN_MAX_ALIGN_BYTES=0 -DEIGEN_DEFAULT_TO_ROW_MAJOR"),
+             ("both_namespaces.cpp", "-O1")]
 REFUSED = {
     "-O1 -ffast-math": FAST,
     "-O1 -ffast-math -fno-finite-math-only": FAST,
@@ -30,14 +31,14 @@ REFUSED = {
     "-fno-exceptions": "sinter: .* without -fno-exceptions",
     "-DEIGEN_DEFAULT_DENSE_INDEX_TYPE=int": "sinter: .*EIGEN_DEFAULT_DENSE_INDEX_TYPE",
 }
-SUPPORTED_BY = {"gcc": [], "clang": ["-O0 -funsafe-math-optimizations"]}
+SUPPORTED_BY = {"gcc": [], "clang": [("program.cpp", "-O0 -funsafe-math-optimizations")]}
 REFUSED_BY = {"gcc": {"-O0 -funsafe-math-optimizations": FAST},
               "clang": {"-O1 -fno-honor-nans": FAST, "-O1 -fno-honor-infinities": FAST}}
 
 
-def works(command, flags, program):
-    """None if program.cpp compiles without a warning and finds its results right, else what is wrong."""
-    code, text = tools.run([*command, "-Wall", "-Wextra", "-Werror", *flags.split(), HERE / "program.cpp", "-pthread", "-o", program])
+def works(command, source, flags, program):
+    """None if a program compiles without a warning and finds its results right, else what is wrong."""
+    code, text = tools.run([*command, "-Wall", "-Wextra", "-Werror", *flags.split(), HERE / source, "-pthread", "-o", program])
     if code == 0:
         code, text = tools.run([program.resolve()])
     return None if code == 0 else "\n".join(text.splitlines()[:40])
@@ -64,24 +65,25 @@ def main():
     scratch.mkdir(parents=True, exist_ok=True)
     command = [options.compiler, "-std=c++20", f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen)]
     passed = tools.Passed(scratch / "passed", command, tools.run([options.compiler, "--version"])[1], Path(__file__).read_bytes())
-    sources = [HERE / "program.cpp", *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp"))]
+    sources = [*sorted(HERE.glob("*.cpp")), *sorted(tools.closure(tools.INCLUDE / "sinter/sinter.hpp"))]
     old_eigen = scratch / "old/Eigen/Core"
     old_eigen.parent.mkdir(parents=True, exist_ok=True)
     old_eigen.write_text("#define EIGEN_VERSION_AT_LEAST(world, major, minor) 0\n")
-    cases = [(flags, None) for flags in [*SUPPORTED, *SUPPORTED_BY[kind]]]
-    cases += [*REFUSED.items(), *REFUSED_BY[kind].items(), (f"-I{scratch}/old", "sinter: needs Eigen 3.4")]
+    refused = {**REFUSED, **REFUSED_BY[kind], f"-I{scratch}/old": "sinter: needs Eigen 3.4"}
+    cases = [(source, flags, None) for source, flags in [*SUPPORTED, *SUPPORTED_BY[kind]]]
+    cases += [(None, flags, message) for flags, message in refused.items()]
     skipped = 0
 
     def one(number_and_case):
         nonlocal skipped
-        number, (flags, message) = number_and_case
-        key = passed.key(flags, message, *sources)
+        number, (source, flags, message) = number_and_case
+        key = passed.key(source, flags, message, *sources)
         if key in passed:
             skipped += 1
             return None
-        problem = refuses(command, flags, message) if message else works(command, flags, scratch / f"program_{number}")
+        problem = refuses(command, flags, message) if message else works(command, source, flags, scratch / f"program_{number}")
         if problem:
-            return flags, problem
+            return f"{source or 'refused'} {flags}", problem
         passed.add(key)
         return None
 
