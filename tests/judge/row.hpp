@@ -1,0 +1,99 @@
+// tests/judge/row.hpp: what a row of the judge's tables is, and the usual kinds of rows.
+//
+// A row names the op in the sets of cases, separated by blanks: op: in torch_ops, nn: in torch_modules, onnx: in onnx_node. Then
+// follows what it is in the library, a lambda. It says which arguments there are by reading them: a case with one that was not read
+// counts as a form that is not there.
+//
+//   on<float>("op:nn.functional.conv2d onnx:Conv", [](const auto& in) {
+//     in.give(conv2d(in.template x<4>("0 input"), in.template x<4>("1 weight"), in.integer("stride strides", 1))); }),
+#pragma once
+
+#include "call.hpp"
+
+namespace judge {
+
+struct row {
+  std::string names;
+  struct typed {
+    std::string dtype;  ///< of the operands
+    void (*work)(run&);
+  };
+  std::vector<typed> types;
+  /// Each element of the result depends on few elements, so that its error is held against that element alone.
+  bool elementwise = false;
+};
+
+/// A row whose lambda takes operands<T>, for each T.
+template <class... T, class F>
+row on(const char* names, F) {
+  return {names, {{dtype_of<T>(), [](run& r) { F{}(operands<T>(r)); }}...}};
+}
+
+/// A row that makes tensors from nothing but numbers; its lambda takes a call.
+template <class F>
+row made(const char* names, F) {
+  return {names, {{"", [](run& r) { F{}(call(r)); }}}};
+}
+
+// The formula of a row, in x, y, z and the call `in`.
+#define OF_X(...) [](const auto& x, [[maybe_unused]] const auto& in) { return __VA_ARGS__; }
+#define OF_XY(...) [](const auto& x, const auto& y, [[maybe_unused]] const auto& in) { return __VA_ARGS__; }
+#define OF_XYZ(...) [](const auto& x, const auto& y, const auto& z, [[maybe_unused]] const auto& in) { return __VA_ARGS__; }
+
+template <class... T, class F>
+row unary(const char* names, F) {
+  row r = on<T...>(names, [](const auto& in) { in.give_like("0 input", F{}(in.flat_x("0 input"), in)); });
+  r.elementwise = true;
+  return r;
+}
+template <class... T, class F>
+row binary(const char* names, F) {
+  row r = on<T...>(names, [](const auto& in) { in.give(F{}(in.template x<4>("0"), in.template x<4>("1"), in)); });
+  r.elementwise = true;
+  return r;
+}
+template <class... T, class F>
+row ternary(const char* names, F) {
+  row r = on<T...>(names, [](const auto& in) { in.give(F{}(in.template x<4>("0"), in.template x<4>("1"), in.template x<4>("2"), in)); });
+  r.elementwise = true;
+  return r;
+}
+
+/// f(x, axis), such as a softmax or a scan.
+template <class... T, class F>
+row along(const char* names, F) {
+  return on<T...>(names, [](const auto& in) { in.give(F{}(in.template x<4>("0"), in.axis("1 dim axis", -1))); });
+}
+
+/// f(x), f(x, axis), f(x, {axis, axis}), the last two with keepdim as well. The arguments are those from number `First` on.
+template <class T, int First, class F>
+void fold_by(const operands<T>& in, F f) {
+  static constexpr const char* axes_names = First == 1 ? "1 dim axes axis" : "2 dim";
+  static constexpr const char* keep_names = First == 1 ? "2 keepdim keepdims" : "3 keepdim";
+  in.only_text("dtype", "float32");
+  in.only("noop_with_empty_axes", 0);
+  shape axes = in.integers(axes_names);
+  const bool keep = in.flag(keep_names, in.onnx());
+  const auto x = in.template x<4>("0");
+  for (index_t& a : axes) a = in.shown_axis(a, 4);
+  if (axes.empty() || axes.size() > 2) {
+    if (!axes.empty() && static_cast<int>(axes.size()) != in.rank("0")) throw form_not_there{"more than two axes"};
+    in.give(f(x));
+  } else if (axes.size() == 2) {
+    const index_t list[2] = {axes[0], axes[1]};
+    if (keep) in.give(f(x, list, sinter::keepdim));
+    else in.give(f(x, list));
+  } else if (keep) {
+    in.give(f(x, axes[0], sinter::keepdim));
+  } else {
+    in.give(f(x, axes[0]));
+  }
+}
+template <class... T, class F>
+row fold(const char* names, F) {
+  return on<T...>(names, [](const auto& in) { fold_by<typename std::decay_t<decltype(in)>::element, 1>(in, F{}); });
+}
+/// The name of a reduction as something to call.
+#define REDUCTION(name) [](const auto&... a) { return sinter::name(a...); }
+
+}  // namespace judge

@@ -1,0 +1,60 @@
+// tests/judge/rows_binary.cpp: arithmetic of several tensors, broadcast.
+#include "tables.hpp"
+
+namespace judge {
+
+using i8 = std::int8_t;
+using i16 = std::int16_t;
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+using u8 = std::uint8_t;
+
+std::vector<row> binary_rows() {
+  return {
+      binary<float, i16, u8>("op:add onnx:Add", OF_XY(x + y)),
+      binary<float, u8>("onnx:Sub", OF_XY(x - y)),
+      binary<float>("op:rsub", OF_XY((in.only("alpha", 1), y - x))),
+      binary<float, i8, i16, i32, i64, u8>("op:mul onnx:Mul", OF_XY(x * y)),
+      binary<float, i8, i16, i32, u8>("op:div.no_rounding_mode op:true_divide onnx:Div", OF_XY(x / y)),
+      binary<float, i32, i64>("op:pow onnx:Pow", OF_XY(pow(x, y))),
+      binary<float>("op:atan2", OF_XY(atan2(x, y))),
+      binary<float>("op:hypot", OF_XY(hypot(x, y))),
+      binary<float>("op:fmod", OF_XY(fmod(x, y))),
+      binary<float>("op:remainder", OF_XY(remainder(x, y))),
+      on<float, i8, i16, i32, i64, u8>("onnx:Mod",
+                                       [](const auto& in) {
+                                         const auto x = in.template x<4>("0");
+                                         const auto y = in.template x<4>("1");
+                                         if (in.flag("fmod", false)) in.give(fmod(x, y));
+                                         else in.give(remainder(x, y));
+                                       }),
+      binary<float, double, i8, i16, i32, i64, u8>("op:maximum op:max.binary onnx:Max", OF_XY(maximum(x, y))),
+      binary<float, double, i8, i16, i32, i64, u8>("op:minimum op:min.binary onnx:Min", OF_XY(minimum(x, y))),
+      binary<float>("onnx:Sum", OF_XY(x + y)),
+      binary<float>("op:clamp_max", OF_XY(clamp_max(x, y))),
+      ternary<float>("op:clamp onnx:Clip", OF_XYZ(clamp(x, y, z))),
+      binary<float>("op:clamp op:clamp_min", OF_XY(clamp_min(x, y))),
+      ternary<float>("op:lerp", OF_XYZ(lerp(x, y, z))),
+      on<float, i64>("onnx:Where",
+                     [](const auto& in) { in.give(where(in.template constant<bool, 4>("0"), in.template x<4>("1"), in.template x<4>("2"))); }),
+      on<float>("op:masked_fill",
+                [](const auto& in) { in.give(where(in.template constant<bool, 4>("1"), in.template x<4>("2"), in.template x<4>("0"))); }),
+  };
+}
+
+std::vector<row> comparison_rows() {
+  return {
+      binary<float, i8, i32, u8, bool>("op:eq onnx:Equal", OF_XY(x == y)),
+      binary<float>("op:ne", OF_XY(x != y)),
+      binary<float, i8, u8>("op:gt onnx:Greater", OF_XY(x > y)),
+      binary<float, i16, u8>("op:ge onnx:GreaterOrEqual", OF_XY(x >= y)),
+      binary<float, i8, i16, u8>("op:lt onnx:Less", OF_XY(x < y)),
+      binary<float, i8, i16, u8>("op:le onnx:LessOrEqual", OF_XY(x <= y)),
+      binary<bool>("op:logical_and onnx:And", OF_XY(x && y)),
+      binary<bool>("op:logical_or onnx:Or", OF_XY(x || y)),
+      binary<bool>("op:logical_xor onnx:Xor", OF_XY(logical_xor(x, y))),
+      unary<bool>("op:logical_not", OF_X(!x)),
+  };
+}
+
+}  // namespace judge

@@ -1,0 +1,110 @@
+// tests/judge/rows_layer.cpp: matrix products, layers and losses.
+#include "tables.hpp"
+
+namespace judge {
+
+namespace {
+
+/// Calls f with the reduction that the case asks for.
+template <class In, class F>
+void by_reduction(const In& in, F f) {
+  const std::string reduction = in.text("reduction", "mean");
+  if (reduction == "mean") in.give(f(sinter::reduction::mean));
+  else if (reduction == "sum") in.give(f(sinter::reduction::sum));
+  else in.give(f(sinter::reduction::none));
+}
+
+void check_rank(const call& in, const char* names, int rank) {
+  if (in.rank(names) != rank) throw form_not_there{"rank " + std::to_string(in.rank(names))};
+}
+
+/// Logits or log-probabilities (N,C) with labels (N,).
+template <class F>
+row classification(const char* names, F) {
+  return on<float>(names, [](const auto& in) {
+    check_rank(in, "0", 2);
+    const auto labels = in.template constant<std::int64_t, 1>("1");
+    const auto x = in.template x<2>("0");
+    by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
+  });
+}
+
+/// Norms of the last axis, scaled by weights and shifted by biases where F takes one.
+template <bool Bias, class F>
+row norm_of_rows(const char* names, F) {
+  return on<float>(names, [](const auto& in) {
+    const array x = in.tensor_of("0");
+    if (!in.onnx() && in.integers("1").size() != 1) throw form_not_there{"more than one axis"};
+    if (in.onnx() && in.axis("axis", -1) != -1 && in.axis("axis", -1) != 3) throw form_not_there{"more than one axis"};
+    const char* weight = in.onnx() ? "1" : "2 weight";
+    const char* bias = in.onnx() ? "2" : "3 bias";
+    const double e = in.number(in.onnx() ? "epsilon" : "4 eps", 1e-5);
+    if (!in.find(weight)) return in.give(F{}(in.template x<4>("0"), e));
+    if constexpr (Bias) in.give(F{}(in.template x<4>("0"), in.template x<1>(weight), in.template x<1>(bias), e));
+    else in.give(F{}(in.template x<4>("0"), in.template x<1>(weight), e));
+  });
+}
+
+}  // namespace
+
+std::vector<row> layer_rows() {
+  return {
+      on<float>("op:matmul onnx:MatMul",
+                [](const auto& in) {
+                  if (in.rank("0") == 2 && in.rank("1") == 2) in.give(matmul(in.template x<2>("0"), in.template x<2>("1")));
+                  else if (in.rank("0") == 3 && in.rank("1") == 3) in.give(matmul(in.template x<3>("0"), in.template x<3>("1")));
+                  else throw form_not_there{"ranks " + std::to_string(in.rank("0")) + " and " + std::to_string(in.rank("1"))};
+                }),
+      on<float>("onnx:Gemm",
+                [](const auto& in) {
+                  const auto turned = [&](const char* names, const char* flag) {
+                    const auto x = in.template x<2>(names);
+                    return in.flag(flag, false) ? x.transpose() : x;
+                  };
+                  const auto product = matmul(turned("0", "transA"), turned("1", "transB")) * static_cast<float>(in.number("alpha", 1));
+                  if (in.find("2")) in.give(product + static_cast<float>(in.number("beta", 1)) * in.template x<2>("2"));
+                  else in.give(product);
+                }),
+      on<float>("op:mv", [](const auto& in) { in.give(mv(in.template x<2>("0"), in.template x<1>("1"))); }),
+      on<float>("op:dot op:inner", [](const auto& in) { in.give(dot(in.template x<1>("0"), in.template x<1>("1"))); }),
+      on<float>("op:nn.functional.linear",
+                [](const auto& in) {
+                  check_rank(in, "0", 2);
+                  if (in.find("2 bias")) in.give(linear(in.template x<2>("0"), in.template x<2>("1"), in.template x<1>("2 bias")));
+                  else in.give(linear(in.template x<2>("0"), in.template x<2>("1")));
+                }),
+      on<float>("nn:Linear",
+                [](const auto& in) {
+                  sinter::generator gen(1);
+                  const index_t inputs = in.integer("c0", 0), outputs = in.integer("c1", 0);
+                  const argument* bias = in.find("bias");
+                  if (bias && bias->kind == "T") {
+                    sinter::nn::linear fc(inputs, outputs, gen);
+                    fc.weight = in.template x<2>("weight");
+                    fc.bias = in.template x<1>("bias");
+                    in.give(fc(in.template x<2>("0 input")));
+                  } else {
+                    sinter::nn::linear fc(inputs, outputs, gen, sinter::nn::no_bias);
+                    fc.weight = in.template x<2>("weight");
+                    in.give(fc(in.template x<2>("0 input")));
+                  }
+                }),
+      norm_of_rows<true>("op:nn.functional.layer_norm op:native_layer_norm onnx:LayerNormalization",
+                         [](const auto&... a) { return sinter::layer_norm(a...); }),
+      norm_of_rows<false>("onnx:RMSNormalization", [](const auto&... a) { return sinter::rms_norm(a...); }),
+      classification("op:nn.functional.cross_entropy nn:CrossEntropyLoss onnx:SoftmaxCrossEntropyLoss", REDUCTION(cross_entropy)),
+      classification("op:nn.functional.nll_loss nn:NLLLoss onnx:NegativeLogLikelihoodLoss", REDUCTION(nll_loss)),
+      on<float>("op:nn.functional.mse_loss",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  by_reduction(in, [&](auto reduction) { return mse_loss(x, y, reduction); });
+                }),
+      on<float>("op:nn.functional.binary_cross_entropy_with_logits",
+                [](const auto& in) {
+                  const auto x = in.template x<4>("0"), y = in.template x<4>("1");
+                  by_reduction(in, [&](auto reduction) { return bce_with_logits(x, y, reduction); });
+                }),
+  };
+}
+
+}  // namespace judge

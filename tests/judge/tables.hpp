@@ -1,0 +1,16 @@
+// tests/judge/tables.hpp: the tables of rows, each in a file rows_<name>.cpp of its own so that none compiles for long.
+#pragma once
+
+#include "row.hpp"
+
+namespace judge {
+
+std::vector<row> unary_rows();
+std::vector<row> binary_rows();
+std::vector<row> comparison_rows();
+std::vector<row> reduction_rows();
+std::vector<row> order_rows();
+std::vector<row> layer_rows();
+std::vector<row> shape_rows();
+
+}  // namespace judge
