@@ -93,7 +93,8 @@ std::vector<test_case> read_cases(const std::string& folder) {
       array a{f[1], f[2], f[3], {}, std::vector<char>(std::stoul(f[6]))};
       for (const std::string& extent : split(f[4], ',')) a.extents.push_back(std::stoll(extent));
       data.seekg(std::stoll(f[5]));
-      if (!data.read(a.bytes.data(), static_cast<std::streamsize>(a.bytes.size()))) throw sinter::io_error("judge: cases.dat in " + folder + " is cut short");
+      if (!data.read(a.bytes.data(), static_cast<std::streamsize>(a.bytes.size())))
+        throw sinter::io_error("judge: cases.dat in " + folder + " is cut short");
       if (a.role == "param" || a.role == "buffer") c.arguments[a.name] = {"T", a.name};
       c.arrays.push_back(std::move(a));
     }

@@ -1,10 +1,11 @@
 // tests/judge/main.cpp: runs the cases of the tables' ops, holds results and gradients against the truth, and reports.
 //
 // A number may be 4 times as far from the truth (ref, gref: float64) as PyTorch's own float32 is at that place, and in any case
-// 1e-6 of the true magnitude. That of elementwise ops is the element's own. In sums, products of matrices and all gradients, whose terms
-// cancel, it is the largest of the tensor; of a gradient, the largest of all gradients of the case, since that of a broadcast operand is
-// a sum of terms as large as the others, and where the op sums along axes the largest of the cotangent too. ONNX has no truth: 1e-3 of the element and 1e-7, as its own tests. What is not floating
-// point has to be equal. A case may have results that an op does not give; those behind the last one given do not count.
+// 1e-6 of the true magnitude. In elementwise ops that is the element's own. Where terms cancel it is a larger one: in ops that
+// work along axes the largest of the tensor; for a gradient the largest of all gradients of the case, since that of a broadcast
+// operand is a sum of terms like the others', and along axes the largest of the cotangent too. ONNX has no truth: 1e-3 of the
+// element and 1e-7, as its own tests. What is not floating point has to be equal. Results of a case behind the last one that the row
+// gives do not count.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -64,7 +65,8 @@ void compare(const std::string& name, const std::vector<double>& got, const expe
   }
   if (worst == 0) return;
   char text[160];
-  std::snprintf(text, sizeof text, "[%zu] is %.9g, not %.9g (PyTorch %.9g): %.3g times the error allowed", place, got[place], truth[place], theirs[place], worst);
+  std::snprintf(text, sizeof text, "[%zu] is %.9g, not %.9g (PyTorch %.9g): %.3g times the error allowed", place, got[place],
+                truth[place], theirs[place], worst);
   v.fail(name + text);
 }
 
@@ -114,8 +116,9 @@ verdict judged(const test_case& c, const row& r) {
     if (without_leading_ones(got.extents) != without_leading_ones(out.extents)) v.fail(out.name + " has another shape");
     if (got.kind != kind_of(out)) v.fail(out.name + " has another element type");
     const array* truth = c.find("ref", out.name);
-    if (c.onnx && got.kind == 'f') compare(out.name, got.values, {&out, &out, 1e-3, 1e-7, 0}, v);
-    else compare(out.name, got.values, {truth ? truth : &out, &out, got.kind == 'f' ? 1e-6 : 0, 0, r.elementwise ? 0 : largest(truth ? *truth : out)}, v);
+    if (!truth) truth = &out;
+    if (c.onnx && got.kind == 'f') compare(out.name, got.values, {truth, &out, 1e-3, 1e-7, 0}, v);
+    else compare(out.name, got.values, {truth, &out, got.kind == 'f' ? 1e-6 : 0, 0, r.elementwise ? 0 : largest(*truth)}, v);
   }
   double slope = 0;
   for (const array& a : c.arrays)
@@ -141,7 +144,8 @@ struct options {
 };
 
 /// True unless a case failed, or, where all have to, did not pass.
-bool judge_set(const options& o, const std::string& set, const std::string& prefix, const std::map<std::string, std::vector<const row*>>& rows) {
+bool judge_set(const options& o, const std::string& set, const std::string& prefix,
+               const std::map<std::string, std::vector<const row*>>& rows) {
   std::map<std::string, counts> by_op;
   counts total;
   std::vector<std::string> failures;
@@ -183,7 +187,8 @@ int main_of(int count, char** arguments) {
   }
   o.all = o.data.empty();
   if (o.all) o.data = SINTER_REPOSITORY "/tests/judge/data";
-  const std::vector<row> tables[] = {unary_rows(), binary_rows(), comparison_rows(), reduction_rows(), order_rows(), layer_rows(), shape_rows()};
+  const std::vector<row> tables[] = {unary_rows(), binary_rows(), comparison_rows(), reduction_rows(),
+                                     order_rows(), layer_rows(),  shape_rows()};
   std::map<std::string, std::vector<const row*>> rows;
   for (const auto& table : tables)
     for (const row& r : table)

@@ -3,14 +3,15 @@
 
     judge_tests --data DIR --passed | python3 tests/judge/select.py DIR
 
-DIR holds the sets, as for judge_tests. It takes no case of more than --bytes.
+DIR holds the sets, as for judge_tests. A case is taken if it is not too large.
 """
 import argparse
 import collections
 import pathlib
 import sys
 
-SETS = {"torch_ops": 3, "torch_modules": 3, "onnx_node": 2}  # so many cases of an op
+# So many cases of an op, of so many bytes at most.
+SETS = {"torch_ops": (3, 2200), "torch_modules": (2, 8000), "onnx_node": (2, 2500)}
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -32,13 +33,12 @@ def size(case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=pathlib.Path)
-    parser.add_argument("--bytes", type=int, default=2500, help="the largest case to take (default: 2500)")
     options = parser.parse_args()
     passed = {tuple(line.rstrip("\n").split("\t")) for line in sys.stdin}
-    for name, most in SETS.items():
+    for name, (most, largest) in SETS.items():
         by_op = collections.defaultdict(list)
         for case in read(options.data / name):
-            if (name, case[0][1]) in passed and size(case) <= options.bytes:
+            if (name, case[0][1]) in passed and size(case) <= largest:
                 by_op[case[0][3]].append(case)
         lines, data = [], bytearray()
         with open(options.data / name / "cases.dat", "rb") as source:
