@@ -825,7 +825,7 @@ namespace sinter {
 template <int R>
 struct extents {
   static_assert(R >= 0 && R <= max_rank, "sinter: a tensor has rank 0 to 8");
-  index_t values[R > 0 ? R : 1] = {};
+  index_t values[std::size_t{R > 0 ? R : 1}] = {};
 
   static constexpr int rank = R;
   constexpr index_t& operator[](int axis) { return values[axis]; }
@@ -858,10 +858,10 @@ std::string shape_text(const extents<R>& shape) {
   return shape_text(shape.data(), R);
 }
 
-template <int R>
-constexpr extents<R> to_extents(const index_t (&list)[R]) {
-  extents<R> e;
-  for (int i = 0; i < R; ++i) e[i] = list[i];
+template <std::size_t R>
+constexpr extents<int{R}> to_extents(const index_t (&list)[R]) {
+  extents<int{R}> e;
+  for (int i = 0; i < int{R}; ++i) e[i] = list[i];
   return e;
 }
 
@@ -2184,7 +2184,7 @@ class tensor final {
   template <std::integral... I>
     requires(detail::is_fitting<detail::access_mistake<D, sizeof...(I), rank>>)
   T& operator()(I... i) const {
-    const index_t index[rank + 1] = {static_cast<index_t>(i)...};
+    const index_t index[std::size_t{rank + 1}] = {static_cast<index_t>(i)...};
     index_t offset = 0;
     require_value("element access");
     for (int a = 0; a < rank; ++a) {
@@ -2268,8 +2268,8 @@ class tensor final {
   }
 
   /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
-  template <int N>
-  [[nodiscard]] tensor<T, N, D> reshape(const index_t (&to)[N]) const {
+  template <std::size_t N>
+  [[nodiscard]] tensor<T, int{N}, D> reshape(const index_t (&to)[N]) const {
     return reshape(detail::to_extents(to));
   }
   template <int N>
@@ -2298,7 +2298,7 @@ class tensor final {
   }
 
   /// Axis i of the result is axis axis_order[i] of this tensor.
-  [[nodiscard]] tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+  [[nodiscard]] tensor permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
     require_value("permute");
     extents<rank> axes;
     for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
@@ -2351,8 +2351,8 @@ class tensor final {
   }
 
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
-  template <int N>
-  [[nodiscard]] tensor<T, N, D> broadcast_to(const index_t (&to)[N]) const {
+  template <std::size_t N>
+  [[nodiscard]] tensor<T, int{N}, D> broadcast_to(const index_t (&to)[N]) const {
     return broadcast_to(detail::to_extents(to));
   }
   template <int N>
@@ -2964,7 +2964,7 @@ template <class... T>
 struct type_list {
   static constexpr int count = sizeof...(T);
   template <int I>
-  using at = std::tuple_element_t<I, std::tuple<T...>>;
+  using at = std::tuple_element_t<std::size_t{I}, std::tuple<T...>>;
 };
 template <class...>
 struct concatenation;
@@ -3415,7 +3415,7 @@ struct leaves_of {
   static constexpr int count = lowered<false, E>::leaves;
   explicit leaves_of(const E& e) { list_leaves<true>(e, at); }
   operator const leaf_ref*() const { return at; }
-  leaf_ref at[count > 0 ? count : 1];
+  leaf_ref at[std::size_t{count > 0 ? count : 1}];
 };
 
 template <class T, auto S, device D>
@@ -4570,7 +4570,7 @@ class variable final {
   {
     return select(0, i);
   }
-  template <int N>
+  template <std::size_t N>
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
     return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
   }
@@ -4580,7 +4580,7 @@ class variable final {
   {
     return view([=](const auto& t) { return t.transpose(a, b); });
   }
-  [[nodiscard]] variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+  [[nodiscard]] variable permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
     return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
   }
   [[nodiscard]] auto squeeze(detail::whole axis) const
@@ -4598,10 +4598,10 @@ class variable final {
   }
 
   /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
-  template <int N>
-  [[nodiscard]] variable<T, N, D, Order> broadcast_to(const index_t (&to)[N]) const {
+  template <std::size_t N>
+  [[nodiscard]] variable<T, int{N}, D, Order> broadcast_to(const index_t (&to)[N]) const {
     const auto shown = value_.broadcast_to(to);
-    return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
+    return *this * ones<T, D>(detail::ones_extents<int{N}>()).broadcast_to(shown.shape());
   }
 
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.
@@ -5782,13 +5782,13 @@ template <element T, device D = cpu, int R>
 tensor<T, R, D> empty(const extents<R>& shape) {
   return tensor<T, R, D>::uninitialized(shape);
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> empty(const index_t (&shape)[R]) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> empty(const index_t (&shape)[R]) {
   return empty<T, D>(detail::to_extents(shape));
 }
 
-template <int R, class Problem = no_element_type, class Fix = write_empty_less_float_greater>
-tensor<float, R, cpu> empty(const index_t (&)[R]) = delete;
+template <std::size_t R, class Problem = no_element_type, class Fix = write_empty_less_float_greater>
+tensor<float, int{R}, cpu> empty(const index_t (&)[R]) = delete;
 
 /// All elements `value`. Shape is a list or extents; without one, a scalar (rank 0).
 ///
@@ -5799,8 +5799,8 @@ tensor<T, R, D> full(const extents<R>& shape, detail::number<T> value) {
   if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = T(value);
   return t;
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> full(const index_t (&shape)[R], detail::number<T> value) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> full(const index_t (&shape)[R], detail::number<T> value) {
   return full<T, D>(detail::to_extents(shape), value);
 }
 template <element T, device D = cpu>
@@ -5808,16 +5808,16 @@ tensor<T, 0, D> full(detail::number<T> value) {
   return full<T, D>(extents<0>{}, value);
 }
 
-template <int R, class Value, class Problem = no_element_type, class Fix = write_full_less_float_greater>
-tensor<float, R, cpu> full(const index_t (&)[R], Value) = delete;
+template <std::size_t R, class Value, class Problem = no_element_type, class Fix = write_full_less_float_greater>
+tensor<float, int{R}, cpu> full(const index_t (&)[R], Value) = delete;
 
 /// All elements 0.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> zeros(const extents<R>& shape) {
   return full<T, D>(shape, T(0));
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> zeros(const index_t (&shape)[R]) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> zeros(const index_t (&shape)[R]) {
   return full<T, D>(detail::to_extents(shape), T(0));
 }
 template <element T, device D = cpu>
@@ -5825,16 +5825,16 @@ tensor<T, 0, D> zeros() {
   return full<T, D>(extents<0>{}, T(0));
 }
 
-template <int R, class Problem = no_element_type, class Fix = write_zeros_less_float_greater>
-tensor<float, R, cpu> zeros(const index_t (&)[R]) = delete;
+template <std::size_t R, class Problem = no_element_type, class Fix = write_zeros_less_float_greater>
+tensor<float, int{R}, cpu> zeros(const index_t (&)[R]) = delete;
 
 /// All elements 1.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> ones(const extents<R>& shape) {
   return full<T, D>(shape, T(1));
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> ones(const index_t (&shape)[R]) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> ones(const index_t (&shape)[R]) {
   return full<T, D>(detail::to_extents(shape), T(1));
 }
 template <element T, device D = cpu>
@@ -5842,8 +5842,8 @@ tensor<T, 0, D> ones() {
   return full<T, D>(extents<0>{}, T(1));
 }
 
-template <int R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
-tensor<float, R, cpu> ones(const index_t (&)[R]) = delete;
+template <std::size_t R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
+tensor<float, int{R}, cpu> ones(const index_t (&)[R]) = delete;
 
 namespace detail {
 
@@ -5932,16 +5932,16 @@ tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const
     detail::refuse<shape_error>({"from_data: ", values.size(), " values for shape ", shape, ", which holds ", n});
   return detail::upload<T, D>(values.data(), shape);
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const index_t (&shape)[R]) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> from_data(std::span<const std::type_identity_t<T>> values, const index_t (&shape)[R]) {
   return from_data<T, D>(values, detail::to_extents(shape));
 }
 
 /// The same of a vector, array or span, whose element type the tensor has.
 ///
 ///     tensor x = from_data(values, {10, 3});
-template <device D = cpu, detail::host_values V, int R>
-tensor<detail::value_of<V>, R, D> from_data(const V& values, const index_t (&shape)[R]) {
+template <device D = cpu, detail::host_values V, std::size_t R>
+tensor<detail::value_of<V>, int{R}, D> from_data(const V& values, const index_t (&shape)[R]) {
   return from_data<detail::value_of<V>, D>(values, detail::to_extents(shape));
 }
 template <device D = cpu, detail::host_values V, int R>
@@ -5967,8 +5967,8 @@ tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
   return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
                                        detail::row_major_strides(shape));
 }
-template <device D = cpu, element T, int R>
-tensor<T, R, D> wrap(T* data, const index_t (&shape)[R]) {
+template <device D = cpu, element T, std::size_t R>
+tensor<T, int{R}, D> wrap(T* data, const index_t (&shape)[R]) {
   return wrap<D>(data, detail::to_extents(shape));
 }
 
@@ -6467,7 +6467,7 @@ struct simd {
   }
   // The first n elements (0 <= n <= L), zero in the other lanes; reads nothing past them.
   SINTER_INLINE static simd load_partial(const T* from, int n) {
-    alignas(alignment) T lane[L] = {};
+    alignas(alignment) T lane[std::size_t{L}] = {};
     std::memcpy(lane, from, static_cast<std::size_t>(n) * sizeof(T));
     return load_aligned(lane);
   }
@@ -6478,13 +6478,13 @@ struct simd {
   }
   SINTER_INLINE void stream(T* to) const { detail::stream(to, r); }
   SINTER_INLINE void store_partial(T* to, int n) const {
-    alignas(alignment) T lane[L];
+    alignas(alignment) T lane[std::size_t{L}];
     store_aligned(lane);
     std::memcpy(to, lane, static_cast<std::size_t>(n) * sizeof(T));
   }
 
   SINTER_INLINE T operator[](int lane) const {
-    T all[L];
+    T all[std::size_t{L}];
     store(all);
     return all[lane];
   }
@@ -6505,7 +6505,7 @@ struct mask {
   SINTER_INLINE static mask load(const bool* from);
   SINTER_INLINE void store(bool* to) const;
   SINTER_INLINE bool operator[](int lane) const {
-    detail::mask_lane_t<T> all[L];
+    detail::mask_lane_t<T> all[std::size_t{L}];
     std::memcpy(all, &r, sizeof(all));
     return all[lane] != 0;
   }
@@ -6932,7 +6932,7 @@ SINTER_INLINE mask<T, L> compare(const simd<T, L>& a, const simd<T, L>& b) {
 
 template <class T, int L>
 struct lane_array {
-  T lane[L];
+  T lane[std::size_t{L}];
 };
 template <class T, int L>
 SINTER_INLINE lane_array<T, L> lanes_of(const simd<T, L>& v) {
@@ -6942,7 +6942,7 @@ SINTER_INLINE lane_array<T, L> lanes_of(const simd<T, L>& v) {
 }
 template <class T, int L, class F, class... A>
 SINTER_INLINE simd<T, L> each_of(F f, const A&... array) {
-  T result[L];
+  T result[std::size_t{L}];
   for (int i = 0; i < L; ++i) result[i] = f(array.lane[i]...);
   return simd<T, L>::load(result);
 }
@@ -9218,7 +9218,7 @@ variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const s
   if constexpr (R == Space) {
     return g;
   } else {
-    index_t shape[Space > 0 ? Space : 1] = {};
+    index_t shape[std::size_t{Space > 0 ? Space : 1}] = {};
     for (int d = 0; d < Space; ++d) shape[d] = kept[d];
     return g.reshape(shape);
   }
@@ -9574,13 +9574,14 @@ auto reduce_all(E&& e) {
   check_defined(Op::name, e);
   return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
 }
-template <class Op, int N, bool Keep, class E>
+template <class Op, bool Keep, class E, std::size_t N>
 auto reduce_axes(E&& e, const index_t (&axes)[N]) {
   constexpr int rank = rank_of<E>;
-  static_assert(N <= rank, "sinter: this reduction names more axes than its operand has");
+  constexpr int count = int{N};
+  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
   check_defined(Op::name, e);
-  const axis_set set = axes_of<rank>(Op::name, axes, N);
-  return make_reduction<Op, Keep ? rank : larger(rank - N, 0)>(std::forward<E>(e), set, Keep);
+  const axis_set set = axes_of<rank>(Op::name, axes, count);
+  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set, Keep);
 }
 
 /// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
@@ -9611,13 +9612,13 @@ concept keep_word = std::same_as<K, keepdim_t>;
   template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>                           \
     requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
   auto name(E&& e, Axis axis, Keep...) {                                                                               \
-    return ::sinter::detail::reduce_axes<op, 1, sizeof...(Keep)>(std::forward<E>(e),                                   \
+    return ::sinter::detail::reduce_axes<op, sizeof...(Keep) != 0, E, 1>(std::forward<E>(e),                           \
                                                                  {static_cast<::sinter::index_t>(axis)});              \
   }                                                                                                                    \
-  template <int N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                        \
+  template <std::size_t N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                \
     requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
   auto name(E&& e, const ::sinter::index_t (&axes)[N], Keep...) {                                                      \
-    return ::sinter::detail::reduce_axes<op, N, sizeof...(Keep)>(std::forward<E>(e), axes);                            \
+    return ::sinter::detail::reduce_axes<op, sizeof...(Keep) != 0>(std::forward<E>(e), axes);                          \
   }                                                                                                                    \
   template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
             class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
@@ -11729,7 +11730,7 @@ variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
     axes.has[d] = d < R - N || n != g.shape()[d];
     any = any || axes.has[d];
   }
-  index_t to[N > 0 ? N : 1] = {};
+  index_t to[std::size_t{N > 0 ? N : 1}] = {};
   for (int d = 0; d < N; ++d) to[d] = shape[d];
   if constexpr (R == N) {
     if (!any) return g;
@@ -15583,13 +15584,13 @@ SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
 /// registers. Where `Plain` no operand repeats, and the result overwrites what is there and goes past the caches.
 template <int Inputs, int Outputs, bool Plain>
 struct vector_machine {
-  const void* in[Inputs > 0 ? Inputs : 1];
-  index_t in_mask[Inputs > 0 ? Inputs : 1];
-  void* out[Outputs > 0 ? Outputs : 1];
-  index_t out_mask[Outputs > 0 ? Outputs : 1];
-  bool out_add[Outputs > 0 ? Outputs : 1];
-  bool out_stream[Outputs > 0 ? Outputs : 1];  ///< overwrites what is there and goes past the caches
-  bool out_wide[Outputs > 0 ? Outputs : 1];  ///< a sum of narrow elements, gathered in float
+  const void* in[std::size_t{Inputs > 0 ? Inputs : 1}];
+  index_t in_mask[std::size_t{Inputs > 0 ? Inputs : 1}];
+  void* out[std::size_t{Outputs > 0 ? Outputs : 1}];
+  index_t out_mask[std::size_t{Outputs > 0 ? Outputs : 1}];
+  bool out_add[std::size_t{Outputs > 0 ? Outputs : 1}];
+  bool out_stream[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< overwrites what is there and goes past the caches
+  bool out_wide[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
   row_end made;
@@ -15683,6 +15684,7 @@ template <class T>
 class producer {
  public:
   static constexpr index_t run = 4096;
+  using buffer_type = T[run];
 
   producer(loop& l, bool is_leaf) : p_(l) {
     if (is_leaf) {
@@ -15750,7 +15752,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
   constexpr index_t run = producer<T>::run;
   using state = typename R::state;
   const auto fold_range = [&](index_t row, index_t begin, index_t end) {
-    alignas(64) T buffer[run];
+    alignas(64) typename producer<T>::buffer_type buffer;
     state total = R::identity();
     for (index_t i = begin; i < end; i += run) {
       const index_t n = end - i < run ? end - i : run;
@@ -15779,7 +15781,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
     const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
     if (s.reduced <= run / 2) {
       // Short rows are produced several at a time.
-      alignas(64) T buffer[run];
+      alignas(64) typename producer<T>::buffer_type buffer;
       const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
       for (index_t row = begin; row < end; row += together) {
         const index_t n = end - row < together ? end - row : together;
@@ -16027,12 +16029,12 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = Packing ? 4 : 8, rows_ahead = 24;
-  packet sum[Rows * Packets];
+  packet sum[std::size_t{Rows * Packets}];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* a_again = a;
   index_t k = 0;
   const auto multiply = [&](int at) SINTER_INLINE_LAMBDA {
-    packet right[Packets];
+    packet right[std::size_t{Packets}];
     for (int p = 0; p < Packets; ++p) {
       if constexpr (Packing) {
         right[p] = ei::ploadu<packet>(b + at * b_step + p * lanes);
@@ -16127,7 +16129,7 @@ void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b,
   const T* const row[] = {rows[R]...};
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   for (index_t k = 0; k < k_count; ++k) {
-    packet right[Packets];
+    packet right[std::size_t{Packets}];
     for (int p = 0; p < Packets; ++p) {
       right[p] = ei::pload<packet>(b + p * lanes);
       read_once(right[p]);
@@ -17168,7 +17170,7 @@ namespace sinter::cpu_impl {
 template <class R, class T>
 typename R::state fold_piece(const producer<T>& p, index_t begin, index_t n, index_t first) {
   constexpr index_t run = producer<T>::run, chains = 8;
-  alignas(64) T buffer[run];
+  alignas(64) typename producer<T>::buffer_type buffer;
   typename R::state s[chains];
   for (auto& chain : s) chain = R::identity();
   for (index_t i = 0; i < n; i += run) {
@@ -17211,7 +17213,7 @@ template <class R, class T, class Out, class Done>
 void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool, const Done& done) {
   constexpr index_t run = producer<T>::run;
   const auto scan = [&](index_t row, index_t begin, index_t end, typename R::state s) {
-    alignas(64) T buffer[run];
+    alignas(64) typename producer<T>::buffer_type buffer;
     for (index_t i = begin; i < end; i += run) {
       const index_t m = end - i < run ? end - i : run;
       s = scan_run<R>(s, p.get(row * n + i, m, buffer), m, i, row * n + i, out);
@@ -17239,7 +17241,7 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
         scan(row, 0, n, R::identity());
         continue;
       }
-      alignas(64) T buffer[run];
+      alignas(64) typename producer<T>::buffer_type buffer;
       const index_t m = end - row < together ? end - row : together;
       const T* const x = p.get(row * n, m * n, buffer);
       for (index_t i = 0; i < m; ++i) scan_run<R>(R::identity(), x + i * n, n, 0, (row + i) * n, out);
@@ -17265,7 +17267,7 @@ void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thr
     const index_t column = block * width, n = s.inner - column < width ? s.inner - column : width;
     const index_t line = outer * s.inner + column;
     const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    alignas(64) T buffer[run];
+    alignas(64) typename producer<T>::buffer_type buffer;
     state total[width];
     for (index_t i = 0; i < n; ++i) total[i] = start((line + i) * pieces + piece);
     for (index_t row = piece * rows; row < end; row += together) {
@@ -17469,7 +17471,7 @@ struct map_call {
 
 template <int Most>
 void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
-  operand in[Most], out[Most];
+  operand in[std::size_t{Most}], out[std::size_t{Most}];
   const auto [fn, plan, leaves, inputs, sinks, outputs] = call;
   loop l = make_loop(fn, plan, shape, leaves, inputs, in);
   l.outputs = outputs;
@@ -17968,8 +17970,8 @@ struct index_space {
   bool narrow_elements = true;  ///< so do element numbers
   index_t inner = 1;
   index_t rows = 1;
-  index_t extent[room] = {};
-  divider by[room];
+  index_t extent[std::size_t{room}] = {};
+  divider by[std::size_t{room}];
   divider by_inner;
 };
 
@@ -17977,9 +17979,9 @@ struct index_space {
 template <int N, int Most>
 struct operand_table {
   static constexpr int size = N > 0 ? N : 1;
-  char* data[size] = {};
-  index_t step[size] = {};
-  index_t stride[size][index_space<Most>::room] = {};
+  char* data[std::size_t{size}] = {};
+  index_t step[std::size_t{size}] = {};
+  index_t stride[std::size_t{size}][std::size_t{index_space<Most>::room}] = {};
 };
 
 /// n / d, by multiplication where n fits.
@@ -18157,7 +18159,7 @@ using sinter::detail::kernel::type_list;
 
 template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
-  T value[lanes];
+  T value[std::size_t{lanes}];
 };
 
 /// What a thread holds of operands with elements T: of each, its lanes, in words that any of them fits.
@@ -18168,7 +18170,7 @@ struct alignas(16) held<type_list<T...>, Lanes> {
   static constexpr int count = sizeof...(T), lanes = Lanes;
   using word = sinter::detail::bits_of_size<std::max({std::size_t{1}, sizeof(T)...})>;
   static constexpr int registers = static_cast<int>(sizeof(word)) * lanes / 4 * count;
-  word of[count > 0 ? count : 1][lanes];
+  word of[std::size_t{count > 0 ? count : 1}][std::size_t{lanes}];
 
   template <class V>
   SINTER_WORD V get(int s, int lane) const {
@@ -18492,7 +18494,7 @@ struct element_source : element_places<K::leaves, Most> {
     else return read_elements<lanes, leaf_types, places>(*this, number, valid);
   }
   struct size_list {
-    int of[leaves > 0 ? leaves : 1];
+    int of[std::size_t{leaves > 0 ? leaves : 1}];
   };
   template <class... T>
   static size_list sizes(type_list<T...>) {
@@ -18719,7 +18721,7 @@ SINTER_WORD index_t step_of(const Place& p) {
 /// The first elements of some operands in a chunk.
 template <int N>
 struct addresses {
-  char* of[N];
+  char* of[std::size_t{N}];
 };
 
 /// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*, or what
@@ -18769,7 +18771,7 @@ inline constexpr int words_of = [] {
 /// Those of a chunk: neighbours share the blocks in which they are drawn.
 template <int Words>
 struct drawn_words {
-  std::uint32_t drawn[Words];
+  std::uint32_t drawn[std::size_t{Words}];
 };
 template <>
 struct drawn_words<0> {};
@@ -18926,7 +18928,7 @@ template <int Most>
 struct chunk_space {
   static constexpr int room = index_space<Most>::room;
   index_space<Most> space;
-  index_t index_stride[room] = {};  ///< of the row-major index of an element, along the outer axes
+  index_t index_stride[std::size_t{room}] = {};  ///< of the row-major index of an element, along the outer axes
   index_t chunks_per_row = 0;
   divider by_chunks = {};
   bool narrow = true;  ///< the chunks' numbers fit the dividers
@@ -18947,8 +18949,8 @@ struct map_frame : chunk_space<Most> {
   static constexpr int reads = Reads, outputs = Outputs, lanes = Lanes;
   using chunk_space<Most>::chunks, chunk_space<Most>::index_stride, chunk_space<Most>::room, chunk_space<Most>::space;
 
-  operand_place in[reads > 0 ? reads : 1];
-  operand_place out[outputs > 0 ? outputs : 1];
+  operand_place in[std::size_t{reads > 0 ? reads : 1}];
+  operand_place out[std::size_t{outputs > 0 ? outputs : 1}];
   index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] = {};  ///< `room` of each operand
   std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
 
@@ -19022,7 +19024,7 @@ struct body_part {
   };
   word* to;
   int count;
-  word words[Most];
+  word words[std::size_t{Most}];
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -19073,7 +19075,7 @@ struct flat_places {
     static constexpr bool dense = true, add = false, wide = false;
     bool whole;
   };
-  char* data[N];
+  char* data[std::size_t{N}];
   bool aligned;
   SINTER_WORD place operator[](int) const { return {aligned}; }
 };
@@ -19540,7 +19542,7 @@ struct sums_frame : sums_grid {
   static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
 
   Frame at;
-  sum_place place[outputs];  ///< of the sums there are
+  sum_place place[std::size_t{outputs}];  ///< of the sums there are
 
   sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan) : sums_grid(plan), at(p, inputs_read) {
     sums = plan.place_sums(outputs, at.out, at.plain_outputs, place);
@@ -19893,7 +19895,7 @@ struct reduce_columns_body {
       const index_t piece = task % pieces, strip = task / pieces % strips, o = task / pieces / strips;
       const index_t column = (strip * width + across) * lanes;
       const int valid = inner - column < lanes ? static_cast<int>(inner - column) : lanes;
-      state s[lanes];
+      state s[std::size_t{lanes}];
       SINTER_UNROLL
       for (int l = 0; l < lanes; ++l) s[l] = R::identity();
       if (valid > 0) {
@@ -20541,8 +20543,9 @@ struct put_states {
   Out out;
   put_states(const Out& to, int, index_t, index_t) : out(to) {}
 
-  template <class State, int lanes>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
     SINTER_UNROLL
     for (int k = 0; k < lanes; ++k)
       if (k < valid) out.put(row + column + k, s[k]);
@@ -20554,8 +20557,9 @@ struct put_states<sinter::detail::scan_results<R>> {
   store_elements<result> values;
   put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n) : values(to.values, lanes, rows, n) {}
 
-  template <class State, int lanes>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
     chunk<compute_type<result>, lanes> c;
     SINTER_UNROLL
     for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<result>>(R::finish(s[k]));
@@ -20569,8 +20573,9 @@ struct put_states<sinter::detail::scan_extremes<T>> {
   put_states(const sinter::detail::scan_extremes<T>& to, int lanes, index_t rows, index_t n)
       : values(to.values, lanes, rows, n), indices(to.indices, lanes, rows, n) {}
 
-  template <class State, int lanes>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
     chunk<compute_type<T>, lanes> c;
     chunk<std::int64_t, lanes> i;
     SINTER_UNROLL
@@ -20622,7 +20627,7 @@ struct scan_rows_body {
         scan_group(g, states, s, place);
         if (valid > 0) {
           s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
-          state after[lanes];
+          state after[std::size_t{lanes}];
           SINTER_UNROLL
           for (int k = 0; k < lanes; ++k) {
             if (k < valid) R::push(s, x.value[k], mine + k);
@@ -21375,7 +21380,7 @@ void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape,
   pass_operands p(shape.data, shape.rank, leaves, inputs, sinks, outputs);
   if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
-    bool folds[outputs];
+    bool folds[std::size_t{outputs}];
     if (p.find_repeated(folds) || Sums) {
       const sums_pass sums{done, lanes_of<Pass>, map_sums_body<Pass, Axes>::room, format.of, &pass, &start_sums<Pass, Axes, D>};
       return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, sinks);
@@ -23603,7 +23608,7 @@ SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
 
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
-template <int Each, int Words>
+template <int Each, std::size_t Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
   const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
   const random_key key{of_step.seed, of_step.draw + (run << 32)};
@@ -23612,7 +23617,7 @@ SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uin
   auto place = static_cast<unsigned>(start % 4);
   if constexpr (Words % 4 == 0) {
     if (place == 0) {
-      for (int i = 0; i < Words; i += 4, ++block) {
+      for (int i = 0; i < int{Words}; i += 4, ++block) {
         const philox_block b = philox4x32(key, block);
         to[i] = b.word[0], to[i + 1] = b.word[1], to[i + 2] = b.word[2], to[i + 3] = b.word[3];
       }
@@ -23620,7 +23625,7 @@ SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uin
     }
   }
   philox_block b = philox4x32(key, block);
-  for (int i = 0; i < Words; ++i) {
+  for (int i = 0; i < int{Words}; ++i) {
     if (place == 4) {
       b = philox4x32(key, ++block);
       place = 0;
@@ -23681,7 +23686,7 @@ namespace sinter {
 namespace detail {
 
 /// One value per lane -> V, a vector or (one lane) a plain number.
-template <class V, class T, int N>
+template <class V, class T, std::size_t N>
 SINTER_WORD V from_lanes(const T (&lane)[N]) {
   if constexpr (N == 1)
     return lane[0];
@@ -23706,7 +23711,7 @@ struct uniform_numbers {
   }
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    C lane[N];
+    C lane[std::size_t{N}];
     for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
     if (low == 0 && width == 1) return from_lanes<V>(lane);
     // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the sum.
@@ -23735,7 +23740,7 @@ struct normal_numbers {
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    C u[N], v[N];
+    C u[std::size_t{N}], v[std::size_t{N}];
     for (int i = 0; i < N; ++i) {
       const std::uint32_t* x = w + i * words;
       if constexpr (words == 2) {
@@ -23762,7 +23767,7 @@ struct integer_numbers {
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    T lane[N];
+    T lane[std::size_t{N}];
     for (int i = 0; i < N; ++i) {
       const std::uint64_t bits = std::uint64_t{w[2 * i + 1]} << 32 | w[2 * i];
       const std::uint64_t step = width == 0 ? bits : multiply_high(bits, width);
@@ -23782,7 +23787,7 @@ struct bernoulli_numbers {
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    compute_type<T> lane[N];
+    compute_type<T> lane[std::size_t{N}];
     for (int i = 0; i < N; ++i) lane[i] = w[i] < limit ? yes : no;
     return from_lanes<V>(lane);
   }
@@ -23804,7 +23809,7 @@ struct drawn {
   random_key key;
 
   /// The words of neighbouring elements.
-  template <int N>
+  template <std::size_t N>
   SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
     random_words<words>(key, first, to);
   }
@@ -23816,7 +23821,7 @@ struct drawn {
     if constexpr (requires { m.template words<words>(); }) {
       return numbers.template make<V, n>(m.template words<words>());
     } else {
-      std::uint32_t w[n * words];
+      std::uint32_t w[std::size_t{n * words}];
       draw(m.index(), w);
       return numbers.template make<V, n>(w);
     }
@@ -23911,8 +23916,8 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
     detail::refuse<value_error>({"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
   return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
 }
-template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
                         const index_t (&shape)[R]) {
   return uniform<T, D>(gen, low, high, detail::to_extents(shape));
 }
@@ -23924,8 +23929,8 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> rand(generator& gen, const extents<R>& shape) {
   return detail::draw<D>(gen, detail::uniform_numbers<T>{}, shape);
 }
-template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> rand(generator& gen, const index_t (&shape)[R]) {
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> rand(generator& gen, const index_t (&shape)[R]) {
   return rand<T, D>(gen, detail::to_extents(shape));
 }
 
@@ -23938,8 +23943,8 @@ tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_i
   if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
   return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
 }
-template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
                        const index_t (&shape)[R]) {
   return normal<T, D>(gen, mean, deviation, detail::to_extents(shape));
 }
@@ -23949,8 +23954,8 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> randn(generator& gen, const extents<R>& shape) {
   return detail::draw<D>(gen, detail::normal_numbers<T>{}, shape);
 }
-template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> randn(generator& gen, const index_t (&shape)[R]) {
   return randn<T, D>(gen, detail::to_extents(shape));
 }
 
@@ -23966,8 +23971,8 @@ tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail
   const auto width = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first);
   return detail::draw<D>(gen, detail::integer_numbers<T>{static_cast<T>(first), width}, shape);
 }
-template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
+template <integer_element T = std::int64_t, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
@@ -23976,8 +23981,8 @@ template <element T = bool, device D = cpu, int R>
 tensor<T, R, D> bernoulli(generator& gen, double p, const extents<R>& shape) {
   return detail::draw<D>(gen, detail::bernoulli_numbers<T>{detail::bernoulli_limit("bernoulli", p), T(1), T(0)}, shape);
 }
-template <element T = bool, device D = cpu, int R>
-tensor<T, R, D> bernoulli(generator& gen, double p, const index_t (&shape)[R]) {
+template <element T = bool, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> bernoulli(generator& gen, double p, const index_t (&shape)[R]) {
   return bernoulli<T, D>(gen, p, detail::to_extents(shape));
 }
 
@@ -24616,7 +24621,7 @@ template <element T, int R>
 requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path,
                                                                                const idx_options& options = {}) {
   detail::byte_source source(path, options.max_unpacked);
-  unsigned char head[4 + 4 * R];
+  unsigned char head[std::size_t{4 + 4 * R}];
   if (source.read(head, 4) < 4) detail::refuse<io_error>({path, ": cut short: no idx header"});
   const char* const type = detail::idx_type(head[2]);
   if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) detail::refuse<io_error>({path, ": not an idx file"});
@@ -25899,8 +25904,8 @@ struct chain_report {
 template <class... M>
 constexpr chain_report check_chain() {
   constexpr int n = sizeof...(M);
-  const int in[n + 1] = {device_code<device_of<M>>()...};
-  const int out[n + 1] = {device_code<typename output_device<M>::type>()...};
+  const int in[std::size_t{n + 1}] = {device_code<device_of<M>>()...};
+  const int out[std::size_t{n + 1}] = {device_code<typename output_device<M>::type>()...};
   chain_report r;
   for (int i = 0; i < n; ++i) {
     if (in[i] < 0) continue;

@@ -25,8 +25,8 @@ sinter::tensor<T, R> numbers(const sinter::extents<R>& shape, int seed = 1) {
   sinter::generator gen(static_cast<std::uint64_t>(seed));
   return sinter::eval(sinter::cast<T>(sinter::randn<double>(gen, shape) * 3));
 }
-template <class T = float, int R>
-sinter::tensor<T, R> numbers(const index_t (&shape)[R], int seed = 1) {
+template <class T = float, std::size_t R>
+sinter::tensor<T, int{R}> numbers(const index_t (&shape)[R], int seed = 1) {
   return numbers<T>(sinter::detail::to_extents(shape), seed);
 }
 

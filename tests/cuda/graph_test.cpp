@@ -101,7 +101,7 @@ TEST_CASE("a captured step draws other random numbers each time", "[cuda]") {
   CHECK(step.kernels() == 3);
   alike.next(), alike.next();  // the warm-up
   CHECK(gen.offset() == 4);
-  for (const std::uint64_t run : {0, 1, 2}) {
+  for (const std::uint64_t run : {0u, 1u, 2u}) {
     step.replay();
     generator there(7, alike.offset() + (run << 32));
     CHECK(distance(y, rand<float>(there, {1000})) <= compare::rounding);

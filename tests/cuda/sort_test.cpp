@@ -11,8 +11,8 @@ using g0 = cuda<0>;
 namespace {
 
 /// Quarters, among them equals.
-template <class T = float, int R>
-tensor<T, R> quarters(const index_t (&shape)[R], int seed) {
+template <class T = float, std::size_t R>
+tensor<T, int{R}> quarters(const index_t (&shape)[R], int seed) {
   return eval(cast<T>(floor(numbers<float>(shape, seed) * 4)) / T(4));
 }
 

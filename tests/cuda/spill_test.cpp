@@ -12,7 +12,7 @@ namespace {
 template <int N>
 struct numbers_body {
   std::int32_t* to;
-  std::int32_t numbers[N];
+  std::int32_t numbers[std::size_t{N}];
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {

@@ -38,7 +38,7 @@ REFUSED_BY = {"gcc": {"-O0 -funsafe-math-optimizations": FAST},
 
 def works(command, source, flags, program):
     """None if a program compiles without a warning and finds its results right, else what is wrong."""
-    code, text = tools.run([*command, "-Wall", "-Wextra", "-Werror", *flags.split(), HERE / source, "-pthread", "-o", program])
+    code, text = tools.run([*command, "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Werror", *flags.split(), HERE / source, "-pthread", "-o", program])
     if code == 0:
         code, text = tools.run([program.resolve()])
     return None if code == 0 else "\n".join(text.splitlines()[:40])

@@ -20,8 +20,8 @@ sinter::tensor<double, R> random(std::mt19937& gen, const sinter::extents<R>& sh
   for (double& v : t) v = pick(gen);
   return t;
 }
-template <int R>
-sinter::tensor<double, R> random(std::mt19937& gen, const index_t (&shape)[R], double low = -1, double high = 1) {
+template <std::size_t R>
+sinter::tensor<double, int{R}> random(std::mt19937& gen, const index_t (&shape)[R], double low = -1, double high = 1) {
   return random(gen, sinter::detail::to_extents(shape), low, high);
 }
 

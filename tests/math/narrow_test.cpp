@@ -19,8 +19,8 @@ template <class T, int L>
 void check_reading() {
   int wrong = 0;
   for (unsigned first = 0; first < 0x10000u; first += L) {
-    T x[L];
-    float y[L];
+    T x[std::size_t{L}];
+    float y[std::size_t{L}];
     for (unsigned i = 0; i < L; ++i) x[i] = T::from_bits(static_cast<std::uint16_t>(first + i));
     math::read<L>(x).store(y);
     for (int i = 0; i < L; ++i) wrong += !same_bits(y[i], x[i]);
@@ -33,10 +33,10 @@ template <class T, int L>
 void check_writing() {
   constexpr std::uint32_t step = 0x1000;  // half drops 13 bits and more, bfloat16 drops 16
   int wrong = 0;
-  alignas(64) T to[L], past[L];
+  alignas(64) T to[std::size_t{L}], past[std::size_t{L}];
   for (std::uint64_t base = 0; base < 0x100000000u; base += L * step)
     for (std::uint32_t offset = 0; offset < 5; ++offset) {
-      float x[L];
+      float x[std::size_t{L}];
       for (std::uint32_t i = 0; i < L; ++i) x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(base) + i * step + offset - 2);
       const auto v = math::simd<float, L>::load(x);
       math::write(to, v);

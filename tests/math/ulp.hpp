@@ -82,7 +82,7 @@ worst<T> worst_of(const std::vector<T>& points, Word word, Reference reference) 
   for (std::size_t first = 0; first < points.size(); first += L) {
     const auto n = static_cast<int>(std::min<std::size_t>(L, points.size() - first));
     const auto x = sinter::math::simd<T, L>::load_partial(points.data() + first, n);
-    T got[L];
+    T got[std::size_t{L}];
     word(x).store(got);
     for (int i = 0; i < n; ++i) {
       const T at = points[first + static_cast<std::size_t>(i)];

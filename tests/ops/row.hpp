@@ -281,7 +281,7 @@ using formula = typename formula_of<F, N, const sinter::tensor<T, 3>&>::type;
 /// Given expressions in place of values, the derivative to operand I is an expression of I's element type.
 template <int I, class Op, class... A>
 constexpr bool derivative_is_expression() {
-  using T = sinter::element_of<std::tuple_element_t<I, std::tuple<A...>>>;
+  using T = sinter::element_of<std::tuple_element_t<std::size_t{I}, std::tuple<A...>>>;
   using R = typename Op::template result<sinter::element_of<A>...>;
   if constexpr (std::is_floating_point_v<T> && std::is_floating_point_v<R>) {
     using Y = sinter::tensor<R, 3>;

@@ -64,7 +64,7 @@ auto with_axes(unsigned reduced, const F& f) -> decltype(f(std::integral_constan
 
 template <int N>
 struct axes_list {
-  index_t v[N];
+  index_t v[std::size_t{N}];
 };
 template <int N>
 axes_list<N> list_of(const index_t* a) {

@@ -77,13 +77,13 @@ template <element T, device D = cpu, int R>
 tensor<T, R, D> empty(const extents<R>& shape) {
   return tensor<T, R, D>::uninitialized(shape);
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> empty(const index_t (&shape)[R]) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> empty(const index_t (&shape)[R]) {
   return empty<T, D>(detail::to_extents(shape));
 }
 
-template <int R, class Problem = no_element_type, class Fix = write_empty_less_float_greater>
-tensor<float, R, cpu> empty(const index_t (&)[R]) = delete;
+template <std::size_t R, class Problem = no_element_type, class Fix = write_empty_less_float_greater>
+tensor<float, int{R}, cpu> empty(const index_t (&)[R]) = delete;
 
 /// All elements `value`. Shape is a list or extents; without one, a scalar (rank 0).
 ///
@@ -94,8 +94,8 @@ tensor<T, R, D> full(const extents<R>& shape, detail::number<T> value) {
   if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = T(value);
   return t;
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> full(const index_t (&shape)[R], detail::number<T> value) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> full(const index_t (&shape)[R], detail::number<T> value) {
   return full<T, D>(detail::to_extents(shape), value);
 }
 template <element T, device D = cpu>
@@ -103,16 +103,16 @@ tensor<T, 0, D> full(detail::number<T> value) {
   return full<T, D>(extents<0>{}, value);
 }
 
-template <int R, class Value, class Problem = no_element_type, class Fix = write_full_less_float_greater>
-tensor<float, R, cpu> full(const index_t (&)[R], Value) = delete;
+template <std::size_t R, class Value, class Problem = no_element_type, class Fix = write_full_less_float_greater>
+tensor<float, int{R}, cpu> full(const index_t (&)[R], Value) = delete;
 
 /// All elements 0.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> zeros(const extents<R>& shape) {
   return full<T, D>(shape, T(0));
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> zeros(const index_t (&shape)[R]) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> zeros(const index_t (&shape)[R]) {
   return full<T, D>(detail::to_extents(shape), T(0));
 }
 template <element T, device D = cpu>
@@ -120,16 +120,16 @@ tensor<T, 0, D> zeros() {
   return full<T, D>(extents<0>{}, T(0));
 }
 
-template <int R, class Problem = no_element_type, class Fix = write_zeros_less_float_greater>
-tensor<float, R, cpu> zeros(const index_t (&)[R]) = delete;
+template <std::size_t R, class Problem = no_element_type, class Fix = write_zeros_less_float_greater>
+tensor<float, int{R}, cpu> zeros(const index_t (&)[R]) = delete;
 
 /// All elements 1.
 template <element T, device D = cpu, int R>
 tensor<T, R, D> ones(const extents<R>& shape) {
   return full<T, D>(shape, T(1));
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> ones(const index_t (&shape)[R]) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> ones(const index_t (&shape)[R]) {
   return full<T, D>(detail::to_extents(shape), T(1));
 }
 template <element T, device D = cpu>
@@ -137,8 +137,8 @@ tensor<T, 0, D> ones() {
   return full<T, D>(extents<0>{}, T(1));
 }
 
-template <int R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
-tensor<float, R, cpu> ones(const index_t (&)[R]) = delete;
+template <std::size_t R, class Problem = no_element_type, class Fix = write_ones_less_float_greater>
+tensor<float, int{R}, cpu> ones(const index_t (&)[R]) = delete;
 
 namespace detail {
 
@@ -227,16 +227,16 @@ tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const
     detail::refuse<shape_error>({"from_data: ", values.size(), " values for shape ", shape, ", which holds ", n});
   return detail::upload<T, D>(values.data(), shape);
 }
-template <element T, device D = cpu, int R>
-tensor<T, R, D> from_data(std::span<const std::type_identity_t<T>> values, const index_t (&shape)[R]) {
+template <element T, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> from_data(std::span<const std::type_identity_t<T>> values, const index_t (&shape)[R]) {
   return from_data<T, D>(values, detail::to_extents(shape));
 }
 
 /// The same of a vector, array or span, whose element type the tensor has.
 ///
 ///     tensor x = from_data(values, {10, 3});
-template <device D = cpu, detail::host_values V, int R>
-tensor<detail::value_of<V>, R, D> from_data(const V& values, const index_t (&shape)[R]) {
+template <device D = cpu, detail::host_values V, std::size_t R>
+tensor<detail::value_of<V>, int{R}, D> from_data(const V& values, const index_t (&shape)[R]) {
   return from_data<detail::value_of<V>, D>(values, detail::to_extents(shape));
 }
 template <device D = cpu, detail::host_values V, int R>
@@ -262,8 +262,8 @@ tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
   return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
                                        detail::row_major_strides(shape));
 }
-template <device D = cpu, element T, int R>
-tensor<T, R, D> wrap(T* data, const index_t (&shape)[R]) {
+template <device D = cpu, element T, std::size_t R>
+tensor<T, int{R}, D> wrap(T* data, const index_t (&shape)[R]) {
   return wrap<D>(data, detail::to_extents(shape));
 }
 

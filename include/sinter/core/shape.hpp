@@ -13,7 +13,7 @@ namespace sinter {
 template <int R>
 struct extents {
   static_assert(R >= 0 && R <= max_rank, "sinter: a tensor has rank 0 to 8");
-  index_t values[R > 0 ? R : 1] = {};
+  index_t values[std::size_t{R > 0 ? R : 1}] = {};
 
   static constexpr int rank = R;
   constexpr index_t& operator[](int axis) { return values[axis]; }
@@ -46,10 +46,10 @@ std::string shape_text(const extents<R>& shape) {
   return shape_text(shape.data(), R);
 }
 
-template <int R>
-constexpr extents<R> to_extents(const index_t (&list)[R]) {
-  extents<R> e;
-  for (int i = 0; i < R; ++i) e[i] = list[i];
+template <std::size_t R>
+constexpr extents<int{R}> to_extents(const index_t (&list)[R]) {
+  extents<int{R}> e;
+  for (int i = 0; i < int{R}; ++i) e[i] = list[i];
   return e;
 }
 

@@ -182,7 +182,7 @@ class tensor final {
   template <std::integral... I>
     requires(detail::is_fitting<detail::access_mistake<D, sizeof...(I), rank>>)
   T& operator()(I... i) const {
-    const index_t index[rank + 1] = {static_cast<index_t>(i)...};
+    const index_t index[std::size_t{rank + 1}] = {static_cast<index_t>(i)...};
     index_t offset = 0;
     require_value("element access");
     for (int a = 0; a < rank; ++a) {
@@ -266,8 +266,8 @@ class tensor final {
   }
 
   /// The same elements in another shape; one extent may be -1. Copies only when a strided view cannot show it.
-  template <int N>
-  [[nodiscard]] tensor<T, N, D> reshape(const index_t (&to)[N]) const {
+  template <std::size_t N>
+  [[nodiscard]] tensor<T, int{N}, D> reshape(const index_t (&to)[N]) const {
     return reshape(detail::to_extents(to));
   }
   template <int N>
@@ -296,7 +296,7 @@ class tensor final {
   }
 
   /// Axis i of the result is axis axis_order[i] of this tensor.
-  [[nodiscard]] tensor permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+  [[nodiscard]] tensor permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
     require_value("permute");
     extents<rank> axes;
     for (int i = 0; i < rank; ++i) axes[i] = axis_order[i];
@@ -349,8 +349,8 @@ class tensor final {
   }
 
   /// Repeats extents of 1 to fill `to`, without a copy. Such a view is for reading.
-  template <int N>
-  [[nodiscard]] tensor<T, N, D> broadcast_to(const index_t (&to)[N]) const {
+  template <std::size_t N>
+  [[nodiscard]] tensor<T, int{N}, D> broadcast_to(const index_t (&to)[N]) const {
     return broadcast_to(detail::to_extents(to));
   }
   template <int N>

@@ -67,7 +67,7 @@ struct map_call {
 
 template <int Most>
 void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
-  operand in[Most], out[Most];
+  operand in[std::size_t{Most}], out[std::size_t{Most}];
   const auto [fn, plan, leaves, inputs, sinks, outputs] = call;
   loop l = make_loop(fn, plan, shape, leaves, inputs, in);
   l.outputs = outputs;

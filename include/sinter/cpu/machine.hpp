@@ -37,13 +37,13 @@ SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
 /// registers. Where `Plain` no operand repeats, and the result overwrites what is there and goes past the caches.
 template <int Inputs, int Outputs, bool Plain>
 struct vector_machine {
-  const void* in[Inputs > 0 ? Inputs : 1];
-  index_t in_mask[Inputs > 0 ? Inputs : 1];
-  void* out[Outputs > 0 ? Outputs : 1];
-  index_t out_mask[Outputs > 0 ? Outputs : 1];
-  bool out_add[Outputs > 0 ? Outputs : 1];
-  bool out_stream[Outputs > 0 ? Outputs : 1];  ///< overwrites what is there and goes past the caches
-  bool out_wide[Outputs > 0 ? Outputs : 1];  ///< a sum of narrow elements, gathered in float
+  const void* in[std::size_t{Inputs > 0 ? Inputs : 1}];
+  index_t in_mask[std::size_t{Inputs > 0 ? Inputs : 1}];
+  void* out[std::size_t{Outputs > 0 ? Outputs : 1}];
+  index_t out_mask[std::size_t{Outputs > 0 ? Outputs : 1}];
+  bool out_add[std::size_t{Outputs > 0 ? Outputs : 1}];
+  bool out_stream[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< overwrites what is there and goes past the caches
+  bool out_wide[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
   row_end made;

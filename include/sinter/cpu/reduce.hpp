@@ -15,6 +15,7 @@ template <class T>
 class producer {
  public:
   static constexpr index_t run = 4096;
+  using buffer_type = T[run];
 
   producer(loop& l, bool is_leaf) : p_(l) {
     if (is_leaf) {
@@ -82,7 +83,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
   constexpr index_t run = producer<T>::run;
   using state = typename R::state;
   const auto fold_range = [&](index_t row, index_t begin, index_t end) {
-    alignas(64) T buffer[run];
+    alignas(64) typename producer<T>::buffer_type buffer;
     state total = R::identity();
     for (index_t i = begin; i < end; i += run) {
       const index_t n = end - i < run ? end - i : run;
@@ -111,7 +112,7 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
     const index_t end = begin + rows < s.outer ? begin + rows : s.outer;
     if (s.reduced <= run / 2) {
       // Short rows are produced several at a time.
-      alignas(64) T buffer[run];
+      alignas(64) typename producer<T>::buffer_type buffer;
       const index_t together = s.reduced > 0 ? run / s.reduced : end - begin;
       for (index_t row = begin; row < end; row += together) {
         const index_t n = end - row < together ? end - row : together;

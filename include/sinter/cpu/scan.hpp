@@ -12,7 +12,7 @@ namespace sinter::cpu_impl {
 template <class R, class T>
 typename R::state fold_piece(const producer<T>& p, index_t begin, index_t n, index_t first) {
   constexpr index_t run = producer<T>::run, chains = 8;
-  alignas(64) T buffer[run];
+  alignas(64) typename producer<T>::buffer_type buffer;
   typename R::state s[chains];
   for (auto& chain : s) chain = R::identity();
   for (index_t i = 0; i < n; i += run) {
@@ -55,7 +55,7 @@ template <class R, class T, class Out, class Done>
 void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, thread_pool& pool, const Done& done) {
   constexpr index_t run = producer<T>::run;
   const auto scan = [&](index_t row, index_t begin, index_t end, typename R::state s) {
-    alignas(64) T buffer[run];
+    alignas(64) typename producer<T>::buffer_type buffer;
     for (index_t i = begin; i < end; i += run) {
       const index_t m = end - i < run ? end - i : run;
       s = scan_run<R>(s, p.get(row * n + i, m, buffer), m, i, row * n + i, out);
@@ -83,7 +83,7 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
         scan(row, 0, n, R::identity());
         continue;
       }
-      alignas(64) T buffer[run];
+      alignas(64) typename producer<T>::buffer_type buffer;
       const index_t m = end - row < together ? end - row : together;
       const T* const x = p.get(row * n, m * n, buffer);
       for (index_t i = 0; i < m; ++i) scan_run<R>(R::identity(), x + i * n, n, 0, (row + i) * n, out);
@@ -109,7 +109,7 @@ void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thr
     const index_t column = block * width, n = s.inner - column < width ? s.inner - column : width;
     const index_t line = outer * s.inner + column;
     const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
-    alignas(64) T buffer[run];
+    alignas(64) typename producer<T>::buffer_type buffer;
     state total[width];
     for (index_t i = 0; i < n; ++i) total[i] = start((line + i) * pieces + piece);
     for (index_t row = piece * rows; row < end; row += together) {

@@ -175,7 +175,7 @@ void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape,
   pass_operands p(shape.data, shape.rank, leaves, inputs, sinks, outputs);
   if constexpr (requires { Pass::folds; }) {  // only gradients do: no statement writes to an element twice
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
-    bool folds[outputs];
+    bool folds[std::size_t{outputs}];
     if (p.find_repeated(folds) || Sums) {
       const sums_pass sums{done, lanes_of<Pass>, map_sums_body<Pass, Axes>::room, format.of, &pass, &start_sums<Pass, Axes, D>};
       return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, sinks);

@@ -12,7 +12,7 @@ using sinter::detail::kernel::type_list;
 
 template <class T, int lanes>
 struct alignas(sizeof(T) * lanes < 16 ? sizeof(T) * lanes : 16) chunk {
-  T value[lanes];
+  T value[std::size_t{lanes}];
 };
 
 /// What a thread holds of operands with elements T: of each, its lanes, in words that any of them fits.
@@ -23,7 +23,7 @@ struct alignas(16) held<type_list<T...>, Lanes> {
   static constexpr int count = sizeof...(T), lanes = Lanes;
   using word = sinter::detail::bits_of_size<std::max({std::size_t{1}, sizeof(T)...})>;
   static constexpr int registers = static_cast<int>(sizeof(word)) * lanes / 4 * count;
-  word of[count > 0 ? count : 1][lanes];
+  word of[std::size_t{count > 0 ? count : 1}][std::size_t{lanes}];
 
   template <class V>
   SINTER_WORD V get(int s, int lane) const {

@@ -245,7 +245,7 @@ struct element_source : element_places<K::leaves, Most> {
     else return read_elements<lanes, leaf_types, places>(*this, number, valid);
   }
   struct size_list {
-    int of[leaves > 0 ? leaves : 1];
+    int of[std::size_t{leaves > 0 ? leaves : 1}];
   };
   template <class... T>
   static size_list sizes(type_list<T...>) {

@@ -14,7 +14,7 @@ struct flat_places {
     static constexpr bool dense = true, add = false, wide = false;
     bool whole;
   };
-  char* data[N];
+  char* data[std::size_t{N}];
   bool aligned;
   SINTER_WORD place operator[](int) const { return {aligned}; }
 };

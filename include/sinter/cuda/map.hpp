@@ -90,7 +90,7 @@ SINTER_WORD index_t step_of(const Place& p) {
 /// The first elements of some operands in a chunk.
 template <int N>
 struct addresses {
-  char* of[N];
+  char* of[std::size_t{N}];
 };
 
 /// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*, or what
@@ -140,7 +140,7 @@ inline constexpr int words_of = [] {
 /// Those of a chunk: neighbours share the blocks in which they are drawn.
 template <int Words>
 struct drawn_words {
-  std::uint32_t drawn[Words];
+  std::uint32_t drawn[std::size_t{Words}];
 };
 template <>
 struct drawn_words<0> {};
@@ -297,7 +297,7 @@ template <int Most>
 struct chunk_space {
   static constexpr int room = index_space<Most>::room;
   index_space<Most> space;
-  index_t index_stride[room] = {};  ///< of the row-major index of an element, along the outer axes
+  index_t index_stride[std::size_t{room}] = {};  ///< of the row-major index of an element, along the outer axes
   index_t chunks_per_row = 0;
   divider by_chunks = {};
   bool narrow = true;  ///< the chunks' numbers fit the dividers
@@ -318,8 +318,8 @@ struct map_frame : chunk_space<Most> {
   static constexpr int reads = Reads, outputs = Outputs, lanes = Lanes;
   using chunk_space<Most>::chunks, chunk_space<Most>::index_stride, chunk_space<Most>::room, chunk_space<Most>::space;
 
-  operand_place in[reads > 0 ? reads : 1];
-  operand_place out[outputs > 0 ? outputs : 1];
+  operand_place in[std::size_t{reads > 0 ? reads : 1}];
+  operand_place out[std::size_t{outputs > 0 ? outputs : 1}];
   index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] = {};  ///< `room` of each operand
   std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
 

@@ -252,7 +252,7 @@ struct sums_frame : sums_grid {
   static constexpr int outputs = Frame::outputs, lanes = Frame::lanes;
 
   Frame at;
-  sum_place place[outputs];  ///< of the sums there are
+  sum_place place[std::size_t{outputs}];  ///< of the sums there are
 
   sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan) : sums_grid(plan), at(p, inputs_read) {
     sums = plan.place_sums(outputs, at.out, at.plain_outputs, place);

@@ -99,7 +99,7 @@ struct reduce_columns_body {
       const index_t piece = task % pieces, strip = task / pieces % strips, o = task / pieces / strips;
       const index_t column = (strip * width + across) * lanes;
       const int valid = inner - column < lanes ? static_cast<int>(inner - column) : lanes;
-      state s[lanes];
+      state s[std::size_t{lanes}];
       SINTER_UNROLL
       for (int l = 0; l < lanes; ++l) s[l] = R::identity();
       if (valid > 0) {

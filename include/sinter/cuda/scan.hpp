@@ -12,8 +12,9 @@ struct put_states {
   Out out;
   put_states(const Out& to, int, index_t, index_t) : out(to) {}
 
-  template <class State, int lanes>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
     SINTER_UNROLL
     for (int k = 0; k < lanes; ++k)
       if (k < valid) out.put(row + column + k, s[k]);
@@ -25,8 +26,9 @@ struct put_states<sinter::detail::scan_results<R>> {
   store_elements<result> values;
   put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n) : values(to.values, lanes, rows, n) {}
 
-  template <class State, int lanes>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
     chunk<compute_type<result>, lanes> c;
     SINTER_UNROLL
     for (int k = 0; k < lanes; ++k) c.value[k] = static_cast<compute_type<result>>(R::finish(s[k]));
@@ -40,8 +42,9 @@ struct put_states<sinter::detail::scan_extremes<T>> {
   put_states(const sinter::detail::scan_extremes<T>& to, int lanes, index_t rows, index_t n)
       : values(to.values, lanes, rows, n), indices(to.indices, lanes, rows, n) {}
 
-  template <class State, int lanes>
-  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[lanes]) const {
+  template <class State, std::size_t N>
+  SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
+    constexpr int lanes = int{N};
     chunk<compute_type<T>, lanes> c;
     chunk<std::int64_t, lanes> i;
     SINTER_UNROLL
@@ -93,7 +96,7 @@ struct scan_rows_body {
         scan_group(g, states, s, place);
         if (valid > 0) {
           s = place > 0 ? R::merge(before, states[g.thread() - 1]) : before;
-          state after[lanes];
+          state after[std::size_t{lanes}];
           SINTER_UNROLL
           for (int k = 0; k < lanes; ++k) {
             if (k < valid) R::push(s, x.value[k], mine + k);

@@ -108,8 +108,8 @@ struct index_space {
   bool narrow_elements = true;  ///< so do element numbers
   index_t inner = 1;
   index_t rows = 1;
-  index_t extent[room] = {};
-  divider by[room];
+  index_t extent[std::size_t{room}] = {};
+  divider by[std::size_t{room}];
   divider by_inner;
 };
 
@@ -117,9 +117,9 @@ struct index_space {
 template <int N, int Most>
 struct operand_table {
   static constexpr int size = N > 0 ? N : 1;
-  char* data[size] = {};
-  index_t step[size] = {};
-  index_t stride[size][index_space<Most>::room] = {};
+  char* data[std::size_t{size}] = {};
+  index_t step[std::size_t{size}] = {};
+  index_t stride[std::size_t{size}][std::size_t{index_space<Most>::room}] = {};
 };
 
 /// n / d, by multiplication where n fits.

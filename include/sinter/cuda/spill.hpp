@@ -21,7 +21,7 @@ struct body_part {
   };
   word* to;
   int count;
-  word words[Most];
+  word words[std::size_t{Most}];
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {

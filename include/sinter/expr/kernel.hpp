@@ -45,7 +45,7 @@ template <class... T>
 struct type_list {
   static constexpr int count = sizeof...(T);
   template <int I>
-  using at = std::tuple_element_t<I, std::tuple<T...>>;
+  using at = std::tuple_element_t<std::size_t{I}, std::tuple<T...>>;
 };
 template <class...>
 struct concatenation;
@@ -496,7 +496,7 @@ struct leaves_of {
   static constexpr int count = lowered<false, E>::leaves;
   explicit leaves_of(const E& e) { list_leaves<true>(e, at); }
   operator const leaf_ref*() const { return at; }
-  leaf_ref at[count > 0 ? count : 1];
+  leaf_ref at[std::size_t{count > 0 ? count : 1}];
 };
 
 template <class T, auto S, device D>

@@ -81,7 +81,7 @@ variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const s
   if constexpr (R == Space) {
     return g;
   } else {
-    index_t shape[Space > 0 ? Space : 1] = {};
+    index_t shape[std::size_t{Space > 0 ? Space : 1}] = {};
     for (int d = 0; d < Space; ++d) shape[d] = kept[d];
     return g.reshape(shape);
   }

@@ -204,7 +204,7 @@ class variable final {
   {
     return select(0, i);
   }
-  template <int N>
+  template <std::size_t N>
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
     return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
   }
@@ -214,7 +214,7 @@ class variable final {
   {
     return view([=](const auto& t) { return t.transpose(a, b); });
   }
-  [[nodiscard]] variable permute(const index_t (&axis_order)[rank > 0 ? rank : 1]) const {
+  [[nodiscard]] variable permute(const index_t (&axis_order)[std::size_t{rank > 0 ? rank : 1}]) const {
     return view([axes = detail::to_extents(axis_order)](const auto& t) { return t.permute(axes.values); });
   }
   [[nodiscard]] auto squeeze(detail::whole axis) const
@@ -232,10 +232,10 @@ class variable final {
   }
 
   /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
-  template <int N>
-  [[nodiscard]] variable<T, N, D, Order> broadcast_to(const index_t (&to)[N]) const {
+  template <std::size_t N>
+  [[nodiscard]] variable<T, int{N}, D, Order> broadcast_to(const index_t (&to)[N]) const {
     const auto shown = value_.broadcast_to(to);
-    return *this * ones<T, D>(detail::ones_extents<N>()).broadcast_to(shown.shape());
+    return *this * ones<T, D>(detail::ones_extents<int{N}>()).broadcast_to(shown.shape());
   }
 
   /// The same variable when To is this device, otherwise a recorded copy on To, whose gradient is copied back.

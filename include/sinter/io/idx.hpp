@@ -42,7 +42,7 @@ template <element T, int R>
 requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path,
                                                                                const idx_options& options = {}) {
   detail::byte_source source(path, options.max_unpacked);
-  unsigned char head[4 + 4 * R];
+  unsigned char head[std::size_t{4 + 4 * R}];
   if (source.read(head, 4) < 4) detail::refuse<io_error>({path, ": cut short: no idx header"});
   const char* const type = detail::idx_type(head[2]);
   if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) detail::refuse<io_error>({path, ": not an idx file"});

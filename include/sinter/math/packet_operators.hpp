@@ -91,7 +91,7 @@ SINTER_INLINE mask<T, L> compare(const simd<T, L>& a, const simd<T, L>& b) {
 
 template <class T, int L>
 struct lane_array {
-  T lane[L];
+  T lane[std::size_t{L}];
 };
 template <class T, int L>
 SINTER_INLINE lane_array<T, L> lanes_of(const simd<T, L>& v) {
@@ -101,7 +101,7 @@ SINTER_INLINE lane_array<T, L> lanes_of(const simd<T, L>& v) {
 }
 template <class T, int L, class F, class... A>
 SINTER_INLINE simd<T, L> each_of(F f, const A&... array) {
-  T result[L];
+  T result[std::size_t{L}];
   for (int i = 0; i < L; ++i) result[i] = f(array.lane[i]...);
   return simd<T, L>::load(result);
 }

@@ -168,7 +168,7 @@ struct simd {
   }
   // The first n elements (0 <= n <= L), zero in the other lanes; reads nothing past them.
   SINTER_INLINE static simd load_partial(const T* from, int n) {
-    alignas(alignment) T lane[L] = {};
+    alignas(alignment) T lane[std::size_t{L}] = {};
     std::memcpy(lane, from, static_cast<std::size_t>(n) * sizeof(T));
     return load_aligned(lane);
   }
@@ -179,13 +179,13 @@ struct simd {
   }
   SINTER_INLINE void stream(T* to) const { detail::stream(to, r); }
   SINTER_INLINE void store_partial(T* to, int n) const {
-    alignas(alignment) T lane[L];
+    alignas(alignment) T lane[std::size_t{L}];
     store_aligned(lane);
     std::memcpy(to, lane, static_cast<std::size_t>(n) * sizeof(T));
   }
 
   SINTER_INLINE T operator[](int lane) const {
-    T all[L];
+    T all[std::size_t{L}];
     store(all);
     return all[lane];
   }
@@ -206,7 +206,7 @@ struct mask {
   SINTER_INLINE static mask load(const bool* from);
   SINTER_INLINE void store(bool* to) const;
   SINTER_INLINE bool operator[](int lane) const {
-    detail::mask_lane_t<T> all[L];
+    detail::mask_lane_t<T> all[std::size_t{L}];
     std::memcpy(all, &r, sizeof(all));
     return all[lane] != 0;
   }

@@ -39,8 +39,8 @@ struct chain_report {
 template <class... M>
 constexpr chain_report check_chain() {
   constexpr int n = sizeof...(M);
-  const int in[n + 1] = {device_code<device_of<M>>()...};
-  const int out[n + 1] = {device_code<typename output_device<M>::type>()...};
+  const int in[std::size_t{n + 1}] = {device_code<device_of<M>>()...};
+  const int out[std::size_t{n + 1}] = {device_code<typename output_device<M>::type>()...};
   chain_report r;
   for (int i = 0; i < n; ++i) {
     if (in[i] < 0) continue;

@@ -19,7 +19,7 @@ variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
     axes.has[d] = d < R - N || n != g.shape()[d];
     any = any || axes.has[d];
   }
-  index_t to[N > 0 ? N : 1] = {};
+  index_t to[std::size_t{N > 0 ? N : 1}] = {};
   for (int d = 0; d < N; ++d) to[d] = shape[d];
   if constexpr (R == N) {
     if (!any) return g;

@@ -169,13 +169,14 @@ auto reduce_all(E&& e) {
   check_defined(Op::name, e);
   return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
 }
-template <class Op, int N, bool Keep, class E>
+template <class Op, bool Keep, class E, std::size_t N>
 auto reduce_axes(E&& e, const index_t (&axes)[N]) {
   constexpr int rank = rank_of<E>;
-  static_assert(N <= rank, "sinter: this reduction names more axes than its operand has");
+  constexpr int count = int{N};
+  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
   check_defined(Op::name, e);
-  const axis_set set = axes_of<rank>(Op::name, axes, N);
-  return make_reduction<Op, Keep ? rank : larger(rank - N, 0)>(std::forward<E>(e), set, Keep);
+  const axis_set set = axes_of<rank>(Op::name, axes, count);
+  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set, Keep);
 }
 
 /// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
@@ -206,13 +207,13 @@ concept keep_word = std::same_as<K, keepdim_t>;
   template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>                           \
     requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
   auto name(E&& e, Axis axis, Keep...) {                                                                               \
-    return ::sinter::detail::reduce_axes<op, 1, sizeof...(Keep)>(std::forward<E>(e),                                   \
+    return ::sinter::detail::reduce_axes<op, sizeof...(Keep) != 0, E, 1>(std::forward<E>(e),                           \
                                                                  {static_cast<::sinter::index_t>(axis)});              \
   }                                                                                                                    \
-  template <int N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                        \
+  template <std::size_t N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                \
     requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
   auto name(E&& e, const ::sinter::index_t (&axes)[N], Keep...) {                                                      \
-    return ::sinter::detail::reduce_axes<op, N, sizeof...(Keep)>(std::forward<E>(e), axes);                            \
+    return ::sinter::detail::reduce_axes<op, sizeof...(Keep) != 0>(std::forward<E>(e), axes);                          \
   }                                                                                                                    \
   template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
             class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \

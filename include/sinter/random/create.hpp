@@ -28,8 +28,8 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
     detail::refuse<value_error>({"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
   return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
 }
-template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
                         const index_t (&shape)[R]) {
   return uniform<T, D>(gen, low, high, detail::to_extents(shape));
 }
@@ -41,8 +41,8 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> rand(generator& gen, const extents<R>& shape) {
   return detail::draw<D>(gen, detail::uniform_numbers<T>{}, shape);
 }
-template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> rand(generator& gen, const index_t (&shape)[R]) {
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> rand(generator& gen, const index_t (&shape)[R]) {
   return rand<T, D>(gen, detail::to_extents(shape));
 }
 
@@ -55,8 +55,8 @@ tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_i
   if (!(deviation >= 0)) throw value_error("normal: the standard deviation is negative");
   return detail::draw<D>(gen, detail::normal_numbers<T>{mean, deviation}, shape);
 }
-template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
                        const index_t (&shape)[R]) {
   return normal<T, D>(gen, mean, deviation, detail::to_extents(shape));
 }
@@ -66,8 +66,8 @@ template <floating_element T = float, device D = cpu, int R>
 tensor<T, R, D> randn(generator& gen, const extents<R>& shape) {
   return detail::draw<D>(gen, detail::normal_numbers<T>{}, shape);
 }
-template <floating_element T = float, device D = cpu, int R>
-tensor<T, R, D> randn(generator& gen, const index_t (&shape)[R]) {
+template <floating_element T = float, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> randn(generator& gen, const index_t (&shape)[R]) {
   return randn<T, D>(gen, detail::to_extents(shape));
 }
 
@@ -83,8 +83,8 @@ tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail
   const auto width = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(first);
   return detail::draw<D>(gen, detail::integer_numbers<T>{static_cast<T>(first), width}, shape);
 }
-template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
+template <integer_element T = std::int64_t, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
@@ -93,8 +93,8 @@ template <element T = bool, device D = cpu, int R>
 tensor<T, R, D> bernoulli(generator& gen, double p, const extents<R>& shape) {
   return detail::draw<D>(gen, detail::bernoulli_numbers<T>{detail::bernoulli_limit("bernoulli", p), T(1), T(0)}, shape);
 }
-template <element T = bool, device D = cpu, int R>
-tensor<T, R, D> bernoulli(generator& gen, double p, const index_t (&shape)[R]) {
+template <element T = bool, device D = cpu, std::size_t R>
+tensor<T, int{R}, D> bernoulli(generator& gen, double p, const index_t (&shape)[R]) {
   return bernoulli<T, D>(gen, p, detail::to_extents(shape));
 }
 

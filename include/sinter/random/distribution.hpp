@@ -10,7 +10,7 @@ namespace sinter {
 namespace detail {
 
 /// One value per lane -> V, a vector or (one lane) a plain number.
-template <class V, class T, int N>
+template <class V, class T, std::size_t N>
 SINTER_WORD V from_lanes(const T (&lane)[N]) {
   if constexpr (N == 1)
     return lane[0];
@@ -35,7 +35,7 @@ struct uniform_numbers {
   }
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    C lane[N];
+    C lane[std::size_t{N}];
     for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
     if (low == 0 && width == 1) return from_lanes<V>(lane);
     // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the sum.
@@ -64,7 +64,7 @@ struct normal_numbers {
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    C u[N], v[N];
+    C u[std::size_t{N}], v[std::size_t{N}];
     for (int i = 0; i < N; ++i) {
       const std::uint32_t* x = w + i * words;
       if constexpr (words == 2) {
@@ -91,7 +91,7 @@ struct integer_numbers {
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    T lane[N];
+    T lane[std::size_t{N}];
     for (int i = 0; i < N; ++i) {
       const std::uint64_t bits = std::uint64_t{w[2 * i + 1]} << 32 | w[2 * i];
       const std::uint64_t step = width == 0 ? bits : multiply_high(bits, width);
@@ -111,7 +111,7 @@ struct bernoulli_numbers {
 
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
-    compute_type<T> lane[N];
+    compute_type<T> lane[std::size_t{N}];
     for (int i = 0; i < N; ++i) lane[i] = w[i] < limit ? yes : no;
     return from_lanes<V>(lane);
   }
@@ -133,7 +133,7 @@ struct drawn {
   random_key key;
 
   /// The words of neighbouring elements.
-  template <int N>
+  template <std::size_t N>
   SINTER_WORD void draw(index_t first, std::uint32_t (&to)[N]) const {
     random_words<words>(key, first, to);
   }
@@ -145,7 +145,7 @@ struct drawn {
     if constexpr (requires { m.template words<words>(); }) {
       return numbers.template make<V, n>(m.template words<words>());
     } else {
-      std::uint32_t w[n * words];
+      std::uint32_t w[std::size_t{n * words}];
       draw(m.index(), w);
       return numbers.template make<V, n>(w);
     }

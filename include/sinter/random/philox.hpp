@@ -78,7 +78,7 @@ SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
 
 /// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
 /// owns words i Each, ... of the sequence of blocks.
-template <int Each, int Words>
+template <int Each, std::size_t Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
   const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
   const random_key key{of_step.seed, of_step.draw + (run << 32)};
@@ -87,7 +87,7 @@ SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uin
   auto place = static_cast<unsigned>(start % 4);
   if constexpr (Words % 4 == 0) {
     if (place == 0) {
-      for (int i = 0; i < Words; i += 4, ++block) {
+      for (int i = 0; i < int{Words}; i += 4, ++block) {
         const philox_block b = philox4x32(key, block);
         to[i] = b.word[0], to[i + 1] = b.word[1], to[i + 2] = b.word[2], to[i + 3] = b.word[3];
       }
@@ -95,7 +95,7 @@ SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uin
     }
   }
   philox_block b = philox4x32(key, block);
-  for (int i = 0; i < Words; ++i) {
+  for (int i = 0; i < int{Words}; ++i) {
     if (place == 4) {
       b = philox4x32(key, ++block);
       place = 0;

@@ -61,12 +61,12 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes, k_per_fetch = Packing ? 4 : 8, rows_ahead = 24;
-  packet sum[Rows * Packets];
+  packet sum[std::size_t{Rows * Packets}];
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   const T* a_again = a;
   index_t k = 0;
   const auto multiply = [&](int at) SINTER_INLINE_LAMBDA {
-    packet right[Packets];
+    packet right[std::size_t{Packets}];
     for (int p = 0; p < Packets; ++p) {
       if constexpr (Packing) {
         right[p] = ei::ploadu<packet>(b + at * b_step + p * lanes);
@@ -161,7 +161,7 @@ void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b,
   const T* const row[] = {rows[R]...};
   ((sum[I] = ei::pset1<packet>(T(0))), ...);
   for (index_t k = 0; k < k_count; ++k) {
-    packet right[Packets];
+    packet right[std::size_t{Packets}];
     for (int p = 0; p < Packets; ++p) {
       right[p] = ei::pload<packet>(b + p * lanes);
       read_once(right[p]);
