@@ -1,5 +1,6 @@
 // Trains a small network to read handwritten digits: the 8x8 ones in this repository, or MNIST if --data names it.
-//   g++ -std=c++20 -O2 -march=native -I single_include -isystem /usr/include/eigen3 examples/01_digits.cpp -o digits -pthread
+//   g++ -std=c++20 -O2 -march=native -I single_include -isystem /usr/include/eigen3 examples/01_digits.cpp -o digits
+//   -pthread
 // ctest: --epochs 20 --out /tmp
 #include <chrono>
 #include <cstdio>
@@ -194,26 +195,16 @@ settings parse(int argc, char** argv) {
                      ", not '" + value + "'");
       return x;
     };
-    if (option == "--help" || option == "-h")
-      std::exit(std::fputs(help, stdout) < 0);
-    else if (option == "--epochs")
-      s.epochs = static_cast<int>(number(1, 100000, true));
-    else if (option == "--batch")
-      s.batch = static_cast<int>(number(1, 1000000, true));
-    else if (option == "--seed")
-      s.seed = static_cast<std::uint64_t>(number(0, 1e15, true));
-    else if (option == "--threads")
-      s.threads = static_cast<int>(number(1, 1024, true));
-    else if (option == "--lr")
-      s.lr = number(0, 100, false);
-    else if (option == "--data")
-      s.data = value;
-    else if (option == "--device")
-      s.device = value;
-    else if (option == "--out")
-      s.out = value;
-    else
-      wrong_option("unknown option " + option);
+    if (option == "--help" || option == "-h") std::exit(std::fputs(help, stdout) < 0);
+    else if (option == "--epochs") s.epochs = static_cast<int>(number(1, 100000, true));
+    else if (option == "--batch") s.batch = static_cast<int>(number(1, 1000000, true));
+    else if (option == "--seed") s.seed = static_cast<std::uint64_t>(number(0, 1e15, true));
+    else if (option == "--threads") s.threads = static_cast<int>(number(1, 1024, true));
+    else if (option == "--lr") s.lr = number(0, 100, false);
+    else if (option == "--data") s.data = value;
+    else if (option == "--device") s.device = value;
+    else if (option == "--out") s.out = value;
+    else wrong_option("unknown option " + option);
     if (value.empty()) wrong_option(option + " needs a value");
   }
   if (s.device.starts_with("cuda") && !SINTER_WITH_CUDA)

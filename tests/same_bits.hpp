@@ -9,5 +9,6 @@
 template <class T, auto S, sinter::device D, sinter::device E>
 bool same_bits(const sinter::tensor<T, S, D>& a, const sinter::tensor<T, S, E>& b) {
   const sinter::tensor x = a.template to<sinter::cpu>().contiguous(), y = b.template to<sinter::cpu>().contiguous();
-  return x.shape() == y.shape() && std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.numel()) * sizeof(T)) == 0;
+  return x.shape() == y.shape() &&
+         std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.numel()) * sizeof(T)) == 0;
 }

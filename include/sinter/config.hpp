@@ -6,11 +6,13 @@
 #include <sinter_needs_cxx20>  // is not there, and ends the compilation before thousands of errors that follow
 #endif
 
-// The words of math/ round by adding and subtracting constants, split numbers into two whose sum is exact, and tell NaNs, infinities
-// and the signs of zeros apart. g++ defines __GCC_IEC_559 as 0 under every flag that breaks this; clang has macros for some of the
-// flags, the others are found further down, when it makes code of them.
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || (defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
-#error "sinter: -ffast-math, -Ofast and their parts make its numbers wrong: compile what includes it with -fno-fast-math"
+// The words of math/ round by adding and subtracting constants, split numbers into two whose sum is exact, and tell
+// NaNs, infinities and the signs of zeros apart. g++ defines __GCC_IEC_559 as 0 under every flag that breaks this;
+// clang has macros for some of the flags, the others are found further down, when it makes code of them.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    (defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
+#error \
+    "sinter: -ffast-math, -Ofast and their parts make its numbers wrong: compile what includes it with -fno-fast-math"
 #include <sinter_needs_fno_fast_math>
 #endif
 #if !defined(__cpp_exceptions) && !defined(__CUDA_ARCH__)
@@ -32,8 +34,9 @@
   SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) \
   "." SINTER_DETAIL_TEXT(SINTER_VERSION_MINOR) "." SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH)
 
-// 1: the CUDA backend is compiled in. That takes nvcc or clang's CUDA mode, and is the default there; other files of the
-// program name, store and pass what lives on a GPU. Types are laid out alike either way, so all objects link together.
+// 1: the CUDA backend is compiled in. That takes nvcc or clang's CUDA mode, and is the default there; other files of
+// the program name, store and pass what lives on a GPU. Types are laid out alike either way, so all objects link
+// together.
 #ifndef SINTER_WITH_CUDA
 #ifdef __CUDACC__
 #define SINTER_WITH_CUDA 1
@@ -48,13 +51,13 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
-// 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option of this
-// name, on where zlib is found, sets it for sinter::sinter).
+// 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option
+// of this name, on where zlib is found, sets it for sinter::sinter).
 #ifndef SINTER_WITH_ZLIB
 #define SINTER_WITH_ZLIB 0
 #endif
-// 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options of these
-// names set it for sinter::cuda).
+// 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options
+// of these names set it for sinter::cuda).
 #ifndef SINTER_WITH_CUDNN
 #define SINTER_WITH_CUDNN 0
 #endif
@@ -70,10 +73,12 @@
 #define SINTER_WITH_CUB_FOLDS 0
 #endif
 #if SINTER_WITH_CUDNN && !SINTER_WITH_CUDA
-#error "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#error \
+    "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
 #endif
 #if SINTER_WITH_NCCL && !SINTER_WITH_CUDA
-#error "sinter: SINTER_WITH_NCCL=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#error \
+    "sinter: SINTER_WITH_NCCL=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
 #endif
 #if SINTER_WITH_CUB && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_CUB=1 is for one file with the CUDA backend, compiled by nvcc; leave it out here"
@@ -92,8 +97,9 @@
 // The same for a lambda, after its parameters.
 #define SINTER_INLINE_LAMBDA __attribute__((always_inline))
 
-// The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on the
-// host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls it.
+// The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on
+// the host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls
+// it.
 #define SINTER_WORD constexpr SINTER_INLINE
 
 // The same for a function that kernels share: compiled once for a file, not for every statement.
@@ -153,8 +159,8 @@
 #endif
 
 // Such as "sinter_v0_1_0_avx2_fma".
-#define SINTER_CONFIGURATION                                                                                         \
-  "sinter_v" SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) "_" SINTER_DETAIL_TEXT(                                        \
+#define SINTER_CONFIGURATION                                                  \
+  "sinter_v" SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) "_" SINTER_DETAIL_TEXT( \
       SINTER_VERSION_MINOR) "_" SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH) "_" SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA
 
 // Objects of different configurations define the same inline functions in different ways, and a linker would silently
@@ -166,28 +172,33 @@
 // keeps its variants apart by other means (one shared library each) may define SINTER_ALLOW_MIXED_CONFIGURATIONS.
 #if defined(__ELF__) && defined(__GNUC__) && !defined(__CUDA_ARCH__) && !defined(SINTER_ALLOW_MIXED_CONFIGURATIONS)
 // Defines function(), which holds the program to one `mine` for each `shared`.
-#define SINTER_DETAIL_HOLD_TO_ONE(function, mine, shared, advice)                                                       \
-  __attribute__((used)) inline void function() __asm__(mine);                                                           \
-  inline void function() {                                                                                              \
-    __asm__ volatile(                                                                                                   \
-        ".pushsection ." mine ",\"G\",%progbits," mine "_objects,comdat\n"                                              \
-        ".ifndef " mine "_here\n"                                                                                       \
-        ".ifdef " shared "\n"                                                                                           \
-        shared "_mismatch " mine "\n"                                                                                   \
-        ".else\n"                                                                                                       \
-        ".macro " shared "_mismatch this\n"                                                                             \
-        ".error \"Sinter: parts of this program are compiled as " mine ", others as \\this; " advice "\"\n"             \
-        ".endm\n"                                                                                                       \
-        mine "_here:\n"                                                                                                 \
-        ".globl " shared "\n"                                                                                           \
-        ".hidden " shared "\n"                                                                                          \
-        shared ":\n"                                                                                                    \
-        ".endif\n"                                                                                                      \
-        ".endif\n"                                                                                                      \
-        ".popsection");                                                                                                 \
+#define SINTER_DETAIL_HOLD_TO_ONE(function, mine, shared, advice)                                                 \
+  __attribute__((used)) inline void function() __asm__(mine);                                                     \
+  inline void function() {                                                                                        \
+    __asm__ volatile(".pushsection ." mine ",\"G\",%progbits," mine                                               \
+                     "_objects,comdat\n"                                                                          \
+                     ".ifndef " mine                                                                              \
+                     "_here\n"                                                                                    \
+                     ".ifdef " shared "\n" shared "_mismatch " mine                                               \
+                     "\n"                                                                                         \
+                     ".else\n"                                                                                    \
+                     ".macro " shared                                                                             \
+                     "_mismatch this\n"                                                                           \
+                     ".error \"Sinter: parts of this program are compiled as " mine ", others as \\this; " advice \
+                     "\"\n"                                                                                       \
+                     ".endm\n" mine                                                                               \
+                     "_here:\n"                                                                                   \
+                     ".globl " shared                                                                             \
+                     "\n"                                                                                         \
+                     ".hidden " shared "\n" shared                                                                \
+                     ":\n"                                                                                        \
+                     ".endif\n"                                                                                   \
+                     ".endif\n"                                                                                   \
+                     ".popsection");                                                                              \
   }
 namespace sinter::detail {
-SINTER_DETAIL_HOLD_TO_ONE(one_configuration, SINTER_CONFIGURATION, "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags",
+SINTER_DETAIL_HOLD_TO_ONE(one_configuration, SINTER_CONFIGURATION,
+                          "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags",
                           "compile all with one version and the same -m flags")
 #if SINTER_WITH_CUDA
 #if SINTER_WITH_CUB_FOLDS
@@ -195,7 +206,8 @@ SINTER_DETAIL_HOLD_TO_ONE(one_configuration, SINTER_CONFIGURATION, "sinter_objec
 #else
 #define SINTER_DETAIL_FOLDS "sinter_without_cub_folds"
 #endif
-SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS, "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUB_FOLDS",
+SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS,
+                          "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUB_FOLDS",
                           "compile all files for nvcc with the same SINTER_WITH_CUB_FOLDS")
 #undef SINTER_DETAIL_FOLDS
 #endif
@@ -203,21 +215,26 @@ SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS, "sinter_files_
 #undef SINTER_DETAIL_HOLD_TO_ONE
 #endif
 
-// Each comparison is constant for clang's optimiser under the flag at its end only, and the call of an error function that is left then
-// is an error. Without optimisation the flags change nothing.
+// Each comparison is constant for clang's optimiser under the flag at its end only, and the call of an error function
+// that is left then is an error. Without optimisation the flags change nothing.
 #if defined(__clang__) && !defined(__CUDA_ARCH__)
 namespace sinter::detail {
-__attribute__((error("sinter: -funsafe-math-optimizations and the like make its numbers wrong: compile what includes it with -fno-fast-math")))
-void refuse_flags();
+__attribute__((
+    error("sinter: -funsafe-math-optimizations and the like make its numbers wrong: compile what includes it with "
+          "-fno-fast-math"))) void
+refuse_flags();
 __attribute__((used)) inline void see_flags(float x) {
-  const auto is = [](float a, float b) SINTER_INLINE_LAMBDA { return __builtin_bit_cast(unsigned, a) == __builtin_bit_cast(unsigned, b); };
-  const bool reassociates = is((x + 1.f) - 1.f, x + 0.f);           // -fassociative-math
-  const bool drops_signs = is(x + 0.f, x);                          // -fno-signed-zeros
-  const bool divides_by_product = is(x / 3.f, x * (1.f / 3.f));     // -freciprocal-math
-  const bool ignores_nan = x == x;                                  // -fno-honor-nans
+  const auto is = [](float a, float b) SINTER_INLINE_LAMBDA {
+    return __builtin_bit_cast(unsigned, a) == __builtin_bit_cast(unsigned, b);
+  };
+  const bool reassociates = is((x + 1.f) - 1.f, x + 0.f);                // -fassociative-math
+  const bool drops_signs = is(x + 0.f, x);                               // -fno-signed-zeros
+  const bool divides_by_product = is(x / 3.f, x * (1.f / 3.f));          // -freciprocal-math
+  const bool ignores_nan = x == x;                                       // -fno-honor-nans
   const bool ignores_infinity = __builtin_fabsf(x) == __builtin_inff();  // -fno-honor-infinities
-  if (__builtin_constant_p(reassociates) || __builtin_constant_p(drops_signs) || __builtin_constant_p(divides_by_product) ||
-      __builtin_constant_p(ignores_nan) || __builtin_constant_p(ignores_infinity))
+  if (__builtin_constant_p(reassociates) || __builtin_constant_p(drops_signs) ||
+      __builtin_constant_p(divides_by_product) || __builtin_constant_p(ignores_nan) ||
+      __builtin_constant_p(ignores_infinity))
     refuse_flags();
 }
 }  // namespace sinter::detail

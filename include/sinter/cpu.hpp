@@ -3,6 +3,10 @@
 
 #include "sinter/cpu/backend.hpp"
 #include "sinter/cpu/count.hpp"
+#include "sinter/cpu/detail/gemm_kernel.hpp"
+#include "sinter/cpu/detail/gemm_pack.hpp"
+#include "sinter/cpu/detail/gemm_scratch.hpp"
+#include "sinter/cpu/detail/pool_topology.hpp"
 #include "sinter/cpu/eigen.hpp"
 #include "sinter/cpu/gemm.hpp"
 #include "sinter/cpu/index.hpp"
@@ -13,7 +17,3 @@
 #include "sinter/cpu/rows.hpp"
 #include "sinter/cpu/scan.hpp"
 #include "sinter/cpu/sort.hpp"
-#include "sinter/cpu/detail/gemm_kernel.hpp"
-#include "sinter/cpu/detail/gemm_pack.hpp"
-#include "sinter/cpu/detail/gemm_scratch.hpp"
-#include "sinter/cpu/detail/pool_topology.hpp"

@@ -35,11 +35,13 @@
 #include <sinter_needs_cxx20>  // is not there, and ends the compilation before thousands of errors that follow
 #endif
 
-// The words of math/ round by adding and subtracting constants, split numbers into two whose sum is exact, and tell NaNs, infinities
-// and the signs of zeros apart. g++ defines __GCC_IEC_559 as 0 under every flag that breaks this; clang has macros for some of the
-// flags, the others are found further down, when it makes code of them.
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || (defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
-#error "sinter: -ffast-math, -Ofast and their parts make its numbers wrong: compile what includes it with -fno-fast-math"
+// The words of math/ round by adding and subtracting constants, split numbers into two whose sum is exact, and tell
+// NaNs, infinities and the signs of zeros apart. g++ defines __GCC_IEC_559 as 0 under every flag that breaks this;
+// clang has macros for some of the flags, the others are found further down, when it makes code of them.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    (defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
+#error \
+    "sinter: -ffast-math, -Ofast and their parts make its numbers wrong: compile what includes it with -fno-fast-math"
 #include <sinter_needs_fno_fast_math>
 #endif
 #if !defined(__cpp_exceptions) && !defined(__CUDA_ARCH__)
@@ -61,8 +63,9 @@
   SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) \
   "." SINTER_DETAIL_TEXT(SINTER_VERSION_MINOR) "." SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH)
 
-// 1: the CUDA backend is compiled in. That takes nvcc or clang's CUDA mode, and is the default there; other files of the
-// program name, store and pass what lives on a GPU. Types are laid out alike either way, so all objects link together.
+// 1: the CUDA backend is compiled in. That takes nvcc or clang's CUDA mode, and is the default there; other files of
+// the program name, store and pass what lives on a GPU. Types are laid out alike either way, so all objects link
+// together.
 #ifndef SINTER_WITH_CUDA
 #ifdef __CUDACC__
 #define SINTER_WITH_CUDA 1
@@ -77,13 +80,13 @@
 #error "sinter: compile with nvcc --expt-relaxed-constexpr, or without the CUDA backend with -DSINTER_WITH_CUDA=0"
 #endif
 
-// 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option of this
-// name, on where zlib is found, sets it for sinter::sinter).
+// 1: .gz files are unpacked by zlib, and the program is linked with it; otherwise by the program gzip (CMake's option
+// of this name, on where zlib is found, sets it for sinter::sinter).
 #ifndef SINTER_WITH_ZLIB
 #define SINTER_WITH_ZLIB 0
 #endif
-// 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options of these
-// names set it for sinter::cuda).
+// 1: cuda/cudnn.hpp, cuda/nccl.hpp are part of the backend, and the program is linked with cuDNN, NCCL (CMake's options
+// of these names set it for sinter::cuda).
 #ifndef SINTER_WITH_CUDNN
 #define SINTER_WITH_CUDNN 0
 #endif
@@ -99,10 +102,12 @@
 #define SINTER_WITH_CUB_FOLDS 0
 #endif
 #if SINTER_WITH_CUDNN && !SINTER_WITH_CUDA
-#error "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#error \
+    "sinter: SINTER_WITH_CUDNN=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
 #endif
 #if SINTER_WITH_NCCL && !SINTER_WITH_CUDA
-#error "sinter: SINTER_WITH_NCCL=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
+#error \
+    "sinter: SINTER_WITH_NCCL=1 is for files with the CUDA backend, compiled by nvcc or clang's CUDA mode; leave it out here"
 #endif
 #if SINTER_WITH_CUB && !SINTER_WITH_CUDA
 #error "sinter: SINTER_WITH_CUB=1 is for one file with the CUDA backend, compiled by nvcc; leave it out here"
@@ -121,8 +126,9 @@
 // The same for a lambda, after its parameters.
 #define SINTER_INLINE_LAMBDA __attribute__((always_inline))
 
-// The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on the
-// host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls it.
+// The same for those that also run inside CUDA kernels. Not __host__ __device__: the same functions work on packets on
+// the host, which nvcc accepts in no __device__ function, used there or not; a constexpr one it compiles for who calls
+// it.
 #define SINTER_WORD constexpr SINTER_INLINE
 
 // The same for a function that kernels share: compiled once for a file, not for every statement.
@@ -182,8 +188,8 @@
 #endif
 
 // Such as "sinter_v0_1_0_avx2_fma".
-#define SINTER_CONFIGURATION                                                                                         \
-  "sinter_v" SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) "_" SINTER_DETAIL_TEXT(                                        \
+#define SINTER_CONFIGURATION                                                  \
+  "sinter_v" SINTER_DETAIL_TEXT(SINTER_VERSION_MAJOR) "_" SINTER_DETAIL_TEXT( \
       SINTER_VERSION_MINOR) "_" SINTER_DETAIL_TEXT(SINTER_VERSION_PATCH) "_" SINTER_DETAIL_VECTORS SINTER_DETAIL_FMA
 
 // Objects of different configurations define the same inline functions in different ways, and a linker would silently
@@ -195,28 +201,33 @@
 // keeps its variants apart by other means (one shared library each) may define SINTER_ALLOW_MIXED_CONFIGURATIONS.
 #if defined(__ELF__) && defined(__GNUC__) && !defined(__CUDA_ARCH__) && !defined(SINTER_ALLOW_MIXED_CONFIGURATIONS)
 // Defines function(), which holds the program to one `mine` for each `shared`.
-#define SINTER_DETAIL_HOLD_TO_ONE(function, mine, shared, advice)                                                       \
-  __attribute__((used)) inline void function() __asm__(mine);                                                           \
-  inline void function() {                                                                                              \
-    __asm__ volatile(                                                                                                   \
-        ".pushsection ." mine ",\"G\",%progbits," mine "_objects,comdat\n"                                              \
-        ".ifndef " mine "_here\n"                                                                                       \
-        ".ifdef " shared "\n"                                                                                           \
-        shared "_mismatch " mine "\n"                                                                                   \
-        ".else\n"                                                                                                       \
-        ".macro " shared "_mismatch this\n"                                                                             \
-        ".error \"Sinter: parts of this program are compiled as " mine ", others as \\this; " advice "\"\n"             \
-        ".endm\n"                                                                                                       \
-        mine "_here:\n"                                                                                                 \
-        ".globl " shared "\n"                                                                                           \
-        ".hidden " shared "\n"                                                                                          \
-        shared ":\n"                                                                                                    \
-        ".endif\n"                                                                                                      \
-        ".endif\n"                                                                                                      \
-        ".popsection");                                                                                                 \
+#define SINTER_DETAIL_HOLD_TO_ONE(function, mine, shared, advice)                                                 \
+  __attribute__((used)) inline void function() __asm__(mine);                                                     \
+  inline void function() {                                                                                        \
+    __asm__ volatile(".pushsection ." mine ",\"G\",%progbits," mine                                               \
+                     "_objects,comdat\n"                                                                          \
+                     ".ifndef " mine                                                                              \
+                     "_here\n"                                                                                    \
+                     ".ifdef " shared "\n" shared "_mismatch " mine                                               \
+                     "\n"                                                                                         \
+                     ".else\n"                                                                                    \
+                     ".macro " shared                                                                             \
+                     "_mismatch this\n"                                                                           \
+                     ".error \"Sinter: parts of this program are compiled as " mine ", others as \\this; " advice \
+                     "\"\n"                                                                                       \
+                     ".endm\n" mine                                                                               \
+                     "_here:\n"                                                                                   \
+                     ".globl " shared                                                                             \
+                     "\n"                                                                                         \
+                     ".hidden " shared "\n" shared                                                                \
+                     ":\n"                                                                                        \
+                     ".endif\n"                                                                                   \
+                     ".endif\n"                                                                                   \
+                     ".popsection");                                                                              \
   }
 namespace sinter::detail {
-SINTER_DETAIL_HOLD_TO_ONE(one_configuration, SINTER_CONFIGURATION, "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags",
+SINTER_DETAIL_HOLD_TO_ONE(one_configuration, SINTER_CONFIGURATION,
+                          "sinter_objects_of_one_program_need_one_version_and_one_set_of_m_flags",
                           "compile all with one version and the same -m flags")
 #if SINTER_WITH_CUDA
 #if SINTER_WITH_CUB_FOLDS
@@ -224,7 +235,8 @@ SINTER_DETAIL_HOLD_TO_ONE(one_configuration, SINTER_CONFIGURATION, "sinter_objec
 #else
 #define SINTER_DETAIL_FOLDS "sinter_without_cub_folds"
 #endif
-SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS, "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUB_FOLDS",
+SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS,
+                          "sinter_files_for_nvcc_of_one_program_need_one_SINTER_WITH_CUB_FOLDS",
                           "compile all files for nvcc with the same SINTER_WITH_CUB_FOLDS")
 #undef SINTER_DETAIL_FOLDS
 #endif
@@ -232,21 +244,26 @@ SINTER_DETAIL_HOLD_TO_ONE(one_kind_of_folds, SINTER_DETAIL_FOLDS, "sinter_files_
 #undef SINTER_DETAIL_HOLD_TO_ONE
 #endif
 
-// Each comparison is constant for clang's optimiser under the flag at its end only, and the call of an error function that is left then
-// is an error. Without optimisation the flags change nothing.
+// Each comparison is constant for clang's optimiser under the flag at its end only, and the call of an error function
+// that is left then is an error. Without optimisation the flags change nothing.
 #if defined(__clang__) && !defined(__CUDA_ARCH__)
 namespace sinter::detail {
-__attribute__((error("sinter: -funsafe-math-optimizations and the like make its numbers wrong: compile what includes it with -fno-fast-math")))
-void refuse_flags();
+__attribute__((
+    error("sinter: -funsafe-math-optimizations and the like make its numbers wrong: compile what includes it with "
+          "-fno-fast-math"))) void
+refuse_flags();
 __attribute__((used)) inline void see_flags(float x) {
-  const auto is = [](float a, float b) SINTER_INLINE_LAMBDA { return __builtin_bit_cast(unsigned, a) == __builtin_bit_cast(unsigned, b); };
-  const bool reassociates = is((x + 1.f) - 1.f, x + 0.f);           // -fassociative-math
-  const bool drops_signs = is(x + 0.f, x);                          // -fno-signed-zeros
-  const bool divides_by_product = is(x / 3.f, x * (1.f / 3.f));     // -freciprocal-math
-  const bool ignores_nan = x == x;                                  // -fno-honor-nans
+  const auto is = [](float a, float b) SINTER_INLINE_LAMBDA {
+    return __builtin_bit_cast(unsigned, a) == __builtin_bit_cast(unsigned, b);
+  };
+  const bool reassociates = is((x + 1.f) - 1.f, x + 0.f);                // -fassociative-math
+  const bool drops_signs = is(x + 0.f, x);                               // -fno-signed-zeros
+  const bool divides_by_product = is(x / 3.f, x * (1.f / 3.f));          // -freciprocal-math
+  const bool ignores_nan = x == x;                                       // -fno-honor-nans
   const bool ignores_infinity = __builtin_fabsf(x) == __builtin_inff();  // -fno-honor-infinities
-  if (__builtin_constant_p(reassociates) || __builtin_constant_p(drops_signs) || __builtin_constant_p(divides_by_product) ||
-      __builtin_constant_p(ignores_nan) || __builtin_constant_p(ignores_infinity))
+  if (__builtin_constant_p(reassociates) || __builtin_constant_p(drops_signs) ||
+      __builtin_constant_p(divides_by_product) || __builtin_constant_p(ignores_nan) ||
+      __builtin_constant_p(ignores_infinity))
     refuse_flags();
 }
 }  // namespace sinter::detail
@@ -258,7 +275,8 @@ __attribute__((used)) inline void see_flags(float x) {
 #include <initializer_list>
 #include <span>
 
-// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see cuda/graph.hpp.
+// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see
+// cuda/graph.hpp.
 
 #include <cstdint>
 #include <string>
@@ -340,20 +358,32 @@ class text_piece {
   text_piece(I number) : kind_(kind::natural), natural_(number) {}
   template <std::floating_point F>
   text_piece(F number) : kind_(sizeof(F) == 4 ? kind::single : kind::real), real_(static_cast<double>(number)) {}
-  text_piece(shape_piece shape) : kind_(kind::shape), extents_(shape.extents), size_(static_cast<std::size_t>(shape.rank)) {}
+  text_piece(shape_piece shape)
+      : kind_(kind::shape), extents_(shape.extents), size_(static_cast<std::size_t>(shape.rank)) {}
   template <class E>
-  requires requires { E::rank; }
+    requires requires { E::rank; }
   text_piece(const E& extents) : text_piece(shape_piece{extents.data(), E::rank}) {}
 
   SINTER_COLD void append_to(std::string& s) const {
     switch (kind_) {
-      case kind::text: s.append(text_, size_); return;
-      case kind::integer: s += std::to_string(integer_); return;
-      case kind::natural: s += std::to_string(natural_); return;
-      case kind::letter: s += static_cast<char>(integer_); return;
-      case kind::single: return append_real(s, static_cast<float>(real_));
-      case kind::real: return append_real(s, real_);
-      case kind::shape: break;
+      case kind::text:
+        s.append(text_, size_);
+        return;
+      case kind::integer:
+        s += std::to_string(integer_);
+        return;
+      case kind::natural:
+        s += std::to_string(natural_);
+        return;
+      case kind::letter:
+        s += static_cast<char>(integer_);
+        return;
+      case kind::single:
+        return append_real(s, static_cast<float>(real_));
+      case kind::real:
+        return append_real(s, real_);
+      case kind::shape:
+        break;
     }
     s += '(';
     for (std::size_t i = 0; i < size_; ++i) {
@@ -407,10 +437,11 @@ inline const std::string*& capturing() {
   return device;
 }
 
-/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
-/// what to do.
+/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why
+/// and what to do.
 inline void refuse_capture(const std::string& what, const char* why_and_fix) {
-  if (capturing() != nullptr) refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
+  if (capturing() != nullptr)
+    refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
 }
 
 /// The random numbers of a step that this thread records: each time that the step runs they are others.
@@ -446,8 +477,8 @@ namespace sinter {
 
 namespace detail {
 
-/// The float of IEEE binary16 bits. A subnormal half is 2^-14 times a fraction: with the exponent of 2^-14 in front of its
-/// fraction, one subtraction leaves it. F. Giesen, "float->half variants", 2012.
+/// The float of IEEE binary16 bits. A subnormal half is 2^-14 times a fraction: with the exponent of 2^-14 in front of
+/// its fraction, one subtraction leaves it. F. Giesen, "float->half variants", 2012.
 constexpr float half_to_float(std::uint16_t bits) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) {
@@ -459,10 +490,12 @@ constexpr float half_to_float(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits & 0x7c00u, rest = (bits & 0x7fffu) << 13;
   if (exponent == 0x7c00u) return std::bit_cast<float>(sign | rest | 0x7f800000u);
   if (exponent != 0) return std::bit_cast<float>(sign | (rest + (112u << 23)));
-  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + (113u << 23)) - 0x1p-14f));
+  return std::bit_cast<float>(sign |
+                              std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + (113u << 23)) - 0x1p-14f));
 }
 
-/// Rounded to nearest, ties to even. Below 2^-14 an addition of 1/2, whose last place is that of a subnormal half, rounds.
+/// Rounded to nearest, ties to even. Below 2^-14 an addition of 1/2, whose last place is that of a subnormal half,
+/// rounds.
 constexpr std::uint16_t float_to_half(float x) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) {
@@ -481,7 +514,9 @@ constexpr std::uint16_t float_to_half(float x) {
 }
 
 /// The upper half of a float.
-constexpr float bfloat16_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+constexpr float bfloat16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 constexpr std::uint16_t float_to_bfloat16(float x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -498,9 +533,9 @@ constexpr std::uint16_t float_to_bfloat16(float x) {
 
 }  // namespace detail
 
-/// A number of IEEE 754 binary16: 11 significant bits, up to 65504, normal from 2^-14 on and subnormal down to 2^-24. It is
-/// for storage: arithmetic converts it to float. Numbers convert to it through float, rounded to nearest, ties to even;
-/// infinities and NaNs are kept. Two bytes in memory, the same for every compiler.
+/// A number of IEEE 754 binary16: 11 significant bits, up to 65504, normal from 2^-14 on and subnormal down to 2^-24.
+/// It is for storage: arithmetic converts it to float. Numbers convert to it through float, rounded to nearest, ties to
+/// even; infinities and NaNs are kept. Two bytes in memory, the same for every compiler.
 ///
 ///     half x = 0.1f;          // 0.0999755859375
 ///     float y = x * x;
@@ -541,11 +576,12 @@ static_assert(sizeof(bfloat16) == 2 && std::is_trivially_copyable_v<bfloat16> &&
 
 namespace detail {
 
-/// std::numeric_limits of a floating-point number of two bytes with this many explicit bits of fraction; a digit of base 2 is
-/// 0.30103 of one of base 10.
+/// std::numeric_limits of a floating-point number of two bytes with this many explicit bits of fraction; a digit of
+/// base 2 is 0.30103 of one of base 10.
 template <class T, int Fraction>
 struct limits_of_two_bytes : std::numeric_limits<float> {
-  static constexpr int digits = Fraction + 1, digits10 = Fraction * 30103 / 100000, max_digits10 = 2 + digits * 30103 / 100000;
+  static constexpr int digits = Fraction + 1, digits10 = Fraction * 30103 / 100000,
+                       max_digits10 = 2 + digits * 30103 / 100000;
   static constexpr int max_exponent = 1 << (14 - Fraction), max_exponent10 = max_exponent * 30103 / 100000;
   static constexpr int min_exponent = 3 - max_exponent, min_exponent10 = (min_exponent - 1) * 30103 / 100000;
   static constexpr std::uint16_t exponent_bits = 0x8000u - (1u << Fraction);
@@ -596,15 +632,16 @@ concept narrow_element = detail::is_one_of<T, half, bfloat16>;
 
 /// What a tensor can hold: float, double, half, bfloat16, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
 template <class T>
-concept element = narrow_element<T> || detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                                                         std::uint8_t, bool>;
+concept element =
+    narrow_element<T> ||
+    detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, bool>;
 
 /// Element types that carry gradients: float, double, half and bfloat16.
 template <class T>
 concept floating_element = narrow_element<T> || detail::is_one_of<T, float, double>;
 
-/// The type that elements T are computed in: float for half and bfloat16, T itself otherwise. A statement converts as it
-/// reads and rounds as it writes.
+/// The type that elements T are computed in: float for half and bfloat16, T itself otherwise. A statement converts as
+/// it reads and rounds as it writes.
 template <class T>
 using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
@@ -613,7 +650,8 @@ namespace detail {
 /// The unsigned integer of that many bytes; of T's size.
 template <std::size_t Bytes>
 using bits_of_size = std::conditional_t<
-    Bytes == 1, std::uint8_t, std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
+    Bytes == 1, std::uint8_t,
+    std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 template <class T>
 using bits_of = bits_of_size<sizeof(T)>;
 
@@ -870,7 +908,8 @@ constexpr void row_major_strides(const index_t* shape, int rank, index_t* stride
   index_t step = 1;
   for (int d = rank - 1; d >= 0; --d) {
     strides[d] = step;
-    step = static_cast<index_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[d]));  // see extents::numel
+    step = static_cast<index_t>(static_cast<std::uint64_t>(step) *
+                                static_cast<std::uint64_t>(shape[d]));  // see extents::numel
   }
 }
 
@@ -919,7 +958,8 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
 }
 
 /// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
-/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
+/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See
+/// coalesce_axes.
 template <class F>
 fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
   int last = rank - 1;
@@ -1010,7 +1050,8 @@ constexpr extents<R> ones_extents() {
 inline void check_countable(const char* op, const index_t* shape, int rank) {
   double n = 1;
   for (int i = 0; i < rank; ++i) n *= static_cast<double>(shape[i]);
-  if (!(n < 9e18)) refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
+  if (!(n < 9e18))
+    refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
 }
 
 /// (A) x (B) => the broadcast shape of both, or shape_error.
@@ -1020,8 +1061,8 @@ extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, c
   extents<R> out = ones_extents<R>();
   broadcast_into(out.values, R, a.values, A);
   if (!broadcast_into(out.values, R, b.values, B))
-    refuse<shape_error>({op, ": shapes ", a, " and ", b,
-                         " do not broadcast; aligned at the last axis, extents must be equal or 1"});
+    refuse<shape_error>(
+        {op, ": shapes ", a, " and ", b, " do not broadcast; aligned at the last axis, extents must be equal or 1"});
   check_countable(op, out.values, R);
   return out;
 }
@@ -1061,7 +1102,8 @@ namespace detail {
 template <class A, class T>
 inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
 
-/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
+/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those
+/// into such.
 template <class E>
 concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
 
@@ -1172,8 +1214,7 @@ constexpr auto find_conversion_mistake() {
     return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
   else if constexpr (is_tracked_v<E> && bare<E>::order != Order)
     return mistake<conversion_between_orders<bare<E>::order, Order>, declare_all_variables_of_one_order>{};
-  else
-    return fitting<T>{};
+  else return fitting<T>{};
 }
 template <class E, class T, int Rank, class D, int Order = 0>
 using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
@@ -1206,8 +1247,8 @@ struct use_an_integer_index;
 
 namespace detail {
 
-/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction. Floating-point
-/// elements round, but hold no finite number beyond their largest.
+/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction.
+/// Floating-point elements round, but hold no finite number beyond their largest.
 template <class T, class A>
 constexpr bool fits_element(A a) {
   if constexpr (narrow_element<A>) return fits_element<T>(static_cast<float>(a));
@@ -1217,7 +1258,8 @@ constexpr bool fits_element(A a) {
     constexpr A above = static_cast<A>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1)) * 2;
     return a >= static_cast<A>(std::numeric_limits<T>::lowest()) && a < above && a == std::trunc(a);
   } else if constexpr (std::is_same_v<T, A>) return true;
-  else if constexpr (std::is_floating_point_v<A>) return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
+  else if constexpr (std::is_floating_point_v<A>)
+    return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
   else return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a)));
 }
 
@@ -1278,7 +1320,8 @@ class whole {
 #include <sys/mman.h>
 #endif
 
-// sinter/core/fork.hpp: what forked children find: none of the threads of their parent, and no lock that one of them held.
+// sinter/core/fork.hpp: what forked children find: none of the threads of their parent, and no lock that one of them
+// held.
 
 #include <memory>
 
@@ -1290,8 +1333,8 @@ namespace sinter::detail {
 
 enum class fork_step { before, in_parent, in_child };
 
-/// While it lives, fork() calls `watched.at_fork(step)`, which throws nothing: before it in the parent, and after it in both
-/// processes. As the last member of what it watches it begins after, and ends before, all that at_fork() uses.
+/// While it lives, fork() calls `watched.at_fork(step)`, which throws nothing: before it in the parent, and after it in
+/// both processes. As the last member of what it watches it begins after, and ends before, all that at_fork() uses.
 class fork_watch {
  public:
   template <class T>
@@ -1334,8 +1377,8 @@ class fork_watch {
   fork_watch* previous_ = nullptr;
 };
 
-/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. Who holds one does not wait
-/// for another.
+/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. Who holds one does
+/// not wait for another.
 class fork_safe_mutex {
  public:
   void lock() { mutex_.lock(); }
@@ -1351,12 +1394,14 @@ template <class T, class Make>
 SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
   std::unique_ptr<T> mine(make());
   T* there = nullptr;
-  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire)) return *mine.release();
+  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire))
+    return *mine.release();
   return *there;
 }
 
-/// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of the two is
-/// then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread forks.
+/// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of
+/// the two is then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread
+/// forks.
 template <class T, class Make>
 T& make_once(std::atomic<T*>& made, const Make& make) {
   if (T* const there = made.load(std::memory_order_acquire)) return *there;
@@ -1379,9 +1424,9 @@ struct memory_stats {
 
 namespace detail {
 
-/// Where the arenas of the host devices get their memory. Large blocks begin at different places of a page, in turn: caches and
-/// write buffers find a line by the low bits of its address, and operands of one statement that all began a page would compete
-/// for the same few of them.
+/// Where the arenas of the host devices get their memory. Large blocks begin at different places of a page, in turn:
+/// caches and write buffers find a line by the low bits of its address, and operands of one statement that all began a
+/// page would compete for the same few of them.
 class host_memory {
  public:
   static constexpr std::size_t alignment = 64;
@@ -1409,9 +1454,9 @@ class host_memory {
   std::size_t turn_ = 0;
 };
 
-/// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes takes no more
-/// than that. They return to a free list of their size: a fresh large block costs more in page faults than the arithmetic that
-/// fills it. Source takes memory from the system, null where there is none, and gives it back.
+/// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes
+/// takes no more than that. They return to a free list of their size: a fresh large block costs more in page faults
+/// than the arithmetic that fills it. Source takes memory from the system, null where there is none, and gives it back.
 template <class Source>
 class caching_arena {
  public:
@@ -1466,9 +1511,10 @@ class caching_arena {
     }
   }
 
-  // A reserve holds the memory of a step that is recorded once and repeated later, without allocating again. While it is
-  // open, all that the thread that has opened it allocates belongs to it, and all that is freed joins it: the repeated step will use
-  // both. Closed, it keeps what it has, and gets back what of it tensors still held, until it is dropped.
+  // A reserve holds the memory of a step that is recorded once and repeated later, without allocating again. While it
+  // is open, all that the thread that has opened it allocates belongs to it, and all that is freed joins it: the
+  // repeated step will use both. Closed, it keeps what it has, and gets back what of it tensors still held, until it is
+  // dropped.
 
   /// The number of a new reserve, which is open; only one is at a time.
   int open_reserve() {
@@ -1532,7 +1578,8 @@ class caching_arena {
   /// The same beside all that is cached.
   bool fits_beside_cache(std::size_t more) const { return fits(stats_.bytes_cached + more); }
 
-  /// Takes a block that nobody uses any more: to the free lists, or to the system where the limit or memory leaves no place there.
+  /// Takes a block that nobody uses any more: to the free lists, or to the system where the limit or memory leaves no
+  /// place there.
   void put_back(void* p, std::size_t size) noexcept {
     try {
       if (fits_beside_cache(size) || open_ != 0) {
@@ -1576,15 +1623,15 @@ class caching_arena {
     }
     if (p == nullptr)
       refuse<out_of_memory>({name_, ": out of memory allocating ", size, " bytes; ", stats_.bytes_in_use,
-                             " bytes are in use by tensors",
-                             limit_ != 0 ? joined({", the limit is ", limit_}) : "",
+                             " bytes are in use by tensors", limit_ != 0 ? joined({", the limit is ", limit_}) : "",
                              ". Free tensors or use smaller batches"});
     ++stats_.system_allocations;
     return p;
   }
 
   void drop_cache() noexcept {
-    if (open_ != 0) return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
+    if (open_ != 0)
+      return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
     for (std::vector<void*>& list : free_) {
       for (void* p : list) source_.give(p);
       list.clear();
@@ -1609,9 +1656,10 @@ class caching_arena {
 /// the message comes once.
 template <device D>
 struct runs_in_this_file {
-  static_assert(always_false<D>,
-                "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc as CUDA, "
-                "named .cu or with -x cu; other files can name, pass and type-check them");
+  static_assert(
+      always_false<D>,
+      "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc as CUDA, "
+      "named .cu or with -x cu; other files can name, pass and type-check them");
   static constexpr bool value = false;
 };
 template <device D>
@@ -1635,13 +1683,15 @@ struct device_arena<D> {
   }
 };
 
-/// Memory from an arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the block
-/// next works after that.
+/// Memory from an arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the
+/// block next works after that.
 template <class Arena>
 class block {
  public:
-  block(Arena& arena, std::size_t bytes) : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
-  block(block&& other) noexcept : arena_(other.arena_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  block(Arena& arena, std::size_t bytes)
+      : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+  block(block&& other) noexcept
+      : arena_(other.arena_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   block& operator=(block&&) = delete;
   ~block() {
     if (data_ != nullptr) arena_->release(data_, bytes_);
@@ -1680,8 +1730,8 @@ void empty_cache() {
   detail::device_arena<D>::get().empty_cache();
 }
 
-/// Makes allocations on D fail with out_of_memory where tensors would hold more than `bytes`, and what is cached beside them
-/// never more than is left; 0 lifts the limit. Tensors that are there stay, also where they hold more.
+/// Makes allocations on D fail with out_of_memory where tensors would hold more than `bytes`, and what is cached beside
+/// them never more than is left; 0 lifts the limit. Tensors that are there stay, also where they hold more.
 template <device D = cpu>
 void set_memory_limit(std::size_t bytes) {
   detail::device_arena<D>::get().set_limit(bytes);
@@ -1792,7 +1842,8 @@ struct device_runtime<D> {
 
 /// Memory for the elements of a dense tensor, and its strides.
 template <device D>
-[[gnu::noinline]] storage_ptr allocate_dense(const index_t* shape, int rank, std::size_t element_size, index_t* strides) {
+[[gnu::noinline]] storage_ptr allocate_dense(const index_t* shape, int rank, std::size_t element_size,
+                                             index_t* strides) {
   const index_t n = checked_numel("tensor", shape, rank, element_size);
   row_major_strides(shape, rank, strides);
   return device_runtime<D>::allocate(static_cast<std::size_t>(n) * element_size);
@@ -1832,15 +1883,19 @@ bool available() {
 }
 
 }  // namespace sinter
-// sinter/core/unfinished.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
+// sinter/core/unfinished.hpp: the assignments of this thread that have not run yet, and what became of their targets
+// meanwhile.
 
 namespace sinter::detail {
 
-/// The target of an assignment from its construction until it runs. All of a thread form a list, which is empty nearly always.
+/// The target of an assignment from its construction until it runs. All of a thread form a list, which is empty nearly
+/// always.
 class assignment_target {
  public:
   /// `name`: the tensor on the left side, null for a temporary view. `memory`: what that shows.
-  assignment_target(const void* name, const storage_ptr& memory) : name_(name), memory_(memory), next_(first()) { first() = this; }
+  assignment_target(const void* name, const storage_ptr& memory) : name_(name), memory_(memory), next_(first()) {
+    first() = this;
+  }
   assignment_target(const assignment_target&) = delete;
   assignment_target& operator=(const assignment_target&) = delete;
   ~assignment_target() {
@@ -1856,11 +1911,13 @@ class assignment_target {
 
   /// Tells the assignments to a tensor that it is destroyed.
   static void end_of(const void* tensor) noexcept {
-    if (first() != nullptr) [[unlikely]] note_end(tensor);
+    if (first() != nullptr) [[unlikely]]
+      note_end(tensor);
   }
   /// Tells the assignments that wait that this thread writes to `memory`.
   static void write_to(const storage& memory) noexcept {
-    for (assignment_target* a = first(); a != nullptr; a = a->next_) a->written_ = a->written_ || a->memory_.get() == &memory;
+    for (assignment_target* a = first(); a != nullptr; a = a->next_)
+      a->written_ = a->written_ || a->memory_.get() == &memory;
   }
 
  private:
@@ -1894,15 +1951,16 @@ namespace sinter::detail {
 
 /// Restricts one axis to begin, begin+step, ... before end; returns the offset in elements. Negative begin and end
 /// count from the end of the axis.
-inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t axis, index_t begin, index_t end, index_t step) {
+inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t axis, index_t begin, index_t end,
+                          index_t step) {
   const int a = checked_axis("slice", axis, rank);
   const index_t n = shape[a];
   const index_t b = begin < 0 ? begin + n : begin;
   const index_t e = end < 0 ? end + n : end;
   if (step < 1) refuse<value_error>({"slice: step ", step, " must be at least 1; flip() reverses an axis"});
   if (b < 0 || e > n || b > e)
-    refuse<index_error>({"slice: range [", begin, ", ", end, ") does not lie within axis ", a, " of shape ",
-                         shape_piece{shape, rank}});
+    refuse<index_error>(
+        {"slice: range [", begin, ", ", end, ") does not lie within axis ", a, " of shape ", shape_piece{shape, rank}});
   shape[a] = e > b ? (e - b - 1) / step + 1 : 0;
   const index_t offset = b * strides[a];
   if (shape[a] > 1) strides[a] *= step;
@@ -1913,7 +1971,8 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
 inline index_t select_offset(const index_t* shape, const index_t* strides, int rank, int axis, index_t i) {
   const index_t n = shape[axis];
   if (i < -n || i >= n)
-    refuse<index_error>({"select: index ", i, " is out of range for axis ", axis, " of shape ", shape_piece{shape, rank}});
+    refuse<index_error>(
+        {"select: index ", i, " is out of range for axis ", axis, " of shape ", shape_piece{shape, rank}});
   return (i < 0 ? i + n : i) * strides[axis];
 }
 
@@ -1937,7 +1996,8 @@ inline void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece fro
 }
 
 /// Strides that show the same elements in another shape without a copy; false when there are none.
-inline bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to, index_t* to_strides, int to_rank) {
+inline bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to,
+                            index_t* to_strides, int to_rank) {
   index_t n = 1;
   for (int i = 0; i < rank; ++i) n *= shape[i];
   if (n == 0) {
@@ -1992,7 +2052,8 @@ inline void checked_permutation(index_t* order, int rank) {
 }
 
 /// Strides of a broadcast view: 0 where an extent of 1 (or a missing axis) is repeated.
-inline void broadcast_strides(const index_t* shape, const index_t* strides, int rank, const index_t* out_shape, index_t* out, int out_rank) {
+inline void broadcast_strides(const index_t* shape, const index_t* strides, int rank, const index_t* out_shape,
+                              index_t* out, int out_rank) {
   for (int i = 0; i < out_rank; ++i) {
     const int s = i - (out_rank - rank);
     out[i] = s < 0 || (shape[s] == 1 && out_shape[i] != 1) ? 0 : strides[s];
@@ -2032,15 +2093,15 @@ inline constexpr int max_list_rank = 4;
 template <class T, int R, class D>
 inline constexpr bool has_list = R >= 1 && R <= max_list_rank && is_cpu_v<D>;
 template <class T, int R, class D>
-using list_of = std::conditional_t<has_list<T, R, D>, typename nested_list<T, has_list<T, R, D> ? R : 1>::type, no_list>;
+using list_of =
+    std::conditional_t<has_list<T, R, D>, typename nested_list<T, has_list<T, R, D> ? R : 1>::type, no_list>;
 
 /// Sets the extents of a nested list from its first elements, and checks all others against them.
 template <int R, class List>
 void measure_list(const List& list, index_t* extent, bool first = true) {
   const auto n = static_cast<index_t>(list.size());
   if (first) *extent = n;
-  if (n != *extent)
-    refuse<shape_error>({"tensor: the rows of a list differ in length: ", *extent, " and ", n});
+  if (n != *extent) refuse<shape_error>({"tensor: the rows of a list differ in length: ", *extent, " and ", n});
   if constexpr (R > 1)
     for (const auto& row : list) measure_list<R - 1>(row, extent + 1, first && &row == list.begin());
 }
@@ -2072,12 +2133,16 @@ class pending;
 /// `b = expression` gives b a new value and leaves other handles alone; `b += expression` and assignment through a
 /// view (`b.slice(...) = expression`) write into the shared storage.
 ///
-/// `const` is shallow, as for std::span and std::shared_ptr: a const tensor keeps its handle, and is no left side of `=` and
-/// `+=`, but its elements can be written through views and x(i). Classes hold tensors as members; they do not derive from one.
+/// `const` is shallow, as for std::span and std::shared_ptr: a const tensor keeps its handle, and is no left side of
+/// `=` and
+/// `+=`, but its elements can be written through views and x(i). Classes hold tensors as members; they do not derive
+/// from one.
 template <class T, auto Shape, device D>
 class tensor final {
-  static_assert(element<T>, "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
-  static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>, "sinter: the shape parameter of tensor is its rank, an int");
+  static_assert(element<T>,
+                "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
+  static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>,
+                "sinter: the shape parameter of tensor is its rank, an int");
   static_assert(Shape >= 0 && Shape <= max_rank, "sinter: a tensor has rank 0 to 8");
 
  public:
@@ -2154,13 +2219,16 @@ class tensor final {
   assignment<tensor, constant_node<T>> operator=(L value) && {
     return {*this, constant_node<T>{T(detail::number<T>(value))}};
   }
-  template <literal L, class Problem = floating_literal_with_elements_of_type<T>, class Fix = write_an_integer_literal_or_cast_the_tensor>
+  template <literal L, class Problem = floating_literal_with_elements_of_type<T>,
+            class Fix = write_an_integer_literal_or_cast_the_tensor>
     requires(!detail::literal_fits<L, T>)
   void operator=(L) && = delete;
-  template <literal L, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own, class Fix = write_x_dot_in_place_equals_number_or_full>
+  template <literal L, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own,
+            class Fix = write_x_dot_in_place_equals_number_or_full>
   void operator=(L) & = delete;
 
-  /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.
+  /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new
+  /// value.
   [[nodiscard]] tensor in_place() const { return *this; }
 
   bool defined() const noexcept { return static_cast<bool>(storage_); }
@@ -2189,7 +2257,8 @@ class tensor final {
     require_value("element access");
     for (int a = 0; a < rank; ++a) {
       if (index[a] < -shape_[a] || index[a] >= shape_[a])
-        detail::refuse<index_error>({"element access: index ", index[a], " is out of range for axis ", a, " of shape ", shape_});
+        detail::refuse<index_error>(
+            {"element access: index ", index[a], " is out of range for axis ", a, " of shape ", shape_});
       offset += (index[a] < 0 ? index[a] + shape_[a] : index[a]) * strides_[a];
     }
     return data_[offset];
@@ -2277,7 +2346,8 @@ class tensor final {
     require_value("reshape");
     detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
     extents<N> strides;
-    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return clone().reshape(to);
+    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
+      return clone().reshape(to);
     return view<N>(data_, to, strides);
   }
 
@@ -2317,8 +2387,7 @@ class tensor final {
   {
     require_value("squeeze");
     const int a = detail::checked_axis("squeeze", axis, rank);
-    if (shape_[a] != 1)
-      detail::refuse<shape_error>({"squeeze: axis ", a, " of shape ", shape_, " is not 1"});
+    if (shape_[a] != 1) detail::refuse<shape_error>({"squeeze: axis ", a, " of shape ", shape_, " is not 1"});
     return drop_axis(a, data_);
   }
 
@@ -2370,9 +2439,7 @@ class tensor final {
   }
 
   /// This tensor when it is dense and row-major, otherwise a dense copy.
-  [[nodiscard]] tensor contiguous() const {
-    return is_contiguous() ? *this : clone();
-  }
+  [[nodiscard]] tensor contiguous() const { return is_contiguous() ? *this : clone(); }
 
   /// A dense copy in new storage.
   [[nodiscard, gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
@@ -2499,7 +2566,7 @@ struct literal_target {
 template <class A, class... Rest>
 struct literal_target<A, Rest...> : literal_target<Rest...> {};
 template <class A, class... Rest>
-requires expression<A>
+  requires expression<A>
 struct literal_target<A, Rest...> {
   using type = element_of<A>;
 };
@@ -2512,7 +2579,7 @@ struct operand_traits {
   using element = bare<A>;
 };
 template <class A>
-requires expression<A>
+  requires expression<A>
 struct operand_traits<A> {
   using device = device_of<A>;
   using element = element_of<A>;
@@ -2525,7 +2592,7 @@ template <class A>
 using operand_element = typename operand_traits<A>::element;
 
 template <class D, class... Device>
-inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>)&&...);
+inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>) && ...);
 
 /// All on one device; literals are on any.
 template <class... A>
@@ -2534,14 +2601,13 @@ inline constexpr bool devices_agree =
 
 /// All of one element type; literals take it.
 template <class... A>
-inline constexpr bool elements_agree = ((literal<A> || std::is_same_v<operand_element<A>, literals_type<A...>>)&&...);
+inline constexpr bool elements_agree = ((literal<A> || std::is_same_v<operand_element<A>, literals_type<A...>>) && ...);
 
 template <class... A>
 constexpr auto find_operand_mistake() {
   if constexpr ((is_assignment<A> || ...))
     return mistake<operand_is_an_assignment_that_has_not_run, write_the_assignment_as_a_statement_of_its_own>{};
-  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...))
-    return not_operands{};
+  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...)) return not_operands{};
   else if constexpr (!devices_agree<A...>)
     return mistake<operands_on_different_devices<operand_device<A>...>, copy_one_operand_with_dot_to>{};
   else if constexpr (!elements_agree<A...>)
@@ -2549,8 +2615,7 @@ constexpr auto find_operand_mistake() {
   else if constexpr (!(literal_fits<A, literals_type<A...>> && ...))
     return mistake<floating_literal_with_elements_of_type<literals_type<A...>>,
                    write_an_integer_literal_or_cast_the_tensor>{};
-  else
-    return fitting<literals_type<A...>>{};
+  else return fitting<literals_type<A...>>{};
 }
 
 /// fitting<T>, a mistake, or not_operands.
@@ -2569,8 +2634,8 @@ struct op_check<Op, fitting<T>> {
   static constexpr bool fits = true;
 };
 template <class Op, class T>
-requires(!accepts<Op, T>) struct op_check<Op, fitting<T>>
-    : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
+  requires(!accepts<Op, T>)
+struct op_check<Op, fitting<T>> : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
   static constexpr bool fits = false;
 };
 
@@ -2586,8 +2651,8 @@ using mistake_of = op_check<Op, operand_check<A...>>;
 
 namespace sinter {
 
-/// A literal in an expression, with the element type of the tensor beside it; one beside half or bfloat16 keeps the digits
-/// of a float.
+/// A literal in an expression, with the element type of the tensor beside it; one beside half or bfloat16 keeps the
+/// digits of a float.
 template <class T>
 struct constant_node {
   using value_type = T;
@@ -2679,7 +2744,8 @@ struct expression_base {
   {
     eval_to_read(static_cast<const Self&>(*this)).backward(seed, options);
   }
-  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem, class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
+  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem,
+            class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
   void backward(const Seed&, backward_options = {}) const
     requires(Order > 0)
   = delete;
@@ -2692,8 +2758,9 @@ using map_value = typename Op::template result<element_of<A>...>;
 
 /// What all elementwise nodes share.
 template <class Op, class... A>
-struct map_base : expression_base<map_node<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
-                                  order_of_value<map_value<Op, A...>>(larger(A::order...))> {
+struct map_base
+    : expression_base<map_node<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
+                      order_of_value<map_value<Op, A...>>(larger(A::order...))> {
   using op_type = Op;
   static constexpr bool is_point = false;
   static constexpr int points = (points_in<A> + ...);
@@ -2721,7 +2788,9 @@ struct [[nodiscard]] map_node<Op, A, B> : detail::map_base<Op, A, B> {
   B b;
   template <class X, class Y>
   map_node(Op o, X&& x, Y&& y)
-      : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o}, a(std::forward<X>(x)), b(std::forward<Y>(y)) {}
+      : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o},
+        a(std::forward<X>(x)),
+        b(std::forward<Y>(y)) {}
 
   template <class F>
   auto rebuild(const F& f) const;
@@ -2734,7 +2803,10 @@ struct [[nodiscard]] map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   C c;
   template <class X, class Y, class Z>
   map_node(Op o, X&& x, Y&& y, Z&& z)
-      : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()), z.shape())}, o},
+      : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(
+                                          Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()),
+                                          z.shape())},
+                                      o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)),
         c(std::forward<Z>(z)) {}
@@ -2758,7 +2830,8 @@ inline constexpr bool reads_name<bound_node<Tag, T, R, D, Order>, Own...> = !(st
 template <class Op, class... A, class... Own>
 inline constexpr bool reads_name<map_node<Op, A...>, Own...> = (reads_name<A, Own...> || ...);
 template <class Tag, class X, class Body, class... Own>
-inline constexpr bool reads_name<let_node<Tag, X, Body>, Own...> = reads_name<X, Own...> || reads_name<Body, Own..., Tag>;
+inline constexpr bool reads_name<let_node<Tag, X, Body>, Own...> =
+    reads_name<X, Own...> || reads_name<Body, Own..., Tag>;
 
 /// The same of the operand of a point of E, which is computed outside of the let() and knows no names.
 template <class E>
@@ -2793,7 +2866,8 @@ const auto& plain(const E& e) {
 
 template <class T>
 [[noreturn]] SINTER_COLD void refuse_literal(text_piece a) {
-  refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(), "; cast<...>() the tensor to a wider type"});
+  refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(),
+                       "; cast<...>() the tensor to a wider type"});
 }
 
 /// A literal as element type T. Errors: value_error for one that T cannot hold.
@@ -2905,7 +2979,8 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
   template <::sinter::expression A, class... Number,                                         \
             class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<A>>, \
             class Fix = ::sinter::use_another_element_type_or_cast>                          \
-  requires(!::sinter::floating_element<::sinter::element_of<A>>) void name(A&&, Number...) = delete;
+    requires(!::sinter::floating_element<::sinter::element_of<A>>)                           \
+  void name(A&&, Number...) = delete;
 
 // Declares an operator that updates its left side, with its rejections.
 #define SINTER_IN_PLACE_OPERATOR(name, op)                                                                  \
@@ -2931,8 +3006,8 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 //   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
-// Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
-// float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
+// Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is
+// that of float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 
 #include <tuple>
 
@@ -3102,7 +3177,8 @@ struct map<Op, A> {
   SINTER_WORD auto forward(const M& m, const Scope& s, const G& given = {}) const {
     constexpr bool is_given = !std::is_same_v<G, unneeded>;
     auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
-    if constexpr (compute<Need, is_given>) return record<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
+    if constexpr (compute<Need, is_given>)
+      return record<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
     else return record<decltype(ra), G>{ra, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
@@ -3151,7 +3227,8 @@ struct map<Op, A, B> {
     auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
     auto rb = b.template forward<L + A::leaves, need_b<Need, is_given>>(m, s);
     if constexpr (compute<Need, is_given>)
-      return record<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{ra, rb, op.apply(ra.value, rb.value)};
+      return record<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{ra, rb,
+                                                                                        op.apply(ra.value, rb.value)};
     else return record<decltype(ra), decltype(rb), G>{ra, rb, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
@@ -3181,7 +3258,8 @@ struct map<Op, A, B, C> {
 
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s), c.template eval<L + A::leaves + B::leaves>(m, s));
+    return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s),
+                    c.template eval<L + A::leaves + B::leaves>(m, s));
   }
 
   static constexpr unsigned used =
@@ -3214,7 +3292,8 @@ struct map<Op, A, B, C> {
     if constexpr (A::diff)
       a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.b.value, r.c.value, r.value));
     if constexpr (B::diff)
-      b.template reverse<L + A::leaves, S + A::sinks>(m, s, r.b, op.template grad<1>(g, r.a.value, r.b.value, r.c.value, r.value));
+      b.template reverse<L + A::leaves, S + A::sinks>(m, s, r.b,
+                                                      op.template grad<1>(g, r.a.value, r.b.value, r.c.value, r.value));
     if constexpr (C::diff)
       c.template reverse<L + A::leaves + B::leaves, S + A::sinks + B::sinks>(
           m, s, r.c, op.template grad<2>(g, r.a.value, r.b.value, r.c.value, r.value));
@@ -3244,8 +3323,8 @@ struct leaves_read {
   }
 };
 
-/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types, output_types), and which
-/// inputs it reads at all, a bit for each (inputs_read).
+/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types,
+/// output_types), and which inputs it reads at all, a bit for each (inputs_read).
 template <class K, class T>
 struct forward_pass {
   using plan_type = K;
@@ -3261,7 +3340,8 @@ struct forward_pass {
   }
 };
 
-/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types, output_types and run().
+/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types, output_types
+/// and run().
 template <class Roots>
 struct roots_pass {
   using plan_type = Roots;
@@ -3335,7 +3415,8 @@ struct leaf_ref {
   const state_ptr* state = nullptr;  ///< of a leaf that gradients flow to
 };
 
-/// Lowering of one expression type: `plan` builds the kernel tree, `list` writes the leaves of its operands in slot order.
+/// Lowering of one expression type: `plan` builds the kernel tree, `list` writes the leaves of its operands in slot
+/// order.
 template <class E>
 struct lowering;
 
@@ -3378,10 +3459,13 @@ constexpr int find_lowest_tracked_rank() {
   if constexpr (!tracks<true, E>) return max_rank;
   else if constexpr (is_variable<E>) return E::rank;
   else if constexpr (requires(const E& e) { e.c; })
-    return std::min({find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(), find_lowest_tracked_rank<decltype(E::c)>()});
-  else if constexpr (requires(const E& e) { e.b; }) return std::min(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
+    return std::min({find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(),
+                     find_lowest_tracked_rank<decltype(E::c)>()});
+  else if constexpr (requires(const E& e) { e.b; })
+    return std::min(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
   else if constexpr (requires(const E& e) { e.a; }) return find_lowest_tracked_rank<decltype(E::a)>();
-  else if constexpr (requires(const E& e) { e.body; }) return std::min(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
+  else if constexpr (requires(const E& e) { e.body; })
+    return std::min(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
   else if constexpr (requires(const E& e) { e.x; }) return find_lowest_tracked_rank<decltype(E::x)>();
   else return max_rank;
 }
@@ -3480,9 +3564,10 @@ struct lowering<map_node<Op, A, B, C>> {
 namespace sinter::detail {
 
 /// For check_range: an index or label that is none.
-[[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value, index_t position,
-                                                  index_t extent, const std::string& remark = {}) {
-  refuse<index_error>({op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
+[[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value,
+                                                  index_t position, index_t extent, const std::string& remark = {}) {
+  refuse<index_error>(
+      {op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
 }
 
 /// The shape that a pass goes over.
@@ -3490,8 +3575,8 @@ struct any_shape {
   const index_t* data;
   int rank;
 };
-/// One of at most Most axes. The kernels of GPUs have room for so many and decompose an index without a loop; those of the host
-/// count them.
+/// One of at most Most axes. The kernels of GPUs have room for so many and decompose an index without a loop; those of
+/// the host count them.
 template <int Most>
 struct shape_upto : any_shape {
   shape_upto(const index_t* e, int axes) : any_shape{e, axes} {}
@@ -3650,11 +3735,12 @@ template <class Node>
 inline constexpr bool is_by_rows = requires { requires Node::by_rows; };
 
 /// Base of a point. Node supplies
-///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on finished parts
-///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
-///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
-///   static constexpr bool by_rows                                    optional: does it leave a row's last step to that work?
-///   static constexpr bool keeps_input                                optional: may its kernel store what that work starts from?
+///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on
+///   finished parts variable record(const tensor&) const                              when tracked: the value with its
+///   place in the graph static constexpr bool takes_epilogue                             may elementwise work follow
+///   inside its kernel? static constexpr bool by_rows                                    optional: does it leave a
+///   row's last step to that work? static constexpr bool keeps_input                                optional: may its
+///   kernel store what that work starts from?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
@@ -3664,7 +3750,8 @@ struct point_base : expression_base<Node, T, R, D, Order> {
   /// The value; computed on first use.
   const result_type& result() const {
     static_assert(Order < 2 || differentiable_twice<Node>,
-                  "sinter: this op has no second derivative; use it on variables of order 1, or write it with elementwise ops, sum, mean and matmul");
+                  "sinter: this op has no second derivative; use it on variables of order 1, or write it with "
+                  "elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
       const tensor_type value = tensor_type::uninitialized(this->shape_);
@@ -3769,10 +3856,13 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   constexpr bool is_whole = !reads_name<E>;
-  static_assert(is_whole, "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the formula that the function returns can read it");
+  static_assert(is_whole,
+                "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
+                "formula that the function returns can read it");
   if constexpr (is_whole) {
     if (to.numel() == 0) return;
-    backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e), sink_of(to));
+    backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e),
+                                sink_of(to));
   }
 }
 
@@ -3782,8 +3872,8 @@ inline bool share_memory(const storage& a, const storage& b) {
   return p < q + b.bytes && q < p + a.bytes;
 }
 
-/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is read
-/// at exactly the index that is written.
+/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is
+/// read at exactly the index that is written.
 inline bool clashes(const leaf_ref* leaves, int count, const leaf_ref& to) {
   for (const leaf_ref* l = leaves; l != leaves + count; ++l) {
     if (!share_memory(*l->memory->get(), *to.memory->get())) continue;
@@ -3847,11 +3937,13 @@ constexpr bool can_fuse_into_point() {
   else return !reverse_reads_leaf<with_result_of_point<E>>(leaves_before_point<E>::value);
 }
 
-/// Or may it where the kernel stores beside the result what the derivative asks for? Some kernel for D can, for some shapes.
+/// Or may it where the kernel stores beside the result what the derivative asks for? Some kernel for D can, for some
+/// shapes.
 template <class E>
 constexpr bool can_keep_input() {
   if constexpr (!is_tracked_v<E> || !point_takes_rest<E>() || can_fuse_into_point<E>()) return false;
-  else if constexpr (!requires { requires bare<decltype(point_of(std::declval<const E&>()))>::keeps_input; }) return false;
+  else if constexpr (!requires { requires bare<decltype(point_of(std::declval<const E&>()))>::keeps_input; })
+    return false;
   else if constexpr (requires { backend<device_of<E>>::template keeps_input<lowered<false, with_result_of_point<E>>>; })
     return backend<device_of<E>>::template keeps_input<lowered<false, with_result_of_point<E>>>;
   else return false;
@@ -3883,13 +3975,15 @@ evaluated<E> run_fused(const E& e) {
       auto recorded = p.record(value);
       point_has_state = bool(access::state_of(recorded));
       return recorded;
-    } else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>) return made_value(value);  // a GPU has the row in registers
+    } else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>)
+      return made_value(value);  // a GPU has the row in registers
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;
   const leaves_of<bare<decltype(ready)>> leaves(ready);
   const K plan = lower<false>(ready);
-  typename backend<D>::template fused_epilogue<T, K, rank_of<E>> epilogue(plan, shape_upto<rank_of<E>>(value.shape()), leaves, sink_of(value));
+  typename backend<D>::template fused_epilogue<T, K, rank_of<E>> epilogue(plan, shape_upto<rank_of<E>>(value.shape()),
+                                                                          leaves, sink_of(value));
   if constexpr (is_tracked_v<E> && requires { epilogue.kept; }) {
     storage_ptr kept;
     if (point_has_state) epilogue.kept = &kept;
@@ -3917,7 +4011,8 @@ struct evaluation {
     } else {
       if constexpr (can_fuse_into_point<E>()) {
         const auto& point = point_of(e);
-        if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape()) return run_fused(e);
+        if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape())
+          return run_fused(e);
       } else if constexpr (can_keep_input<E>()) {
         const auto& point = point_of(e);
         if (last_use && recording() && point.exclusive() && point.shape() == e.shape())
@@ -3945,7 +4040,8 @@ detail::evaluated<E> eval(E&& e) {
 
 /// Writes the value of an expression to a stream, as the tensor it evaluates to.
 template <class Stream, expression E>
-  requires(!detail::is_tensor<E> && !detail::is_variable<E> && requires(Stream& s, const std::string& text) { s << text; })
+  requires(!detail::is_tensor<E> && !detail::is_variable<E> &&
+           requires(Stream& s, const std::string& text) { s << text; })
 Stream& operator<<(Stream& out, const E& e) {
   out << eval(e);
   return out;
@@ -3971,7 +4067,8 @@ void check_assignable(const char* op, const Y& y, const E& e) {
     refuse<shape_error>({op, ": shape ", e.shape(), " does not broadcast to the destination's ", y.shape()});
   for (int d = 0; d < Y::rank && y.numel() > 0; ++d)
     if (y.strides()[d] == 0 && y.shape()[d] > 1)
-      refuse<shape_error>({op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
+      refuse<shape_error>(
+          {op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
 }
 
 /// Writes e into y's storage.
@@ -3988,8 +4085,8 @@ void assign_into(const Y& y, const E& e) {
   note_write(*access::storage_of(y).get());
 }
 
-/// True if a new value of this shape may be written where the old one is: nobody else can see the old one. Beside y, the
-/// statement itself has `handles` of it.
+/// True if a new value of this shape may be written where the old one is: nobody else can see the old one. Beside y,
+/// the statement itself has `handles` of it.
 template <class Y>
 bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles) {
   const storage_ptr& s = access::storage_of(y);
@@ -3997,17 +4094,19 @@ bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t hand
 }
 
 [[noreturn]] SINTER_COLD inline void refuse_late_assignment(const char* what) {
-  refuse<value_error>({"assignment: ", what, " before the assignment ran. It runs where its object ends, usually at the semicolon; "
+  refuse<value_error>({"assignment: ", what,
+                       " before the assignment ran. It runs where its object ends, usually at the semicolon; "
                        "write `x = e;` or `tensor y = (x = e);`, and keep no `auto s = (x = e);`"});
 }
 
 }  // namespace detail
 
-/// An assignment that has not run: `x = e` or `x += e`. It runs when its object ends, which is at the end of the statement,
-/// unless fuse() takes it over, and earlier where its value is asked for: it converts to the tensor on the left side, as an
-/// assignment to any value does. Target is `tensor&` for a named tensor that gets a new value, `const tensor&` for a named
-/// tensor whose memory is written (`x += e`), and `tensor` for a view, whose memory is written. Errors: those of e and of the
-/// shapes; value_error if the object outlives its statement and the target was written or given other memory meanwhile.
+/// An assignment that has not run: `x = e` or `x += e`. It runs when its object ends, which is at the end of the
+/// statement, unless fuse() takes it over, and earlier where its value is asked for: it converts to the tensor on the
+/// left side, as an assignment to any value does. Target is `tensor&` for a named tensor that gets a new value, `const
+/// tensor&` for a named tensor whose memory is written (`x += e`), and `tensor` for a view, whose memory is written.
+/// Errors: those of e and of the shapes; value_error if the object outlives its statement and the target was written or
+/// given other memory meanwhile.
 template <class Target, class E>
 class assignment {
  public:
@@ -4035,7 +4134,8 @@ class assignment {
   void run() {
     pending_ = false;
     if constexpr (!rebinds) {
-      if (entry_.is_stale(detail::access::storage_of(target_))) detail::refuse_late_assignment("its target was written");
+      if (entry_.is_stale(detail::access::storage_of(target_)))
+        detail::refuse_late_assignment("its target was written");
       detail::assign_into(target_, e_);
     } else {
       if (entry_.is_stale(detail::access::storage_of(target_)))
@@ -4128,8 +4228,8 @@ Stream& operator<<(Stream& out, assignment<Target, E>&& a) {
 
 namespace sinter::detail {
 
-/// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one promises
-/// that no pass until then reads what another writes.
+/// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one
+/// promises that no pass until then reads what another writes.
 class independent_passes {
  public:
   /// Waiting passes of one kind.
@@ -4225,8 +4325,9 @@ struct tape_node {
   bool released = false;
 };
 
-/// Where the gradient of one tracked value is gathered. A pass gathers its own; at its end that of each leaf, and of each result
-/// with retain_grad(), is added to what earlier passes have left for the user. So a pass that fails leaves all as it was.
+/// Where the gradient of one tracked value is gathered. A pass gathers its own; at its end that of each leaf, and of
+/// each result with retain_grad(), is added to what earlier passes have left for the user. So a pass that fails leaves
+/// all as it was.
 struct grad_state {
   virtual ~grad_state() { delete producer; }
   /// Memory of the pass's dense gradient; allocates it on first use. `add` says whether it holds a sum already.
@@ -4245,7 +4346,7 @@ struct grad_state {
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
   tape_node* producer = nullptr;
   grad_state* next = nullptr;  ///< in the list of release_state, or in that of walk_back
-  bool has_grad = false;  ///< of the pass that runs
+  bool has_grad = false;       ///< of the pass that runs
   bool retain = false;
   bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
 
@@ -4263,8 +4364,8 @@ inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
   if (s_ != nullptr) s_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack. The states that wait
-/// are their own list, as memory may be short.
+/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack. The states
+/// that wait are their own list, as memory may be short.
 inline void release_state(grad_state* s) noexcept {
   if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   static thread_local grad_state** waiting = nullptr;
@@ -4298,8 +4399,8 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
   };
-  // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that nothing was
-  // written to.
+  // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
+  // nothing was written to.
   struct guard {
     std::vector<state_ptr>& heap;
     grad_state* finished = nullptr;  ///< those whose gradient is complete, to be kept; the graph holds them
@@ -4358,8 +4459,8 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
 
 }  // namespace detail
 
-/// While one is alive, statements on this thread are not recorded: their results carry no graph. Guards may nest, and end in any
-/// order, on the thread that made them.
+/// While one is alive, statements on this thread are not recorded: their results carry no graph. Guards may nest, and
+/// end in any order, on the thread that made them.
 ///
 ///     { no_grad guard; accuracy = evaluate(model, test_set); }
 class [[nodiscard]] no_grad {
@@ -4472,7 +4573,8 @@ class variable final {
 
   /// A leaf of the graph with this value.
   variable(tensor_type value)  // NOLINT: implicit on purpose
-      : value_(std::move(value)), state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape()) : nullptr) {}
+      : value_(std::move(value)),
+        state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape()) : nullptr) {}
 
   /// The result of a statement.
   template <expression E>
@@ -4512,8 +4614,9 @@ class variable final {
   /// What backward() has gathered; dense, of this variable's shape.
   tensor_type grad() const {
     if (!has_grad())
-      detail::refuse<autograd_error>({"grad: the variable of shape ", shape(),
-                                      " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
+      detail::refuse<autograd_error>(
+          {"grad: the variable of shape ", shape(),
+           " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
     return state().kept;
   }
   /// Forgets the gradient; the next backward() starts from nothing.
@@ -4539,8 +4642,8 @@ class variable final {
   /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.
   void backward(const tensor_type& seed, backward_options options = {}) const {
     if (!state_)
-      detail::refuse<autograd_error>({"backward: this variable of shape ", shape(),
-                                      " was computed under no_grad or is empty; there is no graph"});
+      detail::refuse<autograd_error>(
+          {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
     if (!seed.defined()) detail::refuse_undefined("backward, seed");
     if (!(seed.shape() == shape()))
       detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
@@ -4557,7 +4660,8 @@ class variable final {
   void backward(const S& seed, backward_options = {}) const = delete;
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
-  [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const {
+  [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
+                               detail::whole step = 1) const {
     return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
   }
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
@@ -4610,7 +4714,9 @@ class variable final {
 
  private:
   friend struct detail::access;
-  detail::typed_state<T, rank, D>& state() const { return static_cast<detail::typed_state<T, rank, D>&>(*state_.get()); }
+  detail::typed_state<T, rank, D>& state() const {
+    return static_cast<detail::typed_state<T, rank, D>&>(*state_.get());
+  }
 
   template <class F>
   auto view(F f) const;
@@ -4620,7 +4726,8 @@ class variable final {
 };
 
 template <expression E>
-variable(E&&) -> variable<element_of<E>, detail::bare<E>::rank, device_of<E>, detail::larger(1, detail::bare<E>::order)>;
+variable(E&&)
+    -> variable<element_of<E>, detail::bare<E>::rank, device_of<E>, detail::larger(1, detail::bare<E>::order)>;
 
 /// A constant with the value of x: what follows is not tracked through it.
 template <class T, auto S, device D, int Order>
@@ -4658,6 +4765,304 @@ Stream& operator<<(Stream& out, const variable<T, Shape, D, Order>& v) {
   return out;
 }
 
+}  // namespace sinter
+// sinter/nn/module.hpp: what every module inherits: calling, parameters, training mode, and copies on other devices.
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct module_fed_from_another_device;
+template <class...>
+struct parameter_on_another_device_than_its_module;
+struct copy_the_input_with_dot_to;
+struct declare_the_parameter_on_the_device_of_the_module;
+
+namespace nn {
+
+/// The kind of a module whose parameters are variables, and of one that shows them as plain tensors (see infer).
+struct tracked {};
+struct plain {};
+
+/// A parameter of a module of this kind.
+template <element T, int R, device D, class Kind = tracked>
+using parameter = std::conditional_t<std::is_same_v<Kind, plain>, tensor<T, R, D>, variable<T, R, D>>;
+
+/// Whether modules behave as in training (dropout drops) or not. As a member listed in visit(), train() and eval() set
+/// it.
+struct mode {
+  bool training = true;
+};
+
+template <class Self>
+class module;
+
+/// A type derived from module<itself>.
+template <class M>
+concept is_module = std::derived_from<detail::bare<M>, module<detail::bare<M>>>;
+
+namespace detail {
+
+using sinter::detail::bare;
+using sinter::detail::is_tensor;
+using sinter::detail::is_variable;
+
+template <class M>
+struct output_device {
+  using type = device_of<M>;
+};
+template <class M>
+  requires requires { typename M::output_device; }
+struct output_device<M> {
+  using type = typename M::output_device;
+};
+
+/// M with parameters of another kind, each on the device where it is.
+template <class M, class Kind>
+struct kind_changed {
+  using type = typename M::template rebind<device_of<M>, Kind>;
+};
+template <class M, class Kind>
+  requires requires { typename M::template as<Kind>; }
+struct kind_changed<M, Kind> {
+  using type = typename M::template as<Kind>;
+};
+
+template <class First, class... Rest>
+struct first_of {
+  using type = First;
+};
+
+/// The name of a member, "fc1.weight", put together only where somebody reads it.
+struct member_name {
+  const member_name* outer;  ///< the module's in what holds it; null for the outermost
+  sinter::detail::text_piece own;
+
+  SINTER_COLD std::string text() const {
+    return outer == nullptr ? sinter::detail::joined({own}) : sinter::detail::joined({outer->text(), ".", own});
+  }
+};
+
+/// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself.
+template <class F, class... M>
+void walk(const member_name* outer, F& f, M&... m) {
+  first_of<bare<M>...>::type::visit(
+      [&](sinter::detail::text_piece own, auto&... member) {
+        const member_name name{outer, own};
+        using X = typename first_of<bare<decltype(member)>...>::type;
+        if constexpr (is_module<X>) walk(&name, f, member...);
+        else f(name, member...);
+      },
+      m...);
+}
+
+template <class X, class M>
+constexpr auto find_input_mistake() {
+  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
+  else
+    return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
+                                   copy_the_input_with_dot_to>{};
+}
+template <class X, class M>
+using input_check = decltype(find_input_mistake<bare<X>, M>());
+
+template <class X, class D>
+concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_device<X, D>;
+
+/// The visitor that only looks at types: members live on D.
+template <device D>
+struct members_on {
+  template <class X>
+    requires(!lives_elsewhere<X, D>)
+  void operator()(sinter::detail::text_piece, const X&) const {}
+  template <class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
+            class Fix = declare_the_parameter_on_the_device_of_the_module>
+    requires lives_elsewhere<X, D>
+  void operator()(sinter::detail::text_piece, const X&) const = delete;
+};
+
+template <class M>
+concept on_one_device = device<device_of<M>> && !requires { typename M::output_device; };
+
+/// Copies of members, in which a parameter that stands in several places stays one.
+class member_copies {
+ public:
+  template <class To, class From>
+  void copy(To& to, const From& from) {
+    if constexpr (is_tensor<From> || is_variable<From>) {
+      using D = device_of<To>;
+      if (!from.defined()) return;
+      const auto& value = sinter::detail::plain(from);
+      static constexpr char type = 0;
+      for (const entry& e : done_) {
+        if (e.type != &type) continue;
+        const auto& before = sinter::detail::plain(*static_cast<const From*>(e.from));
+        if (sinter::detail::access::data(before) != sinter::detail::access::data(value) ||
+            before.shape() != value.shape() || before.strides() != value.strides())
+          continue;
+        to = *static_cast<const To*>(e.to);
+        return;
+      }
+      if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
+      else to = To(value.template to<D>());
+      done_.push_back({&type, &from, &to});
+    } else {
+      to = from;
+    }
+  }
+
+ private:
+  struct entry {
+    const void *type, *from, *to;
+  };
+  std::vector<entry> done_;
+};
+
+template <class To, class From>
+void share_member(To& to, const From& from) {
+  if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
+  else to = from;
+}
+
+}  // namespace detail
+
+/// A row of named_parameters().
+struct parameter_info {
+  std::string name;  ///< as in PyTorch: "0.weight", "fc1.bias"
+  std::vector<index_t> shape;
+  const char* element;
+  std::string device;
+  index_t numel = 1;
+};
+
+/// Base of every module. Self has
+///   using device_type                        where its parameters and inputs live (any_device: it has none)
+///   auto forward(x) const                    the value, usually an expression
+///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
+///   every
+///                                            parameter, submodule, mode and setting
+///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
+/// and is default constructible for to() and infer(). docs/library.md shows a module written by a user.
+template <class Self>
+class module {
+ public:
+  /// forward(x) for an x on the module's device.
+  template <expression X, class S = Self>
+    requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
+  auto operator()(X&& x) const {
+    return self().forward(std::forward<X>(x));
+  }
+  template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
+            class Fix = typename detail::input_check<X, S>::fix>
+  void operator()(X&&) const = delete;
+
+  /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
+  template <device D, class S = Self>
+    requires requires { typename S::template rebind<D, typename S::kind>; }
+  [[nodiscard]] auto to() const {
+    typename S::template rebind<D, typename S::kind> copy;
+    detail::member_copies members;
+    auto put = [&members](const detail::member_name&, auto& a, const auto& b) { members.copy(a, b); };
+    detail::walk(nullptr, put, copy, self());
+    return copy;
+  }
+
+  /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
+  template <class F>
+  void for_each_parameter(F&& f) const {
+    each_parameter([&f](const detail::member_name& name, const auto& p) {
+      const std::string text = name.text();
+      f(text, p);
+    });
+  }
+
+  std::vector<parameter_info> named_parameters() const {
+    std::vector<parameter_info> list;
+    for_each_parameter([&list](const std::string& name, const auto& p) {
+      using P = detail::bare<decltype(p)>;
+      parameter_info info{
+          name, {p.shape().begin(), p.shape().end()}, element_name<element_of<P>>(), device_name<device_of<P>>()};
+      info.numel = p.numel();
+      list.push_back(std::move(info));
+    });
+    return list;
+  }
+
+  /// Number of elements of all parameters; one that is used in several places counts once.
+  index_t parameter_count() const {
+    index_t n = 0;
+    sinter::detail::addresses seen;
+    each_parameter([&](const detail::member_name&, const auto& p) {
+      if (seen.add(sinter::detail::access::data(sinter::detail::plain(p)))) n += p.numel();
+    });
+    return n;
+  }
+
+  void zero_grad() const {
+    each_parameter([](const detail::member_name&, const auto& p) {
+      if constexpr (detail::is_variable<detail::bare<decltype(p)>>) p.zero_grad();
+    });
+  }
+
+  /// Training mode on or off, in all submodules too.
+  void train(bool on = true) {
+    auto set = [on](const detail::member_name&, auto& x) {
+      if constexpr (std::is_same_v<detail::bare<decltype(x)>, mode>) x.training = on;
+    };
+    detail::walk(nullptr, set, self());
+  }
+  void eval() { train(false); }
+
+ protected:
+  constexpr module() {  // not `module()` alone: nvcc reads that as the keyword
+    if constexpr (detail::on_one_device<Self>)
+      static_cast<void>([](Self& m) { Self::visit(detail::members_on<device_of<Self>>{}, m); });
+  }
+
+ private:
+  template <class F>
+  void each_parameter(const F& f) const {
+    auto pick = [&f](const detail::member_name& name, const auto& x) {
+      using X = detail::bare<decltype(x)>;
+      if constexpr (detail::is_tensor<X> || detail::is_variable<X>) f(name, x);
+    };
+    detail::walk(nullptr, pick, self());
+  }
+  const Self& self() const { return static_cast<const Self&>(*this); }
+  Self& self() { return static_cast<Self&>(*this); }
+};
+
+/// The module with its parameters shown as plain tensors on the same memory: what it computes is not recorded, and no
+/// backward is compiled. It is in inference mode.
+///
+///     tensor scores = infer(model)(images);
+template <is_module M>
+[[nodiscard]] auto infer(const M& model) {
+  typename detail::kind_changed<M, plain>::type view;
+  auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
+  detail::walk(nullptr, put, view, model);
+  view.eval();
+  return view;
+}
+
+/// Copies the values of all parameters into those of an equally built module, on any devices. Errors: shape_error
+/// naming the parameter.
+template <is_module From, is_module To>
+void copy_state(const From& from, const To& to) {
+  auto put = [](const detail::member_name& name, const auto& a, const auto& b) {
+    using A = detail::bare<decltype(a)>;
+    if constexpr (detail::is_tensor<A> || detail::is_variable<A>) {
+      if (!(a.shape() == b.shape()))
+        sinter::detail::refuse<shape_error>({"copy_state: parameter '", name.text(), "' has shape ", b.shape(),
+                                             " in the source and ", a.shape(), " in the destination"});
+      if constexpr (detail::is_variable<A>) copy(b.value(), a.value());
+      else copy(b, a);
+    }
+  };
+  detail::walk(nullptr, put, to, from);
+}
+
+}  // namespace nn
 }  // namespace sinter
 // sinter/ops/where.hpp: one of two operands, chosen by a mask.
 
@@ -4918,13 +5323,11 @@ SINTER_WORD T rsqrt(T x) {
 }
 
 // On integers the rounding words are the identity.
-#define SINTER_STD_ROUND(word, function) \
-  template <arithmetic T>                \
-  SINTER_WORD T word(T x) {              \
-    if constexpr (real<T>)               \
-      return std::function(x);           \
-    else                                 \
-      return x;                          \
+#define SINTER_STD_ROUND(word, function)            \
+  template <arithmetic T>                           \
+  SINTER_WORD T word(T x) {                         \
+    if constexpr (real<T>) return std::function(x); \
+    else return x;                                  \
   }
 SINTER_STD_ROUND(floor, floor)
 SINTER_STD_ROUND(ceil, ceil)
@@ -4941,26 +5344,20 @@ using wrapping_t = std::conditional_t<(sizeof(T) < sizeof(unsigned)), unsigned,
 
 template <arithmetic T>
 SINTER_WORD T wrap_neg(T x) {
-  if constexpr (integer<T>)
-    return static_cast<T>(wrapping_t<T>(0) - static_cast<wrapping_t<T>>(x));
-  else
-    return static_cast<T>(-x);
+  if constexpr (integer<T>) return static_cast<T>(wrapping_t<T>(0) - static_cast<wrapping_t<T>>(x));
+  else return static_cast<T>(-x);
 }
 
 template <arithmetic T>
 SINTER_WORD T wrap_mul(T a, T b) {
-  if constexpr (integer<T>)
-    return static_cast<T>(static_cast<wrapping_t<T>>(a) * static_cast<wrapping_t<T>>(b));
-  else
-    return static_cast<T>(a * b);
+  if constexpr (integer<T>) return static_cast<T>(static_cast<wrapping_t<T>>(a) * static_cast<wrapping_t<T>>(b));
+  else return static_cast<T>(a * b);
 }
 
 template <arithmetic T>
 SINTER_WORD T wrap_add(T a, T b) {
-  if constexpr (integer<T>)
-    return static_cast<T>(static_cast<wrapping_t<T>>(a) + static_cast<wrapping_t<T>>(b));
-  else
-    return static_cast<T>(a + b);
+  if constexpr (integer<T>) return static_cast<T>(static_cast<wrapping_t<T>>(a) + static_cast<wrapping_t<T>>(b));
+  else return static_cast<T>(a + b);
 }
 
 }  // namespace detail
@@ -4972,46 +5369,34 @@ SINTER_WORD T neg(T x) {
 
 template <arithmetic T>
 SINTER_WORD T abs(T x) {
-  if constexpr (real<T>)
-    return std::fabs(x);
-  else if constexpr (std::is_signed_v<T>)
-    return x < 0 ? detail::wrap_neg(x) : x;
-  else
-    return x;
+  if constexpr (real<T>) return std::fabs(x);
+  else if constexpr (std::is_signed_v<T>) return x < 0 ? detail::wrap_neg(x) : x;
+  else return x;
 }
 
 template <arithmetic T>
 SINTER_WORD bool isnan([[maybe_unused]] T x) {
-  if constexpr (real<T>)
-    return x != x;
-  else
-    return false;
+  if constexpr (real<T>) return x != x;
+  else return false;
 }
 
 template <arithmetic T>
 SINTER_WORD bool isinf([[maybe_unused]] T x) {
-  if constexpr (real<T>)
-    return std::fabs(x) == std::numeric_limits<T>::infinity();
-  else
-    return false;
+  if constexpr (real<T>) return std::fabs(x) == std::numeric_limits<T>::infinity();
+  else return false;
 }
 
 template <arithmetic T>
 SINTER_WORD bool isfinite([[maybe_unused]] T x) {
-  if constexpr (real<T>)
-    return std::fabs(x) <= std::numeric_limits<T>::max();
-  else
-    return true;
+  if constexpr (real<T>) return std::fabs(x) <= std::numeric_limits<T>::max();
+  else return true;
 }
 
 template <arithmetic T>
 SINTER_WORD T sign(T x) {
-  if constexpr (real<T>)
-    return x != x ? x : static_cast<T>((x > T(0)) - (x < T(0)));
-  else if constexpr (std::is_signed_v<T>)
-    return static_cast<T>((x > T(0)) - (x < T(0)));
-  else
-    return static_cast<T>(x != T(0));
+  if constexpr (real<T>) return x != x ? x : static_cast<T>((x > T(0)) - (x < T(0)));
+  else if constexpr (std::is_signed_v<T>) return static_cast<T>((x > T(0)) - (x < T(0)));
+  else return static_cast<T>(x != T(0));
 }
 
 template <arithmetic T>
@@ -5151,7 +5536,10 @@ SINTER_WORD To cast(From x) {
 }
 
 template <class To, arithmetic From>
-requires(sizeof(To) == sizeof(From)) SINTER_WORD To bit_cast(From x) { return __builtin_bit_cast(To, x); }
+  requires(sizeof(To) == sizeof(From))
+SINTER_WORD To bit_cast(From x) {
+  return __builtin_bit_cast(To, x);
+}
 
 template <narrow_element T>
 SINTER_WORD float rounded(float x) {
@@ -5176,9 +5564,12 @@ SINTER_WORD T hmax(T x) {
 }
 
 // A plain number of another type may stand second.
-#define SINTER_LITERAL_SECOND(word)     \
-  template <arithmetic T, arithmetic C> \
-  requires(!std::is_same_v<T, C>) SINTER_WORD T word(T a, C b) { return math::word(a, static_cast<T>(b)); }
+#define SINTER_LITERAL_SECOND(word)          \
+  template <arithmetic T, arithmetic C>      \
+    requires(!std::is_same_v<T, C>)          \
+  SINTER_WORD T word(T a, C b) {             \
+    return math::word(a, static_cast<T>(b)); \
+  }
 SINTER_LITERAL_SECOND(min)
 SINTER_LITERAL_SECOND(max)
 SINTER_LITERAL_SECOND(pow)
@@ -5252,28 +5643,22 @@ struct logical_op {
 /// A zero of G's kind, for derivatives that vanish.
 template <class G>
 SINTER_WORD auto zero_of(const G& g) {
-  if constexpr (expression<G>)
-    return g * 0;
-  else
-    return math::constant<G>(0);
+  if constexpr (expression<G>) return g * 0;
+  else return math::constant<G>(0);
 }
 
 /// The number c with the element type of `like`, for derivatives: `g * number(g, 0.5)`.
 template <class G>
 SINTER_WORD auto number([[maybe_unused]] const G& like, double c) {
-  if constexpr (expression<G>)
-    return static_cast<compute_type<element_of<G>>>(c);
-  else
-    return math::constant<G>(c);
+  if constexpr (expression<G>) return static_cast<compute_type<element_of<G>>>(c);
+  else return math::constant<G>(c);
 }
 
 /// Another op inside a derivative: `call<sigmoid_op>(x)`.
 template <class Op, class... A>
 SINTER_WORD auto call(const A&... a) {
-  if constexpr ((expression<A> && ...))
-    return sinter::detail::make_map(Op{}, a...);
-  else
-    return Op{}.apply(a...);
+  if constexpr ((expression<A> && ...)) return sinter::detail::make_map(Op{}, a...);
+  else return Op{}.apply(a...);
 }
 
 namespace detail {
@@ -5288,19 +5673,15 @@ inline constexpr bool is_mask<math::mask<T, L>> = true;
 /// A value as its element type; comparisons give masks, whose lanes are as wide as what was compared.
 template <class V>
 SINTER_WORD auto plain(V v) {
-  if constexpr (detail::is_mask<V>)
-    return math::cast<bool>(v);
-  else
-    return v;
+  if constexpr (detail::is_mask<V>) return math::cast<bool>(v);
+  else return v;
 }
 
 /// Integer scalars as the unsigned type in which overflow is defined to wrap around, as it does in vectors.
 template <class V>
 SINTER_WORD auto wrapping(V v) {
-  if constexpr (math::integer<V>)
-    return static_cast<math::detail::wrapping_t<V>>(v);
-  else
-    return v;
+  if constexpr (math::integer<V>) return static_cast<math::detail::wrapping_t<V>>(v);
+  else return v;
 }
 
 }  // namespace sinter::ops
@@ -5354,8 +5735,7 @@ using branch_type = typename branch_element<A, B>::type;
 
 template <class M, class A, class B>
 constexpr auto find_where_mistake() {
-  if constexpr (!expression<M> || !operand<A> || !operand<B>)
-    return not_operands{};
+  if constexpr (!expression<M> || !operand<A> || !operand<B>) return not_operands{};
   else if constexpr (!devices_agree<M, A, B>)
     return mistake<operands_on_different_devices<device_of<M>, operand_device<A>, operand_device<B>>,
                    copy_one_operand_with_dot_to>{};
@@ -5366,8 +5746,7 @@ constexpr auto find_where_mistake() {
   else if constexpr (!literal_fits<A, branch_type<A, B>> || !literal_fits<B, branch_type<A, B>>)
     return mistake<floating_literal_with_elements_of_type<branch_type<A, B>>,
                    write_an_integer_literal_or_cast_the_tensor>{};
-  else
-    return fitting<branch_type<A, B>>{};
+  else return fitting<branch_type<A, B>>{};
 }
 template <class M, class A, class B>
 using where_mistake = decltype(find_where_mistake<bare<M>, bare<A>, bare<B>>());
@@ -5401,309 +5780,6 @@ auto select(M&& mask, A&& a, B&& b) {
 }
 
 }  // namespace sinter
-// sinter/nn/module.hpp: what every module inherits: calling, parameters, training mode, and copies on other devices.
-
-namespace sinter {
-
-// Names in messages.
-template <class...>
-struct module_fed_from_another_device;
-template <class...>
-struct parameter_on_another_device_than_its_module;
-struct copy_the_input_with_dot_to;
-struct declare_the_parameter_on_the_device_of_the_module;
-
-namespace nn {
-
-/// The kind of a module whose parameters are variables, and of one that shows them as plain tensors (see infer).
-struct tracked {};
-struct plain {};
-
-/// A parameter of a module of this kind.
-template <element T, int R, device D, class Kind = tracked>
-using parameter = std::conditional_t<std::is_same_v<Kind, plain>, tensor<T, R, D>, variable<T, R, D>>;
-
-/// Whether modules behave as in training (dropout drops) or not. As a member listed in visit(), train() and eval() set
-/// it.
-struct mode {
-  bool training = true;
-};
-
-template <class Self>
-class module;
-
-/// A type derived from module<itself>.
-template <class M>
-concept is_module = std::derived_from<detail::bare<M>, module<detail::bare<M>>>;
-
-namespace detail {
-
-using sinter::detail::bare;
-using sinter::detail::is_tensor;
-using sinter::detail::is_variable;
-
-template <class M>
-struct output_device {
-  using type = device_of<M>;
-};
-template <class M>
-requires requires { typename M::output_device; }
-struct output_device<M> {
-  using type = typename M::output_device;
-};
-
-/// M with parameters of another kind, each on the device where it is.
-template <class M, class Kind>
-struct kind_changed {
-  using type = typename M::template rebind<device_of<M>, Kind>;
-};
-template <class M, class Kind>
-requires requires { typename M::template as<Kind>; }
-struct kind_changed<M, Kind> {
-  using type = typename M::template as<Kind>;
-};
-
-template <class First, class... Rest>
-struct first_of {
-  using type = First;
-};
-
-/// The name of a member, "fc1.weight", put together only where somebody reads it.
-struct member_name {
-  const member_name* outer;  ///< the module's in what holds it; null for the outermost
-  sinter::detail::text_piece own;
-
-  SINTER_COLD std::string text() const {
-    return outer == nullptr ? sinter::detail::joined({own}) : sinter::detail::joined({outer->text(), ".", own});
-  }
-};
-
-/// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself.
-template <class F, class... M>
-void walk(const member_name* outer, F& f, M&... m) {
-  first_of<bare<M>...>::type::visit(
-      [&](sinter::detail::text_piece own, auto&... member) {
-        const member_name name{outer, own};
-        using X = typename first_of<bare<decltype(member)>...>::type;
-        if constexpr (is_module<X>) walk(&name, f, member...);
-        else f(name, member...);
-      },
-      m...);
-}
-
-template <class X, class M>
-constexpr auto find_input_mistake() {
-  if constexpr (same_device<X, M>)
-    return sinter::detail::fitting<device_of<X>>{};
-  else
-    return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
-                                   copy_the_input_with_dot_to>{};
-}
-template <class X, class M>
-using input_check = decltype(find_input_mistake<bare<X>, M>());
-
-template <class X, class D>
-concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_device<X, D>;
-
-/// The visitor that only looks at types: members live on D.
-template <device D>
-struct members_on {
-  template <class X>
-  requires(!lives_elsewhere<X, D>) void operator()(sinter::detail::text_piece, const X&) const {}
-  template <class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
-            class Fix = declare_the_parameter_on_the_device_of_the_module>
-  requires lives_elsewhere<X, D>
-  void operator()(sinter::detail::text_piece, const X&) const = delete;
-};
-
-template <class M>
-concept on_one_device = device<device_of<M>> && !requires {
-  typename M::output_device;
-};
-
-/// Copies of members, in which a parameter that stands in several places stays one.
-class member_copies {
- public:
-  template <class To, class From>
-  void copy(To& to, const From& from) {
-    if constexpr (is_tensor<From> || is_variable<From>) {
-      using D = device_of<To>;
-      if (!from.defined()) return;
-      const auto& value = sinter::detail::plain(from);
-      static constexpr char type = 0;
-      for (const entry& e : done_) {
-        if (e.type != &type) continue;
-        const auto& before = sinter::detail::plain(*static_cast<const From*>(e.from));
-        if (sinter::detail::access::data(before) != sinter::detail::access::data(value) || before.shape() != value.shape() ||
-            before.strides() != value.strides())
-          continue;
-        to = *static_cast<const To*>(e.to);
-        return;
-      }
-      if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
-      else to = To(value.template to<D>());
-      done_.push_back({&type, &from, &to});
-    } else {
-      to = from;
-    }
-  }
-
- private:
-  struct entry {
-    const void *type, *from, *to;
-  };
-  std::vector<entry> done_;
-};
-
-template <class To, class From>
-void share_member(To& to, const From& from) {
-  if constexpr (is_variable<From> && is_tensor<To>)
-    to = from.value();
-  else
-    to = from;
-}
-
-}  // namespace detail
-
-/// A row of named_parameters().
-struct parameter_info {
-  std::string name;  ///< as in PyTorch: "0.weight", "fc1.bias"
-  std::vector<index_t> shape;
-  const char* element;
-  std::string device;
-  index_t numel = 1;
-};
-
-/// Base of every module. Self has
-///   using device_type                        where its parameters and inputs live (any_device: it has none)
-///   auto forward(x) const                    the value, usually an expression
-///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
-///   every
-///                                            parameter, submodule, mode and setting
-///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
-/// and is default constructible for to() and infer(). docs/library.md shows a module written by a user.
-template <class Self>
-class module {
- public:
-  /// forward(x) for an x on the module's device.
-  template <expression X, class S = Self>
-  requires(sinter::detail::is_fitting<detail::input_check<X, S>>) auto operator()(X&& x) const {
-    return self().forward(std::forward<X>(x));
-  }
-  template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
-            class Fix = typename detail::input_check<X, S>::fix>
-  void operator()(X&&) const = delete;
-
-  /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
-  template <device D, class S = Self>
-  requires requires { typename S::template rebind<D, typename S::kind>; }
-  [[nodiscard]] auto to() const {
-    typename S::template rebind<D, typename S::kind> copy;
-    detail::member_copies members;
-    auto put = [&members](const detail::member_name&, auto& a, const auto& b) { members.copy(a, b); };
-    detail::walk(nullptr, put, copy, self());
-    return copy;
-  }
-
-  /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
-  template <class F>
-  void for_each_parameter(F&& f) const {
-    each_parameter([&f](const detail::member_name& name, const auto& p) {
-      const std::string text = name.text();
-      f(text, p);
-    });
-  }
-
-  std::vector<parameter_info> named_parameters() const {
-    std::vector<parameter_info> list;
-    for_each_parameter([&list](const std::string& name, const auto& p) {
-      using P = detail::bare<decltype(p)>;
-      parameter_info info{
-          name, {p.shape().begin(), p.shape().end()}, element_name<element_of<P>>(), device_name<device_of<P>>()};
-      info.numel = p.numel();
-      list.push_back(std::move(info));
-    });
-    return list;
-  }
-
-  /// Number of elements of all parameters; one that is used in several places counts once.
-  index_t parameter_count() const {
-    index_t n = 0;
-    sinter::detail::addresses seen;
-    each_parameter([&](const detail::member_name&, const auto& p) {
-      if (seen.add(sinter::detail::access::data(sinter::detail::plain(p)))) n += p.numel();
-    });
-    return n;
-  }
-
-  void zero_grad() const {
-    each_parameter([](const detail::member_name&, const auto& p) {
-      if constexpr (detail::is_variable<detail::bare<decltype(p)>>) p.zero_grad();
-    });
-  }
-
-  /// Training mode on or off, in all submodules too.
-  void train(bool on = true) {
-    auto set = [on](const detail::member_name&, auto& x) {
-      if constexpr (std::is_same_v<detail::bare<decltype(x)>, mode>) x.training = on;
-    };
-    detail::walk(nullptr, set, self());
-  }
-  void eval() { train(false); }
-
- protected:
-  constexpr module() {  // not `module()` alone: nvcc reads that as the keyword
-    if constexpr (detail::on_one_device<Self>)
-      static_cast<void>([](Self& m) { Self::visit(detail::members_on<device_of<Self>>{}, m); });
-  }
-
- private:
-  template <class F>
-  void each_parameter(const F& f) const {
-    auto pick = [&f](const detail::member_name& name, const auto& x) {
-      using X = detail::bare<decltype(x)>;
-      if constexpr (detail::is_tensor<X> || detail::is_variable<X>) f(name, x);
-    };
-    detail::walk(nullptr, pick, self());
-  }
-  const Self& self() const { return static_cast<const Self&>(*this); }
-  Self& self() { return static_cast<Self&>(*this); }
-};
-
-/// The module with its parameters shown as plain tensors on the same memory: what it computes is not recorded, and no
-/// backward is compiled. It is in inference mode.
-///
-///     tensor scores = infer(model)(images);
-template <is_module M>
-[[nodiscard]] auto infer(const M& model) {
-  typename detail::kind_changed<M, plain>::type view;
-  auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
-  detail::walk(nullptr, put, view, model);
-  view.eval();
-  return view;
-}
-
-/// Copies the values of all parameters into those of an equally built module, on any devices. Errors: shape_error
-/// naming the parameter.
-template <is_module From, is_module To>
-void copy_state(const From& from, const To& to) {
-  auto put = [](const detail::member_name& name, const auto& a, const auto& b) {
-    using A = detail::bare<decltype(a)>;
-    if constexpr (detail::is_tensor<A> || detail::is_variable<A>) {
-      if (!(a.shape() == b.shape()))
-        sinter::detail::refuse<shape_error>({"copy_state: parameter '", name.text(), "' has shape ", b.shape(),
-                                             " in the source and ", a.shape(), " in the destination"});
-      if constexpr (detail::is_variable<A>)
-        copy(b.value(), a.value());
-      else
-        copy(b, a);
-    }
-  };
-  detail::walk(nullptr, put, to, from);
-}
-
-}  // namespace nn
-}  // namespace sinter
 
 // sinter/core.hpp: devices, element types, shapes, errors, tensors and views.
 
@@ -5711,7 +5787,8 @@ void copy_state(const From& from, const To& to) {
 
 #include <functional>
 
-// sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped memory.
+// sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped
+// memory.
 
 namespace sinter {
 
@@ -5756,7 +5833,8 @@ class arange_number {
  public:
   template <class A>
     requires(std::is_arithmetic_v<A> || narrow_element<A>)
-  arange_number(A a) : real_(static_cast<double>(a)), is_whole_(fits_element<std::int64_t>(a)) {  // NOLINT: implicit on purpose
+  arange_number(A a)
+      : real_(static_cast<double>(a)), is_whole_(fits_element<std::int64_t>(a)) {  // NOLINT: implicit on purpose
     if (is_whole_) whole_ = static_cast<std::int64_t>(a);
   }
   double real() const { return real_; }
@@ -5796,7 +5874,9 @@ tensor<float, int{R}, cpu> empty(const index_t (&)[R]) = delete;
 template <element T, device D = cpu, int R>
 tensor<T, R, D> full(const extents<R>& shape, detail::number<T> value) {
   auto t = tensor<T, R, D>::uninitialized(shape);
-  if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = T(value);
+  if (t.numel() > 0)
+    detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) =
+        T(value);
   return t;
 }
 template <element T, device D = cpu, std::size_t R>
@@ -5851,8 +5931,10 @@ template <element T, device D>
 tensor<T, 1, D> arange_of_integers(std::int64_t first, std::int64_t last, std::int64_t step) {
   const bool up = step > 0;
   // unsigned, where differences do not overflow
-  const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last), stride = static_cast<std::uint64_t>(step);
-  const std::uint64_t n = (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
+  const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last),
+             stride = static_cast<std::uint64_t>(step);
+  const std::uint64_t n =
+      (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
   const auto at = [=](std::uint64_t i) { return static_cast<std::int64_t>(from + i * stride); };
   if (n > 0) {
     check_fits<T>("arange", first);
@@ -5879,9 +5961,9 @@ tensor<T, 1, D> arange_of_reals(double first, double last, double step) {
 
 }  // namespace detail
 
-/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step), of the numbers as they are
-/// given: exact for integers, in double for others; only the elements are rounded to T. Errors: value_error for a step of 0, what is
-/// not finite, fractions where T is an integer, and elements that do not fit T.
+/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step), of the
+/// numbers as they are given: exact for integers, in double for others; only the elements are rounded to T. Errors:
+/// value_error for a step of 0, what is not finite, fractions where T is an integer, and elements that do not fit T.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
 tensor<T, 1, D> arange(detail::arange_number begin, detail::arange_number end, detail::arange_number step = 1) {
@@ -5949,10 +6031,10 @@ tensor<detail::value_of<V>, R, D> from_data(const V& values, const extents<R>& s
   return from_data<detail::value_of<V>, D>(values, shape);
 }
 
-/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied. On a GPU the memory must be that
-/// GPU's own, from cudaMalloc or the like, and work on it that was not put on native_stream<D>() has to be over. Errors:
-/// device_error for a null pointer to one element or more, and for memory that is not where D says: of the host, managed, or of
-/// another GPU. Host devices take the pointer as it is.
+/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied. On a GPU the memory
+/// must be that GPU's own, from cudaMalloc or the like, and work on it that was not put on native_stream<D>() has to be
+/// over. Errors: device_error for a null pointer to one element or more, and for memory that is not where D says: of
+/// the host, managed, or of another GPU. Host devices take the pointer as it is.
 ///
 ///     tensor rows = wrap(values.data(), {10, 3});
 ///     tensor there = wrap<cuda<0>>(from_cuda_malloc, {10, 3});
@@ -5960,12 +6042,13 @@ template <device D = cpu, element T, int R>
 tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
   static_cast<void>(sizeof(detail::runs_in_this_file<D>));
   const index_t n = detail::checked_numel("wrap", shape.data(), R, sizeof(T));
-  if (data == nullptr && n > 0) detail::refuse<device_error>({"wrap: null pointer for shape ", shape, " on ", device_name<D>()});
+  if (data == nullptr && n > 0)
+    detail::refuse<device_error>({"wrap: null pointer for shape ", shape, " on ", device_name<D>()});
   if constexpr (is_cuda_v<D>) {
     if (n > 0) detail::device_runtime<D>::check_place("wrap", data, static_cast<std::size_t>(n) * sizeof(T));
   }
-  return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
-                                       detail::row_major_strides(shape));
+  return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data,
+                                       shape, detail::row_major_strides(shape));
 }
 template <device D = cpu, element T, std::size_t R>
 tensor<T, int{R}, D> wrap(T* data, const index_t (&shape)[R]) {
@@ -6011,7 +6094,8 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
   } else {
     require_value("to");
     if constexpr (is_cuda_v<D> || is_cuda_v<To>)
-      detail::refuse_capture("to<" + device_name<To>() + ">()", "a graph holds the work of one device; copy inputs before replay() and results after it");
+      detail::refuse_capture("to<" + device_name<To>() + ">()",
+                             "a graph holds the work of one device; copy inputs before replay() and results after it");
     const tensor dense = contiguous();
     auto copy = tensor<T, Shape, To>::uninitialized(shape_);
     detail::copy_bytes<D, To>(detail::access::data(copy), dense.data_, static_cast<std::size_t>(numel()) * sizeof(T));
@@ -6110,8 +6194,9 @@ pending<tensor<T, Shape, To>> tensor<T, Shape, D>::to_async() const {
 }
 
 }  // namespace sinter
-// sinter/core/gpu_only.hpp: functions that only files with the CUDA backend can call, declared for the others too, so that a call there
-// says what it needs. Where the tests simulate the backend both are there; its own are more constrained, and chosen.
+// sinter/core/gpu_only.hpp: functions that only files with the CUDA backend can call, declared for the others too, so
+// that a call there says what it needs. Where the tests simulate the backend both are there; its own are more
+// constrained, and chosen.
 
 #if !SINTER_WITH_CUDA
 namespace sinter {
@@ -6120,7 +6205,8 @@ namespace detail {
 
 template <device D>
 void refuse_gpu_work() {
-  static_assert(is_cuda_v<D>, "sinter: only GPUs work on their own; on a host device a statement has run when it returns");
+  static_assert(is_cuda_v<D>,
+                "sinter: only GPUs work on their own; on a host device a statement has run when it returns");
   static_cast<void>(sizeof(runs_in_this_file<D>));
 }
 
@@ -6155,9 +6241,9 @@ namespace sinter {
 
 /// How much of a tensor is shown.
 struct print_options {
-  int precision = 4;       ///< significant digits of floating-point values
+  int precision = 4;         ///< significant digits of floating-point values
   index_t threshold = 1000;  ///< tensors with more elements are summarised
-  index_t edge = 3;        ///< elements at each end of a summarised axis
+  index_t edge = 3;          ///< elements at each end of a summarised axis
 };
 
 namespace detail {
@@ -6170,7 +6256,8 @@ std::string value_text(T x, const print_options& options) {
   else {
     char text[128];  // like printf's %g, in every locale
     const int digits = options.precision < 100 ? options.precision : 100;
-    return {text, std::to_chars(text, text + sizeof text, static_cast<double>(x), std::chars_format::general, digits).ptr};
+    return {text,
+            std::to_chars(text, text + sizeof text, static_cast<double>(x), std::chars_format::general, digits).ptr};
   }
 }
 
@@ -6205,8 +6292,7 @@ struct text_builder {
       if (w > width) width = w;
       return;
     }
-    along(
-        axis, [&](index_t i) { measure(x + i * strides[axis], axis + 1); }, [] {});
+    along(axis, [&](index_t i) { measure(x + i * strides[axis], axis + 1); }, [] {});
   }
 
   void build(const T* x, int axis) {
@@ -6222,7 +6308,8 @@ struct text_builder {
       if (!first) {
         text += ',';
         if (axis == rank - 1) text += ' ';
-        else text.append(static_cast<std::size_t>(rank - 1 - axis), '\n').append(static_cast<std::size_t>(axis + 1), ' ');
+        else
+          text.append(static_cast<std::size_t>(rank - 1 - axis), '\n').append(static_cast<std::size_t>(axis + 1), ' ');
       }
       first = false;
     };
@@ -6266,8 +6353,13 @@ std::string to_string(const tensor<T, Shape, D>& t, const print_options& options
     std::string text = to_string(t.template to<cpu>(), options);
     return text.substr(0, text.size() - device_name<cpu>().size()) + device_name<D>();
   } else {
-    detail::text_builder<T> b{options, t.rank, t.shape().data(), t.strides().data(),
-                              detail::prints_more_than(options.threshold, t.shape().data(), t.rank), 0, {}};
+    detail::text_builder<T> b{options,
+                              t.rank,
+                              t.shape().data(),
+                              t.strides().data(),
+                              detail::prints_more_than(options.threshold, t.shape().data(), t.rank),
+                              0,
+                              {}};
     b.measure(t.data(), 0);
     b.build(t.data(), 0);
     return b.text + " " + element_name<T>() + " " + detail::shape_text(t.shape()) + " " + device_name<D>();
@@ -6276,7 +6368,8 @@ std::string to_string(const tensor<T, Shape, D>& t, const print_options& options
 
 namespace detail {
 
-// A std::basic_ostream, told without its header; not what has an operator<< for everything itself, as Catch2's streams have.
+// A std::basic_ostream, told without its header; not what has an operator<< for everything itself, as Catch2's streams
+// have.
 template <class Stream>
 concept text_stream = requires(Stream& s, const std::string& text) {
   typename Stream::char_type;
@@ -6301,8 +6394,469 @@ Stream& operator<<(Stream& out, const tensor<T, Shape, D>& t) {
 }
 
 }  // namespace sinter
-// sinter/math.hpp: the vocabulary ops are written in.
+// sinter/cpu.hpp: evaluation on the host devices.
 
+// sinter/cpu/backend.hpp: evaluation on the host devices.
+
+// sinter/cpu/count.hpp: how often each of the first integers occurs.
+
+// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
+//
+// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
+// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes
+// out in double.
+
+// sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
+
+// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial
+// sums.
+//
+// A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
+// Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
+// knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of threads.
+
+// sinter/cpu/pool.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
+
+#include <system_error>
+
+// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which
+// exceptions trap.
+
+namespace sinter::cpu_impl::detail {
+
+#if defined(__SSE2__)
+
+inline constexpr std::uint32_t mxcsr_flags = 0x3f;  ///< what has happened so far
+
+inline std::uint64_t float_control() noexcept { return __builtin_ia32_stmxcsr() & ~mxcsr_flags; }
+inline void set_float_control(std::uint64_t control) noexcept {
+  __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(control) | (__builtin_ia32_stmxcsr() & mxcsr_flags));
+}
+
+#elif defined(__aarch64__)
+
+inline std::uint64_t float_control() noexcept {
+  std::uint64_t control;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return control;
+}
+inline void set_float_control(std::uint64_t control) noexcept { asm volatile("msr fpcr, %0" : : "r"(control)); }
+
+#else
+
+inline std::uint64_t float_control() noexcept { return 0; }
+inline void set_float_control(std::uint64_t) noexcept {}
+
+#endif
+
+}  // namespace sinter::cpu_impl::detail
+// sinter/cpu/detail/pool_topology.hpp: which processors a pool may use, and how its threads wait.
+
+#include <cstdio>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+inline constexpr int most_threads = 4096;
+
+inline void pause_processor() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Waiting that begins cheap and quick: `spin` returns true for about 100 microseconds, then says false, sleep.
+class backoff {
+ public:
+  bool spin() noexcept {
+    if (step_ == pausing_steps + yielding_steps) return false;
+    if (++step_ > pausing_steps) std::this_thread::yield();
+    else
+      for (int i = 0; i < pauses_per_step; ++i) pause_processor();
+    return true;
+  }
+
+ private:
+  // A pause takes 10 to 140 cycles, depending on the processor; a yield with nobody waiting about 0.4 us.
+  static constexpr int pauses_per_step = 4, pausing_steps = 128, yielding_steps = 384;
+  int step_ = 0;
+};
+
+#if defined(__linux__)
+
+inline cpu_set_t usable_processors() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
+  return set;
+}
+
+/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
+inline cpu_set_t node_processors(int node) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+  std::FILE* const file = std::fopen(path, "r");
+  if (file == nullptr) return set;
+  int first = 0;
+  while (std::fscanf(file, "%d", &first) == 1) {
+    int last = first, separator = std::fgetc(file);
+    if (separator == '-') {
+      if (std::fscanf(file, "%d", &last) != 1) break;
+      separator = std::fgetc(file);
+    }
+    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
+    if (separator != ',') break;
+  }
+  std::fclose(file);
+  return set;
+}
+
+/// The node's processors that this process may use; all usable ones where that leaves none.
+inline cpu_set_t node_or_usable_processors(int node) noexcept {
+  const cpu_set_t usable = usable_processors();
+  if (node < 0) return usable;
+  const cpu_set_t local = node_processors(node);
+  cpu_set_t both;
+  CPU_AND(&both, &usable, &local);
+  return CPU_COUNT(&both) == 0 ? usable : both;
+}
+
+inline void pin_to_node(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+inline int usable_processor_count(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  return CPU_COUNT(&set);
+}
+
+#else
+
+inline void pin_to_node(int) noexcept {}
+inline int usable_processor_count(int) noexcept { return 0; }
+
+#endif
+
+/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
+inline int default_threads(int node) {
+  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
+    char* end = nullptr;
+    const long threads = std::strtol(text, &end, 10);
+    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
+    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
+                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
+  }
+  const int usable = usable_processor_count(node);
+  if (usable > 0) return usable;
+  const unsigned threads = std::thread::hardware_concurrency();
+  return threads == 0 ? 1 : static_cast<int>(threads);
+}
+
+}  // namespace sinter::cpu_impl::detail
+
+namespace sinter {
+namespace cpu_impl {
+
+/// A fixed team of threads that shares out the tasks of one `run` at a time.
+///
+/// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
+/// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
+/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in
+/// the floating-point environment of the caller. A forked child has none of them, and starts its own.
+class thread_pool {
+ public:
+  using task_body = void (*)(void* context, index_t task);
+
+  /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
+  explicit thread_pool(int threads, int numa_node = -1) : target_(checked(threads)), node_(numa_node) {}
+  thread_pool(const thread_pool&) = delete;
+  thread_pool& operator=(const thread_pool&) = delete;
+  ~thread_pool() { stop_workers(); }
+
+  int size() const noexcept { return target_.load(std::memory_order_relaxed); }
+
+  /// Takes effect at once when the pool is idle, otherwise before its next run.
+  void resize(int threads) {
+    target_.store(checked(threads), std::memory_order_relaxed);
+    if (!acquire()) return;
+    adapt();
+    release();
+  }
+
+  /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
+  /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
+  /// thread holds it, the tasks run one after the other on the calling thread.
+  void run(index_t tasks, task_body body, void* context) {
+    if (tasks <= 0) return;
+    if (tasks == 1) return body(context, 0);
+    if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
+    if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
+    if (workers_.empty()) {
+      release();
+      return run_inline(tasks, body, context);
+    }
+    for (index_t first = 0; first < tasks; first += max_batch) {
+      base_.store(first, std::memory_order_relaxed);
+      run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
+    }
+    std::exception_ptr error = std::move(error_);
+    error_ = nullptr;
+    failed_.store(false, std::memory_order_relaxed);
+    release();
+    if (error) std::rethrow_exception(error);
+  }
+
+  /// Calls `f(task)` for every task in [0, tasks); see `run`.
+  template <class F>
+  void parallel_for(index_t tasks, F&& f) {
+    using callable = std::remove_reference_t<F>;
+    run(
+        tasks, [](void* context, index_t task) { (*static_cast<callable*>(context))(task); },
+        const_cast<void*>(static_cast<const void*>(std::addressof(f))));
+  }
+
+  /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
+  void close() noexcept {
+    target_.store(1, std::memory_order_relaxed);
+    if (!acquire()) return;
+    stop_workers();
+    release();
+  }
+
+  /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
+  void at_fork(sinter::detail::fork_step step) noexcept {
+    if (step == sinter::detail::fork_step::before) return team_.lock();
+    if (step == sinter::detail::fork_step::in_child) {
+      for (std::thread& lost : workers_) ::new (static_cast<void*>(&lost)) std::thread;  // neither joined nor detached
+      workers_.clear();
+      ticket_.store(0, std::memory_order_relaxed);
+      sleepers_.store(0, std::memory_order_relaxed);
+      stop_.store(false, std::memory_order_relaxed);
+      caller_sleeps_.store(0, std::memory_order_relaxed);
+      failed_.store(false, std::memory_order_relaxed);
+      ::new (static_cast<void*>(&error_)) std::exception_ptr;
+      release();
+    }
+    team_.unlock();
+  }
+
+ private:
+  static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
+  static constexpr index_t max_batch = index_t{1} << 31;
+
+  static int checked(int threads) {
+    if (threads < 1 || threads > detail::most_threads)
+      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
+                                           threads, "; the calling thread counts as one"});
+    return threads;
+  }
+
+  bool acquire() noexcept {
+    return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
+  }
+  void release() noexcept { busy_.store(false, std::memory_order_release); }
+
+  static void run_inline(index_t tasks, task_body body, void* context) {
+    std::exception_ptr error;
+    for (index_t task = 0; task < tasks; ++task) {
+      try {
+        body(context, task);
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+    }
+    if (error) std::rethrow_exception(error);
+  }
+
+  void run_batch(index_t tasks, task_body body, void* context) {
+    body_.store(body, std::memory_order_relaxed);
+    context_.store(context, std::memory_order_relaxed);
+    tasks_.store(tasks, std::memory_order_relaxed);
+    const std::uint64_t control = detail::float_control();
+    float_control_.store(control, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
+    ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
+    wake(tasks - 1);
+    work(control);
+    detail::backoff wait;
+    while (done_.load(std::memory_order_acquire) != tasks)
+      if (!wait.spin()) done_waiting(tasks);
+  }
+
+  // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
+  // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
+  void wake(index_t useful) noexcept {
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    const int sleeping = sleepers_.load(std::memory_order_seq_cst);
+    if (sleeping == 0) return;
+    if (useful >= sleeping) return epoch_.notify_all();
+    for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
+  }
+
+  void done_waiting(index_t tasks) noexcept {
+    caller_sleeps_.store(1, std::memory_order_seq_cst);
+    if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
+    caller_sleeps_.store(0, std::memory_order_relaxed);
+  }
+
+  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
+  // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
+  // done.
+  void work(std::uint64_t own_control) noexcept {
+    index_t finished = 0;
+    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    while ((ticket & count_mask) != 0) {
+      const task_body body = body_.load(std::memory_order_relaxed);
+      void* const context = context_.load(std::memory_order_relaxed);
+      const index_t tasks = tasks_.load(std::memory_order_relaxed);
+      const index_t base = base_.load(std::memory_order_relaxed);
+      const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
+      if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+        continue;
+      if (control != own_control) detail::set_float_control(own_control = control);
+      try {
+        body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
+      } catch (...) {
+        if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
+      }
+      ++finished;
+      ticket = ticket_.load(std::memory_order_acquire);
+    }
+    if (finished == 0) return;
+    done_.fetch_add(finished, std::memory_order_seq_cst);
+    if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
+      caller_sleeps_.store(0, std::memory_order_seq_cst);
+      caller_sleeps_.notify_one();
+    }
+  }
+
+  void worker() noexcept {
+    if (node_ >= 0) detail::pin_to_node(node_);
+    int seen = epoch_.load(std::memory_order_seq_cst);
+    while (true) {
+      work(detail::float_control());
+      detail::backoff wait;
+      int now = epoch_.load(std::memory_order_seq_cst);
+      while (now == seen) {
+        if (stop_.load(std::memory_order_relaxed)) return;
+        if (!wait.spin()) {
+          sleepers_.fetch_add(1, std::memory_order_seq_cst);
+          epoch_.wait(seen, std::memory_order_seq_cst);
+          sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        }
+        now = epoch_.load(std::memory_order_seq_cst);
+      }
+      seen = now;
+      if (stop_.load(std::memory_order_relaxed)) return;
+    }
+  }
+
+  void adapt() noexcept {
+    const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
+    if (workers_.size() > wanted) stop_workers();
+    const std::lock_guard lock(team_);
+    try {
+      while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
+    } catch (const std::system_error&) {
+      // The system grants no more threads: go on with those there are.
+      target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+    } catch (const std::bad_alloc&) {
+      // No memory for more just now: the next run tries again.
+    }
+  }
+
+  void stop_workers() noexcept {
+    const std::lock_guard lock(team_);
+    if (workers_.empty()) return;
+    stop_.store(true, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    epoch_.notify_all();
+    for (std::thread& thread : workers_) thread.join();
+    workers_.clear();
+    stop_.store(false, std::memory_order_relaxed);
+  }
+
+  alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  std::atomic<task_body> body_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<index_t> tasks_{0}, base_{0};
+  std::atomic<std::uint64_t> float_control_{0};
+  alignas(64) std::atomic<int> epoch_{0};
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<index_t> done_{0};
+  std::atomic<int> caller_sleeps_{0};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+  alignas(64) std::atomic<bool> busy_{false};
+  std::atomic<int> target_;
+  int node_;
+  std::mutex team_;  ///< held while the list of workers changes
+  std::vector<std::thread> workers_;
+  sinter::detail::fork_watch watch_{*this};
+};
+
+// The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
+// them; what is registered beside each ends its workers at exit.
+
+/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
+/// `value_error` where it is set to no number of threads.
+inline thread_pool& host_pool() {
+  static constinit std::atomic<thread_pool*> pool{nullptr};
+  return sinter::detail::make_once(pool, [] {
+    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
+    std::atexit([] {
+      if (thread_pool* const used = pool.load(std::memory_order_acquire)) used->close();
+    });
+    return one.release();
+  });
+}
+
+/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
+inline thread_pool& numa_pool(int node) {
+  struct entry {
+    int node;
+    entry* next;
+    thread_pool pool;
+  };
+  static constinit std::atomic<entry*> first{nullptr};
+  const auto find = [node](entry* e) {
+    while (e != nullptr && e->node != node) e = e->next;
+    return e;
+  };
+  entry* head = first.load(std::memory_order_acquire);
+  if (entry* const known = find(head)) return known->pool;
+  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
+  if (head == nullptr)
+    std::atexit([] {
+      for (entry* e = first.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
+    });
+  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (entry* const known = find(head)) return known->pool;
+    added->next = head;
+  }
+  return added.release()->pool;
+}
+
+}  // namespace cpu_impl
+
+/// Sets how many threads device `cpu` computes with, the caller included. Results do not depend on it.
+/// Throws `value_error` for less than 1 and more than 4096.
+inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads); }
+
+/// How many threads device `cpu` computes with.
+inline int num_threads() { return cpu_impl::host_pool().size(); }
+
+}  // namespace sinter
 // sinter/math/packet.hpp: simd<T, L>, the kind of value that is L elements in Eigen's vector registers, and its words.
 
 // sinter/math/packet_cast.hpp: conversion between element types, and between masks of different width.
@@ -6368,7 +6922,7 @@ struct vector_of {
   typedef T type __attribute__((vector_size(sizeof(T) * L)));
 };
 template <class T, int L>
-requires has_eigen_packet<T, L>
+  requires has_eigen_packet<T, L>
 struct vector_of<T, L> {
   using type = eigen_packet<T, L>;
 };
@@ -6385,7 +6939,8 @@ struct registers {
   vector_t<T, L> v;
 };
 template <class T, int L>
-requires(L > 1 && sizeof(T) * L > sizeof(float) * native_lanes) struct registers<T, L> {
+  requires(L > 1 && sizeof(T) * L > sizeof(float) * native_lanes)
+struct registers<T, L> {
   using element = T;
   using half = registers<T, L / 2>;
   static constexpr int lanes = L;
@@ -6396,20 +6951,16 @@ requires(L > 1 && sizeof(T) * L > sizeof(float) * native_lanes) struct registers
 // Applies Op::run<T, L>(v...), T and L those of the first operand, register by register.
 template <class Op, class R, class A, class... B>
 SINTER_INLINE R map(const A& a, const B&... b) {
-  if constexpr (R::single)
-    return R{(decltype(R::v))Op::template run<typename A::element, A::lanes>(a.v, b.v...)};
-  else
-    return R{map<Op, typename R::half>(a.lo, b.lo...), map<Op, typename R::half>(a.hi, b.hi...)};
+  if constexpr (R::single) return R{(decltype(R::v))Op::template run<typename A::element, A::lanes>(a.v, b.v...)};
+  else return R{map<Op, typename R::half>(a.lo, b.lo...), map<Op, typename R::half>(a.hi, b.hi...)};
 }
 
 template <class R>
 SINTER_INLINE R splat(typename R::element x) {
   if constexpr (R::single) {
     using P = decltype(R::v);
-    if constexpr (has_eigen_packet<typename R::element, R::lanes>)
-      return R{Eigen::internal::pset1<P>(x)};
-    else
-      return R{x - P{}};
+    if constexpr (has_eigen_packet<typename R::element, R::lanes>) return R{Eigen::internal::pset1<P>(x)};
+    else return R{x - P{}};
   } else {
     const auto half = splat<typename R::half>(x);
     return R{half, half};
@@ -6561,17 +7112,13 @@ SINTER_INLINE registers<T, 2 * L> join(const registers<T, L>& lo, const register
 
 template <class T, int L>
 SINTER_INLINE registers<T, L / 2> low_half(const registers<T, L>& r) {
-  if constexpr (registers<T, L>::single)
-    return part<0, L / 2>(r);
-  else
-    return r.lo;
+  if constexpr (registers<T, L>::single) return part<0, L / 2>(r);
+  else return r.lo;
 }
 template <class T, int L>
 SINTER_INLINE registers<T, L / 2> high_half(const registers<T, L>& r) {
-  if constexpr (registers<T, L>::single)
-    return part<L / 2, L / 2>(r);
-  else
-    return r.hi;
+  if constexpr (registers<T, L>::single) return part<L / 2, L / 2>(r);
+  else return r.hi;
 }
 
 // Value conversion, the value being in the target's range; masks convert as the signed integers they are.
@@ -6589,10 +7136,8 @@ SINTER_INLINE R convert(const registers<T, L>& x) {
   } else {
     const auto lo = convert<registers<To, L / 2>>(low_half(x));
     const auto hi = convert<registers<To, L / 2>>(high_half(x));
-    if constexpr (R::single)
-      return join(lo, hi);
-    else
-      return R{lo, hi};
+    if constexpr (R::single) return join(lo, hi);
+    else return R{lo, hi};
   }
 }
 
@@ -6643,10 +7188,8 @@ template <class To, class From, int L>
 SINTER_INLINE simd<To, L> cast(mask<From, L> m) {
   const auto byte = detail::convert<detail::registers<std::int8_t, L>>(m.r);
   const auto flag = bit_cast<bool>(simd<std::int8_t, L>(byte) & simd<std::int8_t, L>(1));
-  if constexpr (std::is_same_v<To, bool>)
-    return flag;
-  else
-    return cast<To>(flag);
+  if constexpr (std::is_same_v<To, bool>) return flag;
+  else return cast<To>(flag);
 }
 
 template <class To, class From, int L>
@@ -6785,16 +7328,14 @@ SINTER_LANE_ROUND(lane_round, print, round, avx512_round)
 #undef SINTER_LANE_ROUND
 
 // a where a or b is NaN (x86) or NaN there; the caller repairs a NaN in b, at no cost where b is a constant.
-#define SINTER_LANE_EXTREME(name, eigen, op, avx512)                                            \
-  struct name {                                                                                 \
-    template <class T, int L>                                                                   \
-    SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a, const vector_t<T, L>& b) { \
-      SINTER_IF_AVX512(avx512(b, a))                                                            \
-      if constexpr (has_eigen_packet<T, L>)                                                     \
-        return Eigen::internal::eigen<vector_t<T, L>>(a, b);                                    \
-      else                                                                                      \
-        return b op a ? b : a;                                                                  \
-    }                                                                                           \
+#define SINTER_LANE_EXTREME(name, eigen, op, avx512)                                             \
+  struct name {                                                                                  \
+    template <class T, int L>                                                                    \
+    SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a, const vector_t<T, L>& b) {  \
+      SINTER_IF_AVX512(avx512(b, a))                                                             \
+      if constexpr (has_eigen_packet<T, L>) return Eigen::internal::eigen<vector_t<T, L>>(a, b); \
+      else return b op a ? b : a;                                                                \
+    }                                                                                            \
   };
 SINTER_LANE_EXTREME(lane_min, pmin, <, avx512_min)
 SINTER_LANE_EXTREME(lane_max, pmax, >, avx512_max)
@@ -6808,10 +7349,8 @@ struct lane_fma {
     if constexpr (sizeof(a) == 32 && is_float) return _mm256_fmadd_ps(a, b, c);
     if constexpr (sizeof(a) == 32 && !is_float) return _mm256_fmadd_pd(a, b, c);
 #endif
-    if constexpr (has_eigen_packet<T, L>)
-      return Eigen::internal::pmadd<vector_t<T, L>>(a, b, c);
-    else
-      return a * b + c;
+    if constexpr (has_eigen_packet<T, L>) return Eigen::internal::pmadd<vector_t<T, L>>(a, b, c);
+    else return a * b + c;
   }
 };
 
@@ -6853,7 +7392,7 @@ namespace sinter::math {
 namespace detail {
 
 template <class T>
-inline constexpr bool signed_lanes = std::is_integral_v<T>&& std::is_signed_v<T>;
+inline constexpr bool signed_lanes = std::is_integral_v<T> && std::is_signed_v<T>;
 
 // Signed integers wrap: computed as unsigned.
 #define SINTER_LANE_ARITHMETIC(name, op)                                              \
@@ -6956,13 +7495,11 @@ SINTER_INLINE simd<T, L> each_lane(F f, const V&... v) {
 }  // namespace detail
 
 // bool: + is or, - is exclusive or, * and / are and, as the language's arithmetic converted back to bool.
-#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                \
-  template <class T, int L>                                          \
-  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) { \
-    if constexpr (std::is_same_v<T, bool>)                           \
-      return detail::lanewise<detail::bool_lanes>(a, b);             \
-    else                                                             \
-      return detail::lanewise<detail::number_lanes>(a, b);           \
+#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                                         \
+  template <class T, int L>                                                                   \
+  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                          \
+    if constexpr (std::is_same_v<T, bool>) return detail::lanewise<detail::bool_lanes>(a, b); \
+    else return detail::lanewise<detail::number_lanes>(a, b);                                 \
   }
 SINTER_OPERATOR(+, lane_add, lane_or)
 SINTER_OPERATOR(-, lane_sub, lane_xor)
@@ -7011,12 +7548,9 @@ SINTER_INLINE simd<T, L> shift_right(simd<T, L> a) {
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> operator-(simd<T, L> a) {
-  if constexpr (real<T>)
-    return detail::lanewise<detail::lane_neg>(a);
-  else if constexpr (std::is_same_v<T, bool>)
-    return a;
-  else
-    return simd<T, L>(0) - a;
+  if constexpr (real<T>) return detail::lanewise<detail::lane_neg>(a);
+  else if constexpr (std::is_same_v<T, bool>) return a;
+  else return simd<T, L>(0) - a;
 }
 template <class T, int L>
 SINTER_INLINE simd<T, L> neg(simd<T, L> a) {
@@ -7064,17 +7598,13 @@ SINTER_INLINE mask<T, L> isnan(simd<T, L> x) {
 }
 template <class T, int L>
 SINTER_INLINE mask<T, L> isinf(simd<T, L> x) {
-  if constexpr (real<T>)
-    return abs(x) == std::numeric_limits<T>::infinity();
-  else
-    return mask<T, L>(false);
+  if constexpr (real<T>) return abs(x) == std::numeric_limits<T>::infinity();
+  else return mask<T, L>(false);
 }
 template <class T, int L>
 SINTER_INLINE mask<T, L> isfinite(simd<T, L> x) {
-  if constexpr (real<T>)
-    return abs(x) <= std::numeric_limits<T>::max();
-  else
-    return mask<T, L>(true);
+  if constexpr (real<T>) return abs(x) <= std::numeric_limits<T>::max();
+  else return mask<T, L>(true);
 }
 
 template <class T, int L>
@@ -7108,25 +7638,19 @@ SINTER_INLINE simd<T, L> sign(simd<T, L> x) {
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> min(simd<T, L> a, simd<T, L> b) {
-  if constexpr (real<T>)
-    return select(isnan(b), b, detail::lanewise<detail::lane_min>(a, b));
-  else
-    return select(a < b, a, b);
+  if constexpr (real<T>) return select(isnan(b), b, detail::lanewise<detail::lane_min>(a, b));
+  else return select(a < b, a, b);
 }
 template <class T, int L>
 SINTER_INLINE simd<T, L> max(simd<T, L> a, simd<T, L> b) {
-  if constexpr (real<T>)
-    return select(isnan(b), b, detail::lanewise<detail::lane_max>(a, b));
-  else
-    return select(a > b, a, b);
+  if constexpr (real<T>) return select(isnan(b), b, detail::lanewise<detail::lane_max>(a, b));
+  else return select(a > b, a, b);
 }
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> fma(simd<T, L> a, simd<T, L> b, simd<T, L> c) {
-  if constexpr (real<T>)
-    return detail::lanewise<detail::lane_fma>(a, b, c);
-  else
-    return a * b + c;
+  if constexpr (real<T>) return detail::lanewise<detail::lane_fma>(a, b, c);
+  else return a * b + c;
 }
 
 template <class T, int L>
@@ -7168,15 +7692,12 @@ SINTER_INLINE simd<T, L> rsqrt(simd<T, L> x) {
 }
 
 // A zero keeps its sign, which packet code for targets without a rounding instruction loses.
-#define SINTER_ROUND(word, lanes)                              \
-  template <class T, int L>                                    \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                \
-    if constexpr (real<T> && detail::has_rounding_instruction) \
-      return detail::lanewise<detail::lanes>(x);               \
-    else if constexpr (real<T>)                                \
-      return copysign(detail::lanewise<detail::lanes>(x), x);  \
-    else                                                       \
-      return x;                                                \
+#define SINTER_ROUND(word, lanes)                                                                         \
+  template <class T, int L>                                                                               \
+  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                                           \
+    if constexpr (real<T> && detail::has_rounding_instruction) return detail::lanewise<detail::lanes>(x); \
+    else if constexpr (real<T>) return copysign(detail::lanewise<detail::lanes>(x), x);                   \
+    else return x;                                                                                        \
   }
 SINTER_ROUND(floor, lane_floor)
 SINTER_ROUND(ceil, lane_ceil)
@@ -7185,10 +7706,8 @@ SINTER_ROUND(round, lane_round)
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> trunc(simd<T, L> x) {
-  if constexpr (real<T>)
-    return copysign(floor(abs(x)), x);
-  else
-    return x;
+  if constexpr (real<T>) return copysign(floor(abs(x)), x);
+  else return x;
 }
 
 #define SINTER_NUMBER_SECOND(word)                   \
@@ -7209,10 +7728,8 @@ namespace detail {
 // Pairwise: lane i with lane i + L/2, and so on down to one. The order depends on L only.
 template <class F, class T, int L>
 SINTER_INLINE T reduce_pairwise(F f, const simd<T, L>& x) {
-  if constexpr (L == 1)
-    return x[0];
-  else
-    return reduce_pairwise(f, f(simd<T, L / 2>(low_half(x.r)), simd<T, L / 2>(high_half(x.r))));
+  if constexpr (L == 1) return x[0];
+  else return reduce_pairwise(f, f(simd<T, L / 2>(low_half(x.r)), simd<T, L / 2>(high_half(x.r))));
 }
 
 }  // namespace detail
@@ -7305,10 +7822,8 @@ namespace detail {
 // c0 + c1 x + c2 x^2 + ...
 template <class V, class... C>
 SINTER_INLINE V polynomial(V x, double c0, C... rest) {
-  if constexpr (sizeof...(C) == 0)
-    return constant<V>(c0);
-  else
-    return fma(polynomial(x, rest...), x, constant<V>(c0));
+  if constexpr (sizeof...(C) == 0) return constant<V>(c0);
+  else return fma(polynomial(x, rest...), x, constant<V>(c0));
 }
 
 template <int L>
@@ -7506,14 +8021,15 @@ SINTER_INLINE floats<L> erf_float(floats<L> x) {
   return copysign(select(t < 1.f, fma(t, p, t), above), x);
 }
 
-// erfc a = (1 - s) P(s) e^(-a^2) with s = a / (a + 2), 2^-25.5, for a = |x| up to 10.2, where it rounds to 0. a^2 = h + l, h of the
-// upper 12 bits of a and exact, so that the exponent loses nothing; |l| < 0.05. erfc(-a) = 2 - erfc a.
+// erfc a = (1 - s) P(s) e^(-a^2) with s = a / (a + 2), 2^-25.5, for a = |x| up to 10.2, where it rounds to 0. a^2 = h +
+// l, h of the upper 12 bits of a and exact, so that the exponent loses nothing; |l| < 0.05. erfc(-a) = 2 - erfc a.
 template <int L>
 SINTER_INLINE floats<L> erfc_float(floats<L> x) {
   const auto a = min(abs(x), 10.2f);
   const auto upper = bit_cast<float>(bit_cast<std::int32_t>(a) & ints<L>(std::int32_t(0xfffff000u)));
   const auto t = 2.f / (a + 2.f);
-  const auto p = polynomial(a * t * 0.5f, 0x1.0p+0, -0x1.41baa6p+0, 0x1.f205a6p-2, 0x1.b516eep-3, -0x1.c390f8p-4, -0x1.b03726p-5, -0x1.6f319ep-4, 0x1.e48d02p-4, -0x1.e8af5ep-7, -0x1.7edbacp-7);
+  const auto p = polynomial(a * t * 0.5f, 0x1.0p+0, -0x1.41baa6p+0, 0x1.f205a6p-2, 0x1.b516eep-3, -0x1.c390f8p-4,
+                            -0x1.b03726p-5, -0x1.6f319ep-4, 0x1.e48d02p-4, -0x1.e8af5ep-7, -0x1.7edbacp-7);
   const auto [shifted, r] = reduce_by_ln2(-(upper * upper));
   const auto tail = t * p * scale(exp_small(r - (a - upper) * (a + upper)), shifted);
   return select(x < 0.f, 2.f - tail, tail);
@@ -7521,13 +8037,11 @@ SINTER_INLINE floats<L> erfc_float(floats<L> x) {
 
 }  // namespace detail
 
-#define SINTER_FLOAT_OR_BY_LANE(word)                                       \
-  template <class T, int L>                                                 \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                             \
-    if constexpr (std::is_same_v<T, float>)                                 \
-      return detail::word##_float(x);                                       \
-    else                                                                    \
-      return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); \
+#define SINTER_FLOAT_OR_BY_LANE(word)                                          \
+  template <class T, int L>                                                    \
+  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                \
+    if constexpr (std::is_same_v<T, float>) return detail::word##_float(x);    \
+    else return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); \
   }
 SINTER_FLOAT_OR_BY_LANE(exp)
 SINTER_FLOAT_OR_BY_LANE(exp2)
@@ -7596,7 +8110,9 @@ SINTER_INLINE simd<std::int16_t, L> to_bfloat16(simd<float, L> x) {
 template <int L>
 SINTER_INLINE simd<float, L> from_half(const void* from) {
 #ifdef EIGEN_VECTORIZE_AVX512
-  if constexpr (L == 16) return simd<float, L>(registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
+  if constexpr (L == 16)
+    return simd<float, L>(
+        registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
 #endif
 #if defined(__F16C__) && defined(EIGEN_VECTORIZE_AVX)
   if constexpr (L == 8 && native_lanes >= 8)
@@ -7640,18 +8156,14 @@ SINTER_INLINE simd<std::int16_t, L> to_half(simd<float, L> x) {
 
 template <narrow_element T, int L>
 SINTER_INLINE simd<std::int16_t, L> narrowed(simd<float, L> x) {
-  if constexpr (std::is_same_v<T, half>)
-    return to_half(x);
-  else
-    return to_bfloat16(x);
+  if constexpr (std::is_same_v<T, half>) return to_half(x);
+  else return to_bfloat16(x);
 }
 
 template <narrow_element T, int L>
 SINTER_INLINE simd<float, L> widened(const void* from) {
-  if constexpr (std::is_same_v<T, half>)
-    return from_half<L>(from);
-  else
-    return from_bfloat16<L>(from);
+  if constexpr (std::is_same_v<T, half>) return from_half<L>(from);
+  else return from_bfloat16<L>(from);
 }
 
 }  // namespace detail
@@ -7659,10 +8171,8 @@ SINTER_INLINE simd<float, L> widened(const void* from) {
 // L elements of type T, any element type, as lanes of compute_type<T>; and back, rounded.
 template <int L = native_lanes, class T>
 SINTER_INLINE simd<compute_type<T>, L> read(const T* from) {
-  if constexpr (narrow_element<T>)
-    return detail::widened<T, L>(from);
-  else
-    return simd<T, L>::load(from);
+  if constexpr (narrow_element<T>) return detail::widened<T, L>(from);
+  else return simd<T, L>::load(from);
 }
 template <class T, int L>
 SINTER_INLINE void write(T* to, simd<compute_type<T>, L> x) {
@@ -7676,10 +8186,8 @@ SINTER_INLINE void write(T* to, simd<compute_type<T>, L> x) {
 // Past the caches where the target can; `to` is aligned to what is written.
 template <class T, int L>
 SINTER_INLINE void write_past_caches(T* to, simd<compute_type<T>, L> x) {
-  if constexpr (narrow_element<T>)
-    detail::stream(to, detail::narrowed<T>(x).r);
-  else
-    x.stream(to);
+  if constexpr (narrow_element<T>) detail::stream(to, detail::narrowed<T>(x).r);
+  else x.stream(to);
 }
 
 // x as a T would hold it.
@@ -7768,7055 +8276,6 @@ SINTER_TRIGONOMETRIC(tan, detail::tan_of(q, r))
 #undef SINTER_TRIGONOMETRIC
 
 }  // namespace sinter::math
-// sinter/expr.hpp: expression nodes, lowering, evaluation.
-
-// sinter/expr/explain.hpp: what evaluating an expression will run: kernels, formulas, bytes.
-
-namespace sinter {
-
-namespace detail {
-
-/// Kernels that run for the points of E and everything before them.
-template <class E>
-constexpr int kernels_of_points() {
-  if constexpr (is_tensor<E> || is_variable<E>) return 0;
-  else return E::points;
-}
-
-template <class E>
-constexpr int count_kernels() {
-  if constexpr (is_tensor<E> || is_variable<E>) return 0;
-  else if constexpr (is_point<E> || can_fuse_into_point<E>()) return kernels_of_points<E>();
-  else return kernels_of_points<E>() + 1;
-}
-
-struct kernel_description {
-  std::string formula;
-  index_t bytes = 0;
-};
-
-struct explainer {
-  std::vector<kernel_description> kernels;
-  addresses seen;  // memory that the current kernel reads already
-  index_t read = 0;
-  int names = 0;
-
-  template <class T, auto S, device D>
-  void count(const tensor<T, S, D>& t) {
-    if (!seen.add(access::data(t))) return;
-    index_t n = 1;
-    for (int d = 0; d < t.rank; ++d) n *= t.strides()[d] == 0 ? 1 : t.shape()[d];
-    read += n * static_cast<index_t>(sizeof(T));
-  }
-
-  /// The formula of e; points inside become kernels of their own, named k1, k2, ...
-  template <class E>
-  std::string formula(const E& e) {
-    if constexpr (is_constant<E>) {
-      std::string text = std::to_string(e.value);
-      if (text.find('.') != std::string::npos) {
-        while (text.back() == '0') text.pop_back();
-        if (text.back() == '.') text.pop_back();
-      }
-      return text;
-    } else if constexpr (is_tensor<E> || is_variable<E>) {
-      if constexpr (is_variable<E>) count(access::value_of(e));
-      else count(e);
-      return std::string(is_variable<E> ? "variable" : "tensor") + shape_text(e.shape());
-    } else if constexpr (is_point<E>) {
-      const std::string name = point(e);
-      read += e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
-      return name;
-    } else if constexpr (requires { E::op_type::name; }) {
-      return std::string(E::op_type::name) + "(" + operands(e) + ")";
-    } else if constexpr (requires { e.body; }) {
-      return "let(" + formula(e.x) + ", " + formula(e.body) + ")";
-    } else {
-      return "t";
-    }
-  }
-
-  template <class E>
-  std::string operands(const E& e) {
-    std::string text;
-    if constexpr (requires { e.a; }) text = formula(e.a);
-    if constexpr (requires { e.b; }) text += ", " + formula(e.b);
-    if constexpr (requires { e.c; }) text += ", " + formula(e.c);
-    if constexpr (requires { e.e; }) text = formula(e.e);
-    if constexpr (requires { e.labels; }) text += ", " + formula(e.labels);
-    return text;
-  }
-
-  /// Lists the kernel of a point and returns its name.
-  template <class E>
-  std::string point(const E& e) {
-    const addresses outer_seen = std::move(seen);
-    const index_t outer_read = read;
-    seen.clear();
-    read = 0;
-    const std::string text = std::string(E::explained_as()) + "(" + operands(e) + ")";
-    const std::string name = "k" + std::to_string(++names);
-    kernels.push_back({name + " = " + text, read + e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>))});
-    seen = outer_seen;
-    read = outer_read;
-    return name;
-  }
-
-  template <class E>
-  void whole(const E& e) {
-    if constexpr (is_point<E>) {
-      point(e);
-    } else if constexpr (!is_tensor<E> && !is_variable<E>) {
-      const std::string text = formula(e);
-      const index_t written = e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
-      if constexpr (can_fuse_into_point<E>()) {
-        // The bare result of the point is neither written nor read again.
-        kernel_description& k = kernels.back();
-        const auto& p = point_of(e);
-        const index_t bare_result = p.shape().numel() * static_cast<index_t>(sizeof(element_of<bare<decltype(p)>>));
-        k.formula += "; result = " + text;
-        k.bytes += read - 2 * bare_result + written;
-      } else {
-        kernels.push_back({"result = " + text, read + written});
-      }
-    }
-  }
-};
-
-}  // namespace detail
-
-/// How many kernels evaluating an E runs, as far as types tell; elementwise work that fits a reduction or product counts
-/// as part of it.
-///
-///     static_assert(kernel_count<decltype(relu(a * b + c))> == 1);
-template <expression E>
-inline constexpr int kernel_count = detail::count_kernels<detail::bare<E>>();
-
-/// Does evaluating an E into memory that is there, as `y = e` does where nobody else sees y's value, take more memory for
-/// what comes in between? Elementwise work does not; points keep their results, and tracked expressions a graph.
-///
-///     static_assert(!allocates<decltype(a * b + c)>);
-template <expression E>
-inline constexpr bool allocates = detail::points_in<detail::bare<E>> > 0 || is_tracked_v<E>;
-
-/// Is the value of an E there when its statement ends? So it is on the host devices; on a GPU no expression waits, which
-/// is why all of them can be captured. item(), to<cpu>() and synchronize() wait.
-template <expression E>
-inline constexpr bool synchronises = is_cpu_v<device_of<E>>;
-
-/// Bytes that evaluating e reads and writes: each leaf once per kernel, each result once.
-template <expression E>
-index_t bytes_moved(const E& e) {
-  detail::explainer x;
-  x.whole(e);
-  index_t total = 0;
-  for (const auto& k : x.kernels) total += k.bytes;
-  return total;
-}
-
-/// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, and whether it allocates
-/// and waits.
-///
-///     std::cout << explain(relu(linear(x, w, b)));
-template <expression E>
-std::string explain(const E& e) {
-  detail::explainer x;
-  x.whole(e);
-  std::string text;
-  index_t total = 0;
-  for (const auto& k : x.kernels) {
-    text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
-    total += k.bytes;
-  }
-  return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") + std::to_string(total) + " bytes on " +
-         device_name<device_of<E>>() + (allocates<E> ? ", allocates" : ", allocates nothing in between") +
-         (synchronises<E> ? "" : ", does not wait for the device") + "\n";
-}
-
-}  // namespace sinter
-// sinter/expr/fuse.hpp: several assignments in one pass over memory.
-
-namespace sinter {
-
-namespace detail {
-
-namespace kernel {
-
-/// Several results per element. All are computed before the first is stored, so each reads the values from before.
-template <class... Root>
-struct roots;
-
-template <class T, class K>
-struct root {
-  using value_type = T;
-  using kernel_type = K;
-};
-
-template <>
-struct roots<> {
-  using leaf_types = type_list<>;
-  using output_types = type_list<>;
-  static constexpr int leaves = 0;
-  static constexpr int outputs = 0;
-  static constexpr bool narrow = false;
-  template <int L, int O, class M>
-  SINTER_WORD void run(const M&) const {}
-};
-
-template <class T, class K, class... Rest>
-struct roots<root<T, K>, Rest...> {
-  using leaf_types = concatenated<typename K::leaf_types, typename roots<Rest...>::leaf_types>;
-  using output_types = concatenated<type_list<T>, typename roots<Rest...>::output_types>;
-  static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
-  static constexpr int outputs = 1 + roots<Rest...>::outputs;
-  static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
-  K k;
-  roots<Rest...> rest;
-  template <int L, int O, class M>
-  SINTER_WORD void run(const M& m) const {
-    const auto v = k.template eval<L>(m, no_scope{});
-    rest.template run<L + K::leaves, O + 1>(m);
-    m.template put<O, T>(v);
-  }
-};
-
-}  // namespace kernel
-
-}  // namespace detail
-
-template <class...>
-struct assignments_on_different_devices;
-struct fuse_the_assignments_of_each_device_apart;
-struct assignment_of_a_tensor_which_only_shares_its_handle;
-struct write_plus_0_or_clone_it_outside_of_fuse;
-
-namespace detail {
-
-template <class... A>
-constexpr auto find_fuse_mistake() {
-  if constexpr (sizeof...(A) > 0 && (is_variable<bare<A>> || ...)) {
-    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
-  } else if constexpr (sizeof...(A) > 0 && (is_tensor<bare<A>> || ...)) {
-    return mistake<assignment_of_a_tensor_which_only_shares_its_handle, write_plus_0_or_clone_it_outside_of_fuse>{};
-  } else if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
-    return not_operands{};
-  } else if constexpr (!devices_agree<typename A::tensor_type...>) {
-    return mistake<assignments_on_different_devices<device_of<typename A::tensor_type>...>,
-                   fuse_the_assignments_of_each_device_apart>{};
-  } else {
-    return fitting<void>{};
-  }
-}
-template <class... A>
-using fuse_mistake = decltype(find_fuse_mistake<A...>());
-
-/// Handles to the storage of `to` among the leaves of e.
-template <class E, class Tensor>
-int count_handles(const E& e, const Tensor& to) {
-  const leaves_of<E> leaves(e);
-  return static_cast<int>(std::count_if(leaves.at, leaves.at + leaves.count, [&](const leaf_ref& l) {
-    return l.memory->get() == access::storage_of(to).get();
-  }));
-}
-
-/// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
-template <class A, class... Ready>
-auto fuse_destination(A& a, const Ready&... ready) {
-  using Tensor = typename A::tensor_type;
-  auto& target = a.target();
-  if constexpr (!A::rebinds) {
-    return Tensor(target);
-  } else {
-    const bool reuse = target.defined() && is_replaceable(target, a.source().shape(), 1 + (count_handles(ready, target) + ...)) &&
-                       !(needs_temporary(ready, target) || ...);
-    return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
-  }
-}
-
-template <class A, class Tensor>
-void fuse_finish(A& a, const Tensor& written) {
-  if constexpr (A::rebinds) a.target() = written;
-  else note_write(*access::storage_of(written).get());
-}
-
-/// The index space of an assignment.
-template <class A>
-const auto& fuse_space(A& a) {
-  if constexpr (A::rebinds) return a.source().shape();
-  else return a.target().shape();
-}
-
-template <class A, class... Rest>
-void check_fuse_shapes(A& first, Rest&... rest) {
-  [[maybe_unused]] const auto compare = [&](const auto& shape) {
-    if (!(shape == fuse_space(first)))
-      refuse<shape_error>({"fuse: assignments of shapes ", fuse_space(first), " and ", shape,
-                           " cannot share a pass; all must have one shape"});
-  };
-  (compare(fuse_space(rest)), ...);
-}
-
-template <class E>
-auto evaluate_apart(const E& e) {
-  const auto t = tensor<element_of<E>, rank_of<E>, device_of<E>>::uninitialized(e.shape());
-  write(e, t);
-  return t;
-}
-template <class A, class Tensor>
-void write_back(A& a, const Tensor& value) {
-  if constexpr (A::rebinds) a.target() = value;
-  else assign_into(a.target(), value);
-}
-
-/// The shape that assignments have in common.
-template <class Tensor, class... Rest>
-shape_upto<Tensor::rank> shape_of_first(const Tensor& to, const Rest&...) {
-  return to.shape();
-}
-
-/// Do two assignments write to the same memory? Then they take effect one after the other.
-template <class A, class... Rest>
-bool targets_meet(A& first, Rest&... rest) {
-  [[maybe_unused]] const auto meets = [&](auto& other) {
-    const auto &s = access::storage_of(first.target()), &t = access::storage_of(other.target());
-    return s && t && share_memory(*s.get(), *t.get());
-  };
-  if ((meets(rest) || ... || false)) return true;
-  if constexpr (sizeof...(Rest) > 1) return targets_meet(rest...);
-  else return false;
-}
-
-/// Runs the assignments over their sources without points.
-template <class... A, class... Ready>
-void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_type>, lowered<false, Ready>>...>& plan, A&... a, const Ready&... ready) {
-  using Plan = bare<decltype(plan)>;
-  using D = typename first_device<typename A::tensor_type...>::type;
-  // A view that some source reads at other indices than it writes: values first, then the writes.
-  const auto clashes = [&](auto& one) {
-    if constexpr (bare<decltype(one)>::rebinds) return false;
-    else return (needs_temporary(ready, one.target()) || ...);
-  };
-  if ((clashes(a) || ...) || targets_meet(a...)) {
-    [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
-    return;
-  }
-  leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
-  leaf_ref* next = leaves;
-  ((next = list_leaves<true>(ready, next)), ...);
-  [&](const auto&... to) {
-    const sink_ref sinks[] = {sink_of(to)...};
-    backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
-    (fuse_finish(a, to), ...);
-  }(fuse_destination(a, ready...)...);
-}
-
-template <class Root, class... Roots, class E, class... Rest>
-kernel::roots<Root, Roots...> chain_plans(const E& e, const Rest&... rest) {
-  if constexpr (sizeof...(Roots) == 0) return {lower<false>(e), {}};
-  else return {lower<false>(e), chain_plans<Roots...>(rest...)};
-}
-
-}  // namespace detail
-
-/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it; where
-/// two write to the same elements the later one stays.
-///
-///     fuse(m = beta * m + (1 - beta) * g, w -= lr * (beta * m + (1 - beta) * g));
-template <class... A>
-  requires(detail::is_fitting<detail::fuse_mistake<A...>>)
-void fuse(A&&... a) {
-  (a.take_over(), ...);
-  detail::check_fuse_shapes(a...);
-  [&](const auto&... ready) {
-    detail::run_fuse<A...>(
-        detail::chain_plans<detail::kernel::root<element_of<typename A::tensor_type>, detail::lowered<false, detail::bare<decltype(ready)>>>...>(ready...),
-        a..., ready...);
-  }(detail::materialise(a.source())...);
-}
-
-template <class... A, class Problem = typename detail::fuse_mistake<A...>::problem,
-          class Fix = typename detail::fuse_mistake<A...>::fix>
-void fuse(A&&...) = delete;
-
-}  // namespace sinter
-// sinter/expr/let.hpp: let(x, f): x computed once per element and named within f.
-
-namespace sinter {
-
-/// The name that let() gives to a value inside its body. It may be copied, but means nothing outside of that body.
-template <class Tag, class T, int R, class D, int Order>
-struct [[nodiscard]] bound_node {
-  using value_type = T;
-  using device_type = D;
-  static constexpr int rank = R;
-  static constexpr int order = Order;
-  static constexpr bool is_expression = true;
-  static constexpr bool is_point = false;
-  static constexpr int points = 0;
-
-  const extents<R>& shape() const { return shape_; }
-  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_, let}; }
-
-  extents<R> shape_;
-  std::uint64_t let;  ///< the number of the call of let() that binds it
-};
-
-template <class Tag, class X, class Body>
-struct [[nodiscard]] let_node : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
-                                          typename detail::first_device<X, Body>::type,
-                                          detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
-  using tag = Tag;
-  static constexpr bool is_point = false;
-  static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
-
-  let_node(X value, Body in) : x(std::move(value)), body(std::move(in)) {
-    this->shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
-  }
-
-  template <class F>
-  auto rebuild(const F& f) const {
-    using NewX = detail::bare<decltype(f(x))>;
-    using NewBody = detail::bare<decltype(f(body))>;
-    return let_node<Tag, NewX, NewBody>(f(x), f(body));
-  }
-
-  X x;
-  Body body;
-};
-
-namespace detail {
-
-namespace kernel {
-
-/// Values in scope of a let, innermost first, and the sums of their gradients.
-template <class Tag, class V, class Outer>
-struct scope {
-  V value;
-  V gradient;
-  Outer& outer;
-
-  template <class Name>
-  SINTER_WORD auto get() const {
-    if constexpr (std::is_same_v<Name, Tag>) return value;
-    else return outer.template get<Name>();
-  }
-  template <class Name, class G>
-  SINTER_WORD void add(const G& g) {
-    if constexpr (std::is_same_v<Name, Tag>) gradient = gradient + g;
-    else outer.template add<Name>(g);
-  }
-};
-
-template <class Tag, class T, bool Diff>
-struct bound {
-  using value_type = T;
-  using leaf_types = type_list<>;
-  using sink_types = type_list<>;
-  static constexpr int leaves = 0;
-  static constexpr int sinks = 0;
-  static constexpr bool diff = Diff;
-
-  template <int, class M, class Scope>
-  SINTER_WORD auto eval(const M&, const Scope& s) const {
-    return s.template get<Tag>();
-  }
-  template <class V>
-  struct record {
-    V value;
-  };
-  template <int L, bool, class M, class Scope>
-  SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
-  }
-  template <int, int, class M, class Scope, class Rec, class G>
-  SINTER_WORD void reverse(const M&, Scope& s, const Rec&, const G& g) const {
-    if constexpr (Diff) s.template add<Tag>(g);
-  }
-  template <bool>
-  static constexpr void mark(bool*) {}
-};
-
-/// Leaves and sinks of the body come before those of x: it is the body that is swept back first, and the first to meet
-/// the gradient of a leaf that is in both assigns it.
-template <class Tag, class X, class Body>
-struct let {
-  using leaf_types = concatenated<typename Body::leaf_types, typename X::leaf_types>;
-  using sink_types = concatenated<typename Body::sink_types, typename X::sink_types>;
-  static constexpr int leaves = X::leaves + Body::leaves;
-  static constexpr int sinks = X::sinks + Body::sinks;
-  static constexpr bool diff = X::diff || Body::diff;
-  X x;
-  Body body;
-
-  template <int L, class M, class Scope>
-  SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    const auto v = x.template eval<L + Body::leaves>(m, s);
-    return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
-  }
-  template <class RX, class RB, class V>
-  struct record {
-    RX x;
-    RB body;
-    V value;
-  };
-  template <int L, bool Need, class M, class Scope>
-  SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    auto rx = x.template forward<L + Body::leaves, true>(m, s);
-    using V = decltype(rx.value);
-    auto rb = body.template forward<L, Need>(m, scope<Tag, V, const Scope>{rx.value, rx.value, s});
-    return record<decltype(rx), decltype(rb), decltype(rb.value)>{rx, rb, rb.value};
-  }
-  template <int L, int S, class M, class Scope, class Rec, class G>
-  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
-    using V = decltype(r.x.value);
-    if constexpr (X::diff) {
-      scope<Tag, V, Scope> inner{r.x.value, math::constant<V>(0), s};
-      body.template reverse<L, S>(m, inner, r.body, g);
-      x.template reverse<L + Body::leaves, S + Body::sinks>(m, s, r.x, inner.gradient);
-    } else {
-      scope<Tag, V, Scope> inner{r.x.value, r.x.value, s};
-      body.template reverse<L, S>(m, inner, r.body, g);
-    }
-  }
-  template <bool Need>
-  static constexpr void mark(bool* needed) {
-    Body::template mark<Need>(needed);
-    X::template mark<true>(needed + Body::leaves);
-  }
-};
-
-}  // namespace kernel
-
-template <class Tag, class T, int R, class D, int Order>
-struct lowering<bound_node<Tag, T, R, D, Order>> {
-  template <bool Track>
-  static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_node<Tag, T, R, D, Order>&) {
-    return {};
-  }
-  template <bool>
-  static leaf_ref* list(const bound_node<Tag, T, R, D, Order>&, leaf_ref* to) {
-    return to;
-  }
-};
-
-template <class Tag, class X, class Body>
-struct lowering<let_node<Tag, X, Body>> {
-  template <bool Track>
-  static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_node<Tag, X, Body>& e) {
-    return {lower<Track>(e.x), lower<Track>(e.body)};
-  }
-  template <bool Track>
-  static leaf_ref* list(const let_node<Tag, X, Body>& e, leaf_ref* to) {
-    return list_leaves<Track>(e.x, list_leaves<Track>(e.body, to));
-  }
-};
-
-template <class Tag, class X, class Body>
-struct leaves_before_point<let_node<Tag, X, Body>> {
-  static constexpr int count() {
-    if constexpr (points_in<Body> > 0) return leaves_before_point<Body>::value;
-    else if constexpr (points_in<X> > 0) return lowered<false, Body>::leaves + leaves_before_point<X>::value;
-    else return 0;
-  }
-  static constexpr int value = count();
-};
-
-/// The name of a let() whose body holds lets that nest so deep: unlike any name inside, and the same for equal formulas,
-/// which then share their kernel. It does not hold the type of a lambda, which CUDA admits in no kernel.
-template <int Depth>
-struct let_tag;
-
-template <class E>
-inline constexpr int lets_inside = 0;
-template <template <class...> class Node, class... A>
-inline constexpr int lets_inside<Node<A...>> = larger(0, lets_inside<A>...);
-template <int Depth, class X, class Body>
-inline constexpr int lets_inside<let_node<let_tag<Depth>, X, Body>> = larger(Depth + 1, lets_inside<X>);
-
-template <int Depth, class X>
-using let_name = bound_node<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
-
-/// True if e reads a name with this Tag that no let() inside of E binds.
-template <class Tag, class E>
-inline constexpr bool reads_tag = false;
-template <class Tag, class T, int R, class D, int Order>
-inline constexpr bool reads_tag<Tag, bound_node<Tag, T, R, D, Order>> = true;
-template <class Tag, class Op, class... A>
-inline constexpr bool reads_tag<Tag, map_node<Op, A...>> = (reads_tag<Tag, A> || ...);
-template <class Tag, class Own, class X, class Body>
-inline constexpr bool reads_tag<Tag, let_node<Own, X, Body>> = reads_tag<Tag, X> || (!std::is_same_v<Own, Tag> && reads_tag<Tag, Body>);
-
-inline std::uint64_t next_let() {
-  static std::atomic<std::uint64_t> count{0};
-  return count.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
-/// Checks that the names with this Tag in e, as far as no let() inside of e binds them, are those of one call of let().
-/// Errors: value_error.
-template <class Tag, class E>
-void check_names(const E& e, std::uint64_t let) {
-  if constexpr (!reads_tag<Tag, E>) {
-    return;
-  } else if constexpr (is_map<E>) {
-    check_names<Tag>(e.a, let);
-    if constexpr (requires { e.b; }) check_names<Tag>(e.b, let);
-    if constexpr (requires { e.c; }) check_names<Tag>(e.c, let);
-  } else if constexpr (requires { e.body; }) {
-    check_names<Tag>(e.x, let);
-    if constexpr (!std::is_same_v<typename E::tag, Tag>) check_names<Tag>(e.body, let);
-  } else if (e.let != let) {
-    refuse<value_error>({"let: the body reads a name that another let() has given; a name is of use only inside the function "
-                         "that receives it"});
-  }
-}
-
-/// What f makes of the name of X at this depth.
-template <int Depth, class X, class F>
-using let_body = bare<decltype(std::declval<const F&>()(std::declval<let_name<Depth, bare<X>>>()))>;
-
-/// Called for a body that is elsewhere.
-template <class X, class Body, class Problem = operands_on_different_devices<device_of<X>, device_of<Body>>,
-          class Fix = copy_one_operand_with_dot_to>
-void let() = delete;
-
-/// The let() of a body of type Probe at depth 0. One message is enough for each mistake.
-template <class Probe, class X, class F>
-auto make_let(X&& x, const F& f) {
-  constexpr bool gives_expression = expression<Probe>;  // named, so that the message does not explain the concept
-  static_assert(gives_expression, "sinter: the function given to let() must return an expression, such as t * t");
-  if constexpr (!gives_expression) {
-    return bare<X>(std::forward<X>(x));
-  } else if constexpr (!devices_agree<bare<X>, Probe>) {
-    let<bare<X>, Probe>();
-    return bare<X>(std::forward<X>(x));
-  } else {
-    constexpr bool name_stays_outside_of_points = !point_reads_name<Probe>;
-    static_assert(name_stays_outside_of_points,
-                  "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
-                  "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
-    if constexpr (!name_stays_outside_of_points) {
-      return bare<X>(std::forward<X>(x));
-    } else {
-      constexpr int depth = lets_inside<Probe>;
-      const std::uint64_t call = next_let();
-      auto body = f(let_name<depth, bare<X>>{x.shape(), call});
-      check_names<let_tag<depth>>(body, call);
-      return let_node<let_tag<depth>, bare<X>, decltype(body)>(std::forward<X>(x), std::move(body));
-    }
-  }
-}
-
-}  // namespace detail
-
-/// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
-/// expression to an expression on the same device; it may use other tensors and nest further lets. Errors: shape_error when
-/// shapes do not broadcast, value_error when the body reads a name that was kept from another let().
-///
-///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
-template <expression X, class F>
-auto let(X&& x, const F& f) {
-  detail::check_defined("let", x);
-  return detail::make_let<detail::let_body<0, X, F>>(std::forward<X>(x), f);
-}
-
-}  // namespace sinter
-// sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
-//
-// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state). `vectorised<T>`
-// says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
-
-namespace sinter::detail {
-
-/// What sums are gathered in: double for floating point, int64 for integers and bool.
-template <class T>
-using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
-template <class T>
-using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
-
-template <class T>
-struct sum_reducer {
-  using state = wide<T>;
-  using result = sum_type<T>;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() { return 0; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
-  SINTER_WORD static state merge(state a, state b) { return a + b; }
-  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
-  template <class V>
-  static V combine(V a, V b) {
-    return a + b;
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return math::hsum(v);
-  }
-  static state of(T x) { return static_cast<state>(x); }
-};
-
-template <class T>
-struct prod_reducer {
-  using state = wide<T>;
-  using result = sum_type<T>;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() { return 1; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
-  SINTER_WORD static state merge(state a, state b) { return a * b; }
-  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
-  template <class V>
-  static V combine(V a, V b) {
-    return a * b;
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return math::hprod(v);
-  }
-  static state of(T x) { return static_cast<state>(x); }
-};
-
-template <class T, bool Max>
-struct extreme_reducer {
-  using state = T;
-  using result = T;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() {
-    using limits = std::numeric_limits<T>;
-    if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
-    else return Max ? limits::lowest() : limits::max();
-  }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x); }
-  SINTER_WORD static state merge(state a, state b) {
-    if constexpr (std::is_same_v<T, bool>) return Max ? a || b : a && b;
-    else return Max ? math::max(a, b) : math::min(a, b);
-  }
-  SINTER_WORD static result finish(state s) { return s; }
-  template <class V>
-  static V combine(V a, V b) {
-    return Max ? math::max(a, b) : math::min(a, b);
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return Max ? math::hmax(v) : math::hmin(v);
-  }
-  static state of(T x) { return x; }
-};
-
-template <class T>
-using max_reducer = extreme_reducer<T, true>;
-template <class T>
-using min_reducer = extreme_reducer<T, false>;
-
-/// Index of the first largest (smallest) value; the first NaN wins over all, as in NumPy.
-template <class T, bool Max>
-struct arg_reducer {
-  struct state {
-    T value;
-    index_t index;
-  };
-  using result = std::int64_t;
-  template <class U>
-  static constexpr bool vectorised = false;
-  SINTER_WORD static state identity() { return {T{}, -1}; }
-  SINTER_WORD static bool beats(T x, T y) {
-    if (math::isnan(y)) return false;
-    return (Max ? x > y : x < y) || math::isnan(x);
-  }
-  SINTER_WORD static void push(state& s, T x, index_t i) {
-    if (s.index < 0 || beats(x, s.value)) s = {x, i};
-  }
-  SINTER_WORD static state merge(state a, state b) {
-    if (b.index < 0) return a;
-    if (a.index < 0 || beats(b.value, a.value)) return b;
-    return b.index < a.index && !beats(a.value, b.value) ? b : a;
-  }
-  SINTER_WORD static result finish(state s) { return s.index; }
-  /// Looks for the place only in pieces of the run whose largest (smallest) value beats those before.
-  template <class V>
-    requires std::floating_point<T>
-  static state fold_run(const T* x, index_t n, index_t first, int lanes) {
-    state s = identity();
-    index_t i = 0;
-    while (i + lanes <= n) {
-      const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
-      V lane_best = V::load(x + i);
-      for (i += lanes; i < end; i += lanes) lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
-      const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
-      if (s.index >= 0 && !beats(best, s.value)) continue;
-      index_t at = begin;
-      while (math::isnan(best) ? !math::isnan(x[at]) : x[at] != best) ++at;
-      s = {best, first + at};
-    }
-    for (; i < n; ++i) push(s, x[i], first + i);
-    return s;
-  }
-};
-
-template <class T>
-using argmax_reducer = arg_reducer<T, true>;
-template <class T>
-using argmin_reducer = arg_reducer<T, false>;
-
-/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
-template <class T, bool Max>
-struct running_reducer : arg_reducer<T, Max> {
-  using arg = arg_reducer<T, Max>;
-  using state = typename arg::state;
-  SINTER_WORD static void push(state& s, T x, index_t i) {
-    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
-  }
-  SINTER_WORD static state merge(state a, state b) {
-    if (b.index < 0) return a;
-    if (a.index < 0) return b;
-    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
-    return arg::beats(a.value, b.value) ? a : b;
-  }
-  template <class V>
-  static state fold_run(const T*, index_t, index_t, int) = delete;  // that of `arg` takes the first of equals
-};
-
-template <class T, bool Any>
-struct logical_reducer {
-  using state = bool;
-  using result = bool;
-  template <class U>
-  static constexpr bool vectorised = false;
-  SINTER_WORD static state identity() { return !Any; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
-  SINTER_WORD static state merge(state a, state b) { return Any ? a || b : a && b; }
-  SINTER_WORD static result finish(state s) { return s; }
-};
-
-template <class T>
-using any_reducer = logical_reducer<T, true>;
-template <class T>
-using all_reducer = logical_reducer<T, false>;
-
-/// log of the sum of exponentials, relative to the largest value so far.
-template <class T>
-struct logsumexp_reducer {
-  struct state {
-    T max;
-    T sum;
-  };
-  using result = T;
-  template <class U>
-  static constexpr bool vectorised = false;
-  static constexpr T infinity = std::numeric_limits<T>::infinity();
-  SINTER_WORD static state identity() { return {-infinity, T(0)}; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
-  SINTER_WORD static state merge(state a, state b) {
-    if (a.max == -infinity && !(b.max != b.max)) return b;
-    if (b.max == -infinity) return a;
-    const T m = math::max(a.max, b.max);
-    if (m == infinity) return {m, T(1)};
-    return {m, a.sum * math::exp(a.max - m) + b.sum * math::exp(b.max - m)};
-  }
-  SINTER_WORD static result finish(state s) {
-    if (s.max == -infinity || s.max == infinity) return s.max;
-    return s.max + math::log(s.sum);
-  }
-  template <class V>
-  static state fold_run(const T* x, index_t n, index_t, int lanes) {
-    state s = identity();
-    index_t i = 0;
-    if (n >= lanes) {
-      V largest = V::load(x);
-      for (i = lanes; i + lanes <= n; i += lanes) largest = math::max(largest, V::load(x + i));
-      const T m = math::hmax(largest);
-      if (m > -infinity && m < infinity) {
-        V sum(T(0));
-        for (index_t j = 0; j < i; j += lanes) sum = sum + math::exp(V::load(x + j) - V(m));
-        s = {m, math::hsum(sum)};
-      } else {
-        s = {m, T(1)};
-      }
-    }
-    for (; i < n; ++i) push(s, x[i], i);
-    return s;
-  }
-};
-
-/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
-template <class R>
-struct scan_results {
-  typename R::result* values;
-  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
-};
-template <class T>
-struct scan_extremes {
-  T* values;
-  std::int64_t* indices;
-  template <class State>
-  SINTER_WORD void put(index_t i, const State& s) const {
-    values[i] = s.value;
-    indices[i] = s.index;
-  }
-};
-
-}  // namespace sinter::detail
-// sinter/expr/sort_key.hpp: values as unsigned numbers of the same order, by which every device sorts.
-
-namespace sinter::detail {
-
-/// NaNs are equal and larger than all else, -0 is equal to 0. The other way round for descending order.
-template <class T>
-SINTER_WORD bits_of<T> sort_key(T x, bool descending) {
-  using key = bits_of<T>;
-  constexpr key sign = static_cast<key>(key{1} << (8 * sizeof(T) - 1));
-  key k = 0;
-  if constexpr (floating_element<T>) {
-    k = math::bit_cast<key>(x == T(0) ? T(0) : x);
-    k = x != x ? static_cast<key>(~key{0}) : static_cast<key>(k ^ ((k & sign) != 0 ? static_cast<key>(~key{0}) : sign));
-  } else {
-    k = static_cast<key>(x);
-    if constexpr (std::is_signed_v<T>) k = static_cast<key>(k ^ sign);
-  }
-  return descending ? static_cast<key>(~k) : k;
-}
-
-}  // namespace sinter::detail
-// sinter/grad.hpp: variables and their gradients.
-
-// sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where the
-// kernel of a product can take work along.
-//
-// y = act(a b + bias) is two nodes on the tape: the product, and the work after it. Without an activation the gradient of
-// the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient reads anyway.
-// And where y goes into nothing but another product, the kernel that makes its gradient can go on to that of a b.
-
-namespace sinter::detail {
-
-/// A product of two matrices.
-struct product_node : tape_node {
-  state_ptr state[2];  ///< of the factors
-  /// Set in a pass that leaves to this node the gradient of a bias, the sum of the rows of the product's.
-  state_ptr bias;
-  void (*sum_rows)(grad_state& product, const state_ptr& bias) = nullptr;  ///< makes it in a kernel of its own
-
-  product_node* as_product() final { return this; }
-  const state_ptr* inputs(int& count) const final {
-    count = 2;
-    return state;
-  }
-};
-
-/// Whether a state has one consumer, and nothing else asks for its gradient.
-inline bool is_between(const state_ptr& s) {
-  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released && !s->has_grad && !s->retain;
-}
-
-/// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
-struct layer_node {
-  struct ends {
-    storage_ptr kept;   ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
-    bool gelu_tanh = false;
-    state_ptr product;  ///< to get the gradient of a b
-    state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks
-  };
-  /// False where something stands against that.
-  virtual bool open(ends& e) const = 0;
-
- protected:
-  ~layer_node() = default;
-};
-
-/// The ends of the layer whose result `s` is, if all its gradient comes from one product.
-inline bool open_layer(const state_ptr& s, layer_node::ends& e) {
-  if (!is_between(s)) return false;
-  const layer_node* const layer = s->producer->as_layer();
-  return layer != nullptr && layer->open(e);
-}
-
-}  // namespace sinter::detail
-// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are gathered in
-// float. GPUs round them where they are made.
-
-namespace sinter::detail {
-
-/// to (+)= the n sums, rounded to T.
-template <class T, device D>
-void add_rounded(void* sums, index_t n, sink_ref to) {
-  const index_t step = 1;
-  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)}, {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
-  to.strides[0] = 1;
-  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
-}
-
-/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
-template <class T, device D, class K>
-void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
-  constexpr gradient_formats<K> format;
-  sink_ref to[K::sinks];
-  index_t sums[K::sinks] = {};
-  std::vector<temporary<D>> memory;
-  for (int s = 0; s < K::sinks; ++s) {
-    to[s] = sinks[s];
-    bool repeats = false;
-    index_t n = 1;
-    for (int d = 0; d < shape.rank; ++d) {
-      repeats = repeats || (sinks[s].strides[d] == 0 && shape.data[d] != 1);
-      n *= sinks[s].strides[d] == 0 ? 1 : shape.data[d];
-    }
-    if (!repeats || !kernel::is_narrow(format.of[s])) continue;
-    sums[s] = n;
-    to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
-    to[s].element_size = sizeof(float);
-    to[s].add = false;
-  }
-  backend<D>::template reverse<T>(plan, shape, inputs, to);
-  for (int s = 0; s < K::sinks; ++s) {
-    if (sums[s] == 0) continue;
-    if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
-    else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
-  }
-}
-
-}  // namespace sinter::detail
-// sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
-//
-// A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds from
-// each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
-
-// sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
-
-#include <optional>
-
-namespace sinter::detail {
-
-/// A leaf as backward needs it: its shape always, its memory only where a derivative reads it.
-struct saved_leaf {
-  storage_ptr storage;
-  void* data = nullptr;
-  std::uint64_t version = 0;
-  int rank = 0;
-  int element_size = 0;
-  extents<max_rank> shape;
-  extents<max_rank> strides;
-
-  leaf_ref ref() const { return {data, shape.data(), strides.data(), rank, element_size}; }
-
-  void keep(const leaf_ref& l, bool with_memory) {
-    rank = l.rank;
-    element_size = l.element_size;
-    for (int d = 0; d < rank; ++d) {
-      shape[d] = l.shape[d];
-      strides[d] = l.strides[d];
-    }
-    if (!with_memory) return;
-    storage = *l.memory;
-    data = l.data;
-    version = storage->version.load(std::memory_order_relaxed);
-  }
-
-  void check_version(const char* name, const char* what) const {
-    if (storage && storage->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
-                              " was modified in place after the statement; use a copy, or write to it after backward()"});
-  }
-};
-
-/// Stands where a leaf's value is not read.
-inline leaf_ref nothing_to_read(int element_size) {
-  static const double zero = 0;
-  return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
-}
-
-/// What is the same for all elementwise statements; one copy serves every formula.
-struct elementwise_node : tape_node {
-  const bool* const needed;  ///< which leaves the derivative reads
-  const int leaves;
-  const int sinks;
-  const bool with_result;  ///< the derivative reads the result
-  const int result_size;
-  storage_ptr (*const allocate)(std::size_t);
-  saved_leaf result;  ///< its shape; its value where the derivative reads it
-  saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
-  std::vector<saved_leaf> leaf;
-  std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
-  std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
-
-  // Calls, not inlined: there is a derived class for every formula.
-  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
-                                     storage_ptr (*memory)(std::size_t))
-      : needed(reads_leaf), leaves(n_leaves), sinks(n_sinks), with_result(reads_result), result_size(size), allocate(memory) {}
-  [[gnu::noinline]] ~elementwise_node() override {}
-
-  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
-
-  const state_ptr* inputs(int& count) const final {
-    count = sinks;
-    return state.data();
-  }
-
-  void release() override {
-    leaf.clear();
-    result = {};
-  }
-
-  /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
-  bool keep_leaves(const leaf_ref* all) {
-    leaf.resize(static_cast<std::size_t>(leaves));
-    target.reserve(static_cast<std::size_t>(sinks));
-    state.reserve(static_cast<std::size_t>(sinks));
-    bool any = false;
-    for (int i = 0; i < leaves; ++i) {
-      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
-      if (all[i].state == nullptr) continue;
-      target.emplace_back().keep(all[i], false);
-      state.push_back(*all[i].state);
-      any = any || state.back();
-    }
-    return any;
-  }
-
-  /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
-  template <int R>
-  void set_space(const extents<R>& shape, const extents<R>& of_result) {
-    space.rank = result.rank = R;
-    for (int d = 0; d < R; ++d) {
-      space.shape[d] = shape[d];
-      result.shape[d] = of_result[d];
-    }
-  }
-
-  void backward(grad_state& y) override {
-    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
-    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
-    std::vector<storage_ptr> unused;
-    fill(y, in.data(), out.data(), unused);
-    run(in.data(), out.data(), space.rank > 0 ? space : result);
-  }
-
- private:
-  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
-    for (std::size_t i = 0; i < leaf.size(); ++i) {
-      leaf[i].check_version(name, "operand");
-      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
-    }
-    bool has = false;
-    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank, result_size};
-    if (with_result) {
-      result.check_version(name, "result");
-      in[leaves + 1] = result.ref();
-    }
-    const saved_leaf& swept = space.rank > 0 ? space : result;
-    for (std::size_t s = 0; s < target.size(); ++s) {
-      const saved_leaf& l = target[s];
-      out[s].element_size = l.element_size;
-      if (state[s]) {
-        out[s].data = state[s]->gradient(out[s].add);
-      } else {
-        index_t n = l.element_size;
-        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
-        unused.push_back(allocate(static_cast<std::size_t>(n)));
-        out[s].data = unused.back()->data;
-      }
-      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides, swept.rank);
-    }
-  }
-
-  static extents<max_rank> dense_strides(const saved_leaf& l) {
-    extents<max_rank> strides;
-    row_major_strides(l.shape.data(), l.rank, strides.values);
-    return strides;
-  }
-
-  extents<max_rank> dense_;
-};
-
-/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are surely sums, so that a GPU needs
-/// no kernel for when there are none.
-template <device D, class T, class K, int Axes, bool Sums>
-struct statement_node : elementwise_node {
-  static constexpr kernel::leaves_read<K> reads{};
-
-  K plan;
-
-  explicit statement_node(const K& k)
-      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
-
-  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
-    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
-  }
-};
-
-}  // namespace sinter::detail
-
-namespace sinter {
-
-namespace detail {
-
-/// The variable that `node` made.
-template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
-  variable<T, R, D, Order> y(value);
-  access::state_of(y)->producer = node.release();
-  return y;
-}
-template <int Order, class T, int R, device D>
-variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
-  return access::make_variable<Order>(value, state_ptr());
-}
-
-template <class Ready>
-struct graph_node;
-
-template <class Ready>
-using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>, is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
-                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
-template <class Ready>
-struct node_type {
-  using type = plain_node<Ready>;
-};
-template <class Ready>
-  requires(Ready::order >= 2)
-struct node_type<Ready> {
-  using type = graph_node<Ready>;  // grad/second_order.hpp
-};
-template <class Ready>
-using node_for = typename node_type<Ready>::type;
-
-/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
-/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
-template <class Ready>
-auto make_statement(const Ready& ready) {
-  using Node = node_for<Ready>;
-  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
-  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
-  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
-  else node->name = "statement";
-  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
-  return node;
-}
-
-/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
-template <class Ready, class Value, class... Kept>
-auto record(const Ready& ready, const Value& value, const Kept&... kept) {
-  if (!recording()) return unrecorded<Ready::order>(value);
-  auto node = make_statement(ready);
-  if (!node) return unrecorded<Ready::order>(value);
-  node->result.keep(leaf_of(value), node->with_result);
-  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
-  return produced<Ready::order>(value, std::move(node));
-}
-
-/// An expression without points, its variables replaced by their values.
-template <class E>
-auto untrack(const E& e) {
-  if constexpr (is_variable<E>) return access::value_of(e);
-  else if constexpr (is_tensor<E> || is_constant<E>) return e;
-  else if constexpr (requires { e.untracked(); }) return e.untracked();
-  else return e.rebuild([](const auto& child) { return untrack(child); });
-}
-
-/// True when backward can hand the gradient of e on without e's own value in memory.
-template <class E>
-inline constexpr bool passes_gradient_on = [] {
-  if constexpr (!is_tracked_v<E> || is_variable<E>) return true;
-  else if constexpr (points_in<E> > 0) return false;
-  else return !kernel::reads_result<lowered<true, E>>;
-}();
-
-/// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
-template <class E>
-inline constexpr bool fuses_as_prologue = points_in<E> == 0 && passes_gradient_on<E>;
-template <class E>
-using prologue_of = std::conditional_t<fuses_as_prologue<bare<E>>, bare<E>, evaluated<E>>;
-template <class E>
-prologue_of<E> prologue(E&& e) {
-  if constexpr (fuses_as_prologue<bare<E>>) return bare<E>(std::forward<E>(e));
-  else return eval_to_read(std::forward<E>(e));
-}
-
-/// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
-/// statement e, the value of which is nowhere in memory. Null where nothing is tracked.
-template <class E>
-state_ptr prologue_state(const E& e) {
-  if constexpr (!is_tracked_v<E>) {
-    return {};
-  } else if constexpr (is_variable<E>) {
-    return access::state_of(e);
-  } else {
-    auto node = make_statement(e);
-    if (!node) return {};
-    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape()));
-    node->result.rank = rank_of<E>;
-    for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
-    state->producer = node.release();
-    return state;
-  }
-}
-
-/// An expression without points, kept for backward with the versions of its leaves.
-template <class E>
-class versioned_expression {
- public:
-  void keep(const E& e) {
-    e_.emplace(e);
-    const leaves_of<E> leaves(*e_);
-    for (int i = 0; i < leaves.count; ++i) version_[i] = version_of(leaves.at[i]);
-  }
-  void drop() { e_.reset(); }
-  /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
-  const E& get(const char* doing, const char* name) const {
-    const leaves_of<E> leaves(*e_);
-    for (int i = 0; i < leaves.count; ++i)
-      if (version_of(leaves.at[i]) != version_[i])
-        refuse<autograd_error>({doing, " '", name,
-                                "': an operand was modified in place after the statement; use a copy, or write to it after "
-                                "the gradient is taken"});
-    return *e_;
-  }
-
- private:
-  static std::uint64_t version_of(const leaf_ref& l) {
-    return *l.memory ? (*l.memory)->version.load(std::memory_order_relaxed) : 0;
-  }
-
-  std::optional<E> e_;
-  std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
-};
-
-/// Backward of a view: its gradient goes to the same elements of the base's gradient.
-template <class T, int R, int ViewR, device D, class F>
-struct view_node final : tape_node {
-  F view;
-  state_ptr base;
-
-  view_node(F f, state_ptr b) : view(std::move(f)), base(std::move(b)) { name = "view"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &base;
-  }
-  void release() override {}
-  void backward(grad_state& y) override {
-    auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
-    auto& to = static_cast<typed_state<T, R, D>&>(*base.get());
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    view(to.grad) += from.grad;
-  }
-};
-
-/// Backward of a copy to another device: the gradient is copied back.
-template <class T, int R, device From, device To>
-struct transfer_node final : tape_node {
-  state_ptr source;
-  explicit transfer_node(state_ptr s) : source(std::move(s)) { name = "to"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override {}
-  void backward(grad_state& y) override {
-    add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
-  }
-};
-
-}  // namespace detail
-
-template <class T, auto Shape, device D, int Order>
-template <class F>
-auto variable<T, Shape, D, Order>::view(F f) const {
-  static_assert(Order < 2, "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
-  const auto v = f(value_);
-  constexpr int R = detail::bare<decltype(v)>::rank;
-  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
-}
-
-template <class T, auto Shape, device D, int Order>
-template <device To>
-variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
-  if constexpr (std::is_same_v<To, D>) {
-    return *this;
-  } else {
-    static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
-    auto copy = value_.template to<To>();
-    if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
-  }
-}
-
-}  // namespace sinter
-
-namespace sinter {
-
-namespace detail {
-
-/// The gradients gathered so far, by state; variables of order 1.
-class graph_gradients {
- public:
-  template <class T, int R, device D>
-  variable<T, R, D> get(const state_ptr& s) const {
-    const auto at = held_.find(s.get());
-    return at == held_.end() ? variable<T, R, D>() : *static_cast<const variable<T, R, D>*>(at->second.get());
-  }
-  template <class T, int R, device D>
-  void add(const state_ptr& s, const variable<T, R, D>& g) {
-    if (!s) return;
-    std::shared_ptr<void>& sum = held_[s.get()];
-    if (sum) sum = std::make_shared<variable<T, R, D>>(*static_cast<const variable<T, R, D>*>(sum.get()) + g);
-    else sum = std::make_shared<variable<T, R, D>>(g);
-  }
-  bool has(const state_ptr& s) const { return held_.count(s.get()) != 0; }
-
- private:
-  std::unordered_map<const grad_state*, std::shared_ptr<void>> held_;
-};
-
-/// An expression whose variables of order 2 have become variables of order 1 with the same value and state.
-template <class E>
-auto lower_order(const E& e) {
-  if constexpr (is_variable<E>) {
-    if constexpr (E::order >= 2) return access::make_variable<1>(access::value_of(e), access::state_of(e));
-    else return e;
-  } else if constexpr (is_tensor<E> || is_constant<E>) {
-    return e;
-  } else {
-    static_assert(is_map<E>, "sinter: let has no second derivative; name the value with a variable of order 2 instead");
-    return e.rebuild([](const auto& child) { return lower_order(child); });
-  }
-}
-template <class E>
-using lower_order_of = decltype(lower_order(std::declval<const E&>()));
-
-/// g summed over the axes along which `shape` was broadcast (ops/grad.hpp).
-template <class T, int R, device D, int N>
-variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape);
-
-/// Hands each leaf of order 2 in `e` its gradient as an expression; `low` is e over variables of order 1.
-template <class E, class Low, class G, class F>
-void derive(const E& e, const Low& low, const G& g, const F& give) {
-  if constexpr (is_variable<E>) {
-    if constexpr (E::order >= 2) give(e, g);
-  } else if constexpr (is_map<E>) {
-    static_assert(requires { E::op_type::grad_uses; }, "sinter: this op has no derivative");
-    if constexpr (requires { e.c; }) {
-      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low.c, low), give);
-      if constexpr (decltype(e.b)::order >= 2) derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low.c, low), give);
-      if constexpr (decltype(e.c)::order >= 2) derive(e.c, low.c, e.op.template grad<2>(g, low.a, low.b, low.c, low), give);
-    } else if constexpr (requires { e.b; }) {
-      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low), give);
-      if constexpr (decltype(e.b)::order >= 2) derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low), give);
-    } else {
-      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low), give);
-    }
-  }
-}
-
-/// The gradient of a result of rank R, with its reduced axes back as extents of 1.
-template <class T, int R, int Space, device D>
-variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const state_ptr& result, const extents<max_rank>& kept) {
-  const variable<T, R, D> g = gradients.get<T, R, D>(result);
-  if constexpr (R == Space) {
-    return g;
-  } else {
-    index_t shape[std::size_t{Space > 0 ? Space : 1}] = {};
-    for (int d = 0; d < Space; ++d) shape[d] = kept[d];
-    return g.reshape(shape);
-  }
-}
-
-/// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
-template <class Ready>
-struct graph_node final : plain_node<Ready> {
-  using T = element_of<Ready>;
-  using D = device_of<Ready>;
-  static constexpr int R = Ready::rank;
-  using base = plain_node<Ready>;
-  using base::base;
-
-  variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&, const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
-
-  void keep_graph(const Ready& ready) { graph_.keep(ready); }
-
-  void backward_graph(const state_ptr& y, graph_gradients& to) override {
-    const Ready& ready = graph_.get("grad through", this->name);
-    const variable<T, R, D> g = widen(to, y, this->result.shape);
-    extents<R> swept;
-    for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
-    derive(ready, lower_order(ready), g, [&](const auto& x, const auto& dx) {
-      using U = element_of<decltype(x)>;  // not T beyond a cast
-      const variable<U, R, D> full = dx + zeros<U, D>(ones_extents<R>()).broadcast_to(swept);
-      to.add(access::state_of(x), sum_to(full, x.shape()));
-    });
-  }
-
- private:
-  versioned_expression<Ready> graph_;
-};
-
-/// From the newest state to the oldest, as walk_back, without freeing anything.
-inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients) {
-  const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
-  std::vector<state_ptr> heap{root};
-  std::unordered_map<const grad_state*, bool> reached;
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), older);
-    const state_ptr s = std::move(heap.back());
-    heap.pop_back();
-    if (s.get() == target.get() || s->producer == nullptr || !gradients.has(s)) continue;
-    if (s->producer->released)
-      refuse<autograd_error>({"grad: the graph through '", s->producer->name,
-                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    s->producer->backward_graph(s, gradients);
-    int count = 0;
-    const state_ptr* inputs = s->producer->inputs(count);
-    for (int i = 0; i < count; ++i) {
-      if (!inputs[i] || reached[inputs[i].get()]) continue;
-      reached[inputs[i].get()] = true;
-      heap.push_back(inputs[i]);
-      std::push_heap(heap.begin(), heap.end(), older);
-    }
-  }
-}
-
-}  // namespace detail
-}  // namespace sinter
-// sinter/ops.hpp: every op; one line each.
-
-// sinter/ops/abs.hpp: the absolute value.
-
-namespace sinter {
-namespace ops {
-
-struct abs_op : number_op {
-  static constexpr const char* name = "abs";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::abs(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * sign(x);
-  }
-};
-
-}  // namespace ops
-
-/// |x|, elementwise; the least signed integer wraps to itself. Derivative: g sign(x), 0 at 0.
-///
-///     tensor y = abs(x);
-SINTER_UNARY_FUNCTION(abs, ops::abs_op)
-
-}  // namespace sinter
-// sinter/ops/acos.hpp: the inverse cosine.
-
-namespace sinter {
-namespace ops {
-
-struct acos_op : real_op {
-  static constexpr const char* name = "acos";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::acos(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return -g * rsqrt(1 - x * x);
-  }
-};
-
-}  // namespace ops
-
-/// The inverse cosine, in [0, pi], elementwise, floating point; NaN outside [-1, 1]. Derivative: -g / sqrt(1 - x^2).
-///
-///     tensor y = acos(x);
-SINTER_UNARY_FUNCTION(acos, ops::acos_op)
-
-}  // namespace sinter
-// sinter/ops/add.hpp: the sum of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct add_op : number_op {
-  static constexpr const char* name = "add";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) + wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
-    return g;
-  }
-};
-
-}  // namespace ops
-
-/// a + b, elementwise and broadcast. All element types but bool; a literal takes the tensor's type.
-/// Derivative: g to both. Integers wrap around.
-///
-///     tensor y = x + 1.f;
-SINTER_BINARY_FUNCTION(operator+, ops::add_op)
-
-}  // namespace sinter
-// sinter/ops/all.hpp: whether every element is true.
-
-// sinter/ops/reduction.hpp: the node behind sum, max, ...: reduces an expression along axes, with what precedes and
-// follows it.
-
-// sinter/ops/cast.hpp: conversion to another element type.
-
-namespace sinter {
-namespace ops {
-
-template <class To, class From>
-struct cast_op {
-  static constexpr const char* name = "cast";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class>
-  static constexpr bool accepts = true;
-  template <class>
-  using result = To;
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    if constexpr (narrow_element<To>)
-      return math::rounded<To>(math::cast<float>(x));
-    else
-      return math::cast<To>(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    if constexpr (expression<G>)
-      return cast<From>(g);
-    else
-      return math::cast<compute_type<From>>(g);
-  }
-};
-
-}  // namespace ops
-
-/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
-/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
-/// itself. Derivative: g, cast back, between floating-point types; the result of a cast to an integer or bool is not tracked.
-///
-///     tensor<float, 2> y = cast<float>(pixels) / 255;
-template <element To, expression A>
-auto cast(A&& x) {
-  if constexpr (std::is_same_v<To, element_of<A>>)
-    return detail::bare<A>(std::forward<A>(x));
-  else
-    return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
-}
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// As last argument of a reduction: reduced axes stay, with extent 1.
-///
-///     tensor centred = x - mean(x, 1, keepdim);
-struct keepdim_t {};
-inline constexpr keepdim_t keepdim{};
-
-namespace detail {
-
-/// Which axes a reduction removes.
-struct axis_set {
-  bool has[max_rank] = {};
-};
-
-template <int R>
-axis_set axes_of(const char* op, const index_t* axes, int count) {
-  axis_set set;
-  for (int i = 0; i < count; ++i) {
-    const int a = checked_axis(op, axes[i], R);
-    if (set.has[a]) refuse<index_error>({op, ": axis ", axes[i], " is named twice"});
-    set.has[a] = true;
-  }
-  return set;
-}
-
-template <int R>
-axis_set all_axes() {
-  axis_set set;
-  for (int d = 0; d < R; ++d) set.has[d] = true;
-  return set;
-}
-
-/// What a derivative gets for the value of an elementwise statement that is folded at once.
-struct summand_op {
-  static constexpr const char* name = "sum";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class T>
-  using result = T;
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return x;
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static G grad(const G& g, const X&, const Y&) {
-    return g;
-  }
-};
-
-}  // namespace detail
-
-/// Op names the reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative
-/// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
-/// reduction.
-template <class Op, class E, int R>
-struct [[nodiscard]] reduce_node
-    : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
-                         Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
-  using T = element_of<E>;
-  using reducer = typename Op::template reducer<T>;
-  using Out = typename reducer::result;
-  using D = device_of<E>;
-  static constexpr int points = 1 + detail::points_in<E>;
-  static constexpr bool is_sum = !requires { typename Op::seed; };
-  static constexpr bool differentiable_twice = is_sum;
-  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
-  static constexpr bool takes_epilogue = R < E::rank && is_sum;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  reduce_node(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
-    index_t n = 1;
-    for (int d = 0, to = 0; d < E::rank; ++d) {
-      if (axes.has[d]) n *= e.shape()[d];
-      kept_[d] = axes.has[d] ? 1 : e.shape()[d];
-      if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
-    }
-    if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
-      detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
-  }
-
-  template <class Epilogue>
-  void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
-    auto&& ready = detail::materialise(e);
-    using Ready = detail::bare<decltype(ready)>;
-    detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()),
-                                                    detail::leaves_of<Ready>(ready), axes.has, detail::access::data(to), epilogue);
-  }
-
-  /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
-  auto record(const tensor<Out, R, D>& value) const {
-    if (!detail::recording()) return detail::unrecorded<base::order>(value);
-    auto&& ready = detail::materialise(e);
-    if constexpr (is_sum) {
-      if constexpr (detail::passes_gradient_on<detail::bare<decltype(ready)>>)
-        return finish_record(value, detail::make_statement(ready), ready.shape());
-      else  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
-        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)), ready.shape());
-    } else {
-      const tensor<Out, E::rank, D> result = value.reshape(kept_);
-      const auto aux = Op::aux(ready, result, axes);
-      return finish_record(value, detail::make_statement(detail::make_map(typename Op::seed{}, ready, result, aux)),
-                           ready.shape());
-    }
-  }
-
-  E e;
-  detail::axis_set axes;
-
- private:
-  template <class Node>
-  auto finish_record(const tensor<Out, R, D>& value, std::unique_ptr<Node> node, const extents<E::rank>& space) const {
-    if (!node) return detail::unrecorded<base::order>(value);
-    node->name = Op::name;
-    node->set_space(space, kept_);
-    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
-    return detail::produced<base::order>(value, std::move(node));
-  }
-
-  extents<E::rank> kept_;
-};
-
-namespace detail {
-
-/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
-template <class Op, class E>
-auto reduce_now(const E& e, const axis_set& axes) {
-  return reduce_node<Op, E, E::rank>(e, axes, true).result();
-}
-
-template <class Op, class Node>
-auto finish_fold(Node node, index_t n) {
-  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
-  else return node;
-}
-
-/// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
-/// the fold of n values. Of half and bfloat16 all of it is done in float, and rounded at the end.
-template <class Op, int R, class E>
-auto make_reduction(E&& e, const axis_set& set, bool keep) {
-  const auto build = [&](auto&& x) {
-    using X = bare<decltype(x)>;
-    index_t n = 1;
-    for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
-    reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
-    return finish_fold<Op>(std::move(node), n);
-  };
-  using T = element_of<E>;
-  if constexpr (narrow_element<T>) {
-    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
-    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
-    else return folded;
-  } else if constexpr (requires { Op::prepare(e, set); })
-    return build(Op::prepare(e, set));
-  else
-    return build(std::forward<E>(e));
-}
-
-template <class Op, class E>
-auto reduce_all(E&& e) {
-  check_defined(Op::name, e);
-  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
-}
-template <class Op, bool Keep, class E, std::size_t N>
-auto reduce_axes(E&& e, const index_t (&axes)[N]) {
-  constexpr int rank = rank_of<E>;
-  constexpr int count = int{N};
-  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
-  check_defined(Op::name, e);
-  const axis_set set = axes_of<rank>(Op::name, axes, count);
-  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set, Keep);
-}
-
-/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
-struct seed_base {
-  static constexpr const char* name = "reduction";
-  template <class T, class...>
-  using result = T;
-};
-
-}  // namespace detail
-
-struct axis_that_is_not_an_integer;
-struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
-
-namespace detail {
-template <class K>
-concept keep_word = std::same_as<K, keepdim_t>;
-}
-}  // namespace sinter
-
-// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not fit.
-#define SINTER_REDUCTION(name, op)                                                                                     \
-  template <::sinter::expression E>                                                                                    \
-    requires(op::template accepts<::sinter::element_of<E>>)                                                            \
-  auto name(E&& e) {                                                                                                   \
-    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                                       \
-  }                                                                                                                    \
-  template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>                           \
-    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
-  auto name(E&& e, Axis axis, Keep...) {                                                                               \
-    return ::sinter::detail::reduce_axes<op, sizeof...(Keep) != 0, E, 1>(std::forward<E>(e),                           \
-                                                                 {static_cast<::sinter::index_t>(axis)});              \
-  }                                                                                                                    \
-  template <std::size_t N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                \
-    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
-  auto name(E&& e, const ::sinter::index_t (&axes)[N], Keep...) {                                                      \
-    return ::sinter::detail::reduce_axes<op, sizeof...(Keep) != 0>(std::forward<E>(e), axes);                          \
-  }                                                                                                                    \
-  template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
-            class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
-    requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>)                                           \
-  void name(E&&, const Axis&) = delete;                                                                                \
-  template <::sinter::expression E, class... Rest,                                                                     \
-            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<E>>,                           \
-            class Fix = ::sinter::use_another_element_type_or_cast>                                                    \
-    requires(!op::template accepts<::sinter::element_of<E>>)                                                           \
-  void name(E&&, const Rest&...) = delete;
-
-namespace sinter {
-namespace ops {
-
-struct all_op {
-  static constexpr const char* name = "all";
-  static constexpr bool differentiable = false;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::all_reducer<T>;
-};
-
-}  // namespace ops
-
-/// Whether every element is true (not zero), over all, along one axis, or along a list of axes; with keepdim they stay
-/// with extent 1. Of nothing: true. No derivative.
-///
-///     bool found = all(x > 3).item();
-SINTER_REDUCTION(all, ops::all_op)
-
-}  // namespace sinter
-// sinter/ops/any.hpp: whether at least one element is true.
-
-namespace sinter {
-namespace ops {
-
-struct any_op {
-  static constexpr const char* name = "any";
-  static constexpr bool differentiable = false;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::any_reducer<T>;
-};
-
-}  // namespace ops
-
-/// Whether at least one element is true (not zero), over all, along one axis, or along a list of axes; with keepdim
-/// they stay with extent 1. Of nothing: false. No derivative.
-///
-///     bool found = any(x > 3).item();
-SINTER_REDUCTION(any, ops::any_op)
-
-}  // namespace sinter
-// sinter/ops/argmax.hpp: the index of the largest element.
-
-namespace sinter {
-namespace ops {
-
-struct argmax_op {
-  static constexpr const char* name = "argmax";
-  static constexpr bool differentiable = false;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::argmax_reducer<T>;
-};
-
-}  // namespace ops
-
-/// Index (int64) of the first largest element of all in row-major order, or along an axis; the first NaN wins. No
-/// derivative. Throws shape_error where there are no elements.
-///
-///     tensor predicted = argmax(logits, 1);
-SINTER_REDUCTION(argmax, ops::argmax_op)
-
-}  // namespace sinter
-// sinter/ops/argmin.hpp: the index of the smallest element.
-
-namespace sinter {
-namespace ops {
-
-struct argmin_op {
-  static constexpr const char* name = "argmin";
-  static constexpr bool differentiable = false;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::argmin_reducer<T>;
-};
-
-}  // namespace ops
-
-/// Index (int64) of the first smallest element of all in row-major order, or along an axis; the first NaN wins. No
-/// derivative. Throws shape_error where there are no elements.
-///
-///     tensor predicted = argmin(logits, 1);
-SINTER_REDUCTION(argmin, ops::argmin_op)
-
-}  // namespace sinter
-// sinter/ops/asin.hpp: the inverse sine.
-
-namespace sinter {
-namespace ops {
-
-struct asin_op : real_op {
-  static constexpr const char* name = "asin";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::asin(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * rsqrt(1 - x * x);
-  }
-};
-
-}  // namespace ops
-
-/// The inverse sine, in [-pi/2, pi/2], elementwise, floating point; NaN outside [-1, 1]. Derivative: g / sqrt(1 -
-/// x^2).
-///
-///     tensor y = asin(x);
-SINTER_UNARY_FUNCTION(asin, ops::asin_op)
-
-}  // namespace sinter
-// sinter/ops/atan.hpp: the inverse tangent.
-
-namespace sinter {
-namespace ops {
-
-struct atan_op : real_op {
-  static constexpr const char* name = "atan";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::atan(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (1 + x * x);
-  }
-};
-
-}  // namespace ops
-
-/// The inverse tangent, in [-pi/2, pi/2], elementwise, floating point. Derivative: g / (1 + x^2).
-///
-///     tensor y = atan(x);
-SINTER_UNARY_FUNCTION(atan, ops::atan_op)
-
-}  // namespace sinter
-// sinter/ops/atan2.hpp: the angle of a point.
-
-namespace sinter {
-namespace ops {
-
-struct atan2_op : real_op {
-  static constexpr const char* name = "atan2";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    const V zero = math::constant<V>(0), pi = math::constant<V>(3.14159265358979324);
-    const V y = math::abs(a), x = math::abs(b);
-    const V larger = math::max(y, x);
-    const auto equal = math::logical_or(larger == 0, math::logical_and(math::isinf(a), math::isinf(b)));
-    const V ratio =
-        math::select(equal, math::select(larger == 0, zero, math::constant<V>(1)), math::min(y, x) / larger);
-    const V octant = math::atan(ratio);
-    const V quadrant = math::select(y > x, pi / 2 - octant, octant);
-    const V half = math::select(below(b), pi - quadrant, quadrant);
-    return math::select(below(a), math::neg(half), half);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto square = a * a + b * b;
-    if constexpr (I == 0)
-      return select(square == 0, zero_of(g), g * (b / square));
-    else
-      return select(square == 0, zero_of(g), -g * (a / square));
-  }
-
- private:
-  /// Whether the sign bit is set, that of -0 too.
-  template <class V>
-  SINTER_WORD static auto below(V x) {
-    return math::logical_or(x < 0, math::reciprocal(x) < 0);
-  }
-};
-
-}  // namespace ops
-
-/// The angle of the point (b, a) from the positive first axis, in [-pi, pi], elementwise and broadcast, floating
-/// point; signed zeros as C's atan2. Derivative: g b / (a^2 + b^2) to a, -g a / (a^2 + b^2) to b; 0 at the origin.
-///
-///     tensor angle = atan2(y, x);
-SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
-
-}  // namespace sinter
-// sinter/ops/bincount.hpp: how often each integer occurs.
-
-// sinter/ops/max.hpp: the largest element along axes.
-
-// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
-
-// sinter/ops/sum.hpp: the sum along axes.
-
-namespace sinter {
-namespace ops {
-
-struct sum_op {
-  static constexpr const char* name = "sum";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
-/// the error does not grow with the length. Derivative: g, broadcast along the axes.
-///
-///     tensor total = sum(x);
-///     tensor per_row = sum(square(x), 1);
-SINTER_REDUCTION(sum, ops::sum_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-/// Is x the extreme element, or one of those that are? NaN is where there is one.
-struct wins_op : predicate_op {
-  static constexpr const char* name = "wins";
-  template <class V>
-  SINTER_WORD static auto apply(V x, V extreme) {
-    return math::logical_or(x == extreme, x != x);
-  }
-};
-
-struct extreme_op {
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
-
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
-    template <int I, class G, class X, class Y, class N, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
-      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
-    }
-  };
-  /// How many elements share the gradient.
-  template <class E, class R>
-  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
-    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
-    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
-  }
-};
-
-}  // namespace ops
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct max_op : extreme_op {
-  static constexpr const char* name = "max";
-  template <class T>
-  using reducer = sinter::detail::max_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
-/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no elements.
-///
-///     tensor row_max = max(x, 1);
-SINTER_REDUCTION(max, ops::max_op)
-
-}  // namespace sinter
-// sinter/ops/min.hpp: the smallest element along axes.
-
-namespace sinter {
-namespace ops {
-
-struct min_op : extreme_op {
-  static constexpr const char* name = "min";
-  template <class T>
-  using reducer = sinter::detail::min_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
-/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are no
-/// elements.
-///
-///     tensor row_min = min(x, 1);
-SINTER_REDUCTION(min, ops::min_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-template <int>
-struct counted_values_of_rank;
-struct flatten_them_to_rank_1;
-
-namespace detail {
-
-/// How often each of 0, ..., bins - 1 occurs in e, an int64 expression without points.
-template <class E>
-tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
-  const auto counts = zeros<std::int64_t, device_of<E>>({bins});
-  if (bins > 0 && e.shape().numel() > 0) backend<device_of<E>>::count(e, counts);
-  return counts;
-}
-
-template <class E>
-constexpr auto find_bincount_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
-  else if constexpr (!integer_element<element_of<E>>)
-    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
-  else if constexpr (rank_of<E> != 1)
-    return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E>
-using bincount_mistake = decltype(find_bincount_mistake<bare<E>>());
-
-}  // namespace detail
-
-/// How often 0, 1, 2, ... occur among the elements of x, which has rank 1 and any integer type: int64, up to the largest element
-/// and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors: value_error for a
-/// negative element or minlength.
-///
-///     tensor per_class = bincount(labels, 10);
-template <class E>
-  requires(detail::is_fitting<detail::bincount_mistake<E>>)
-tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
-  detail::check_defined("bincount", x);
-  if (minlength < 0) detail::refuse<value_error>({"bincount: minlength ", minlength, " is negative"});
-  const tensor<std::int64_t, 1, device_of<E>> values = cast<std::int64_t>(x);
-  index_t bins = minlength;
-  if (values.numel() > 0) {
-    const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
-    if (least < 0) detail::refuse<value_error>({"bincount: element ", least, " is negative; shift the elements to start at 0"});
-    if (most > std::numeric_limits<index_t>::max() / 16)
-      detail::refuse<value_error>({"bincount: element ", most,
-                                   " would need more bins than there is memory for; unique() counts such values"});
-    if (most >= bins) bins = most + 1;
-  }
-  return detail::counts_of(values, bins);
-}
-template <class E, class Problem = typename detail::bincount_mistake<E>::problem, class Fix = typename detail::bincount_mistake<E>::fix>
-void bincount(E&&, index_t = 0) = delete;
-
-}  // namespace sinter
-// sinter/ops/bit_and.hpp: the bits set in both operands.
-
-namespace sinter {
-namespace ops {
-
-struct bit_and_op : integer_op {
-  static constexpr const char* name = "bit_and";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(a & b);
-  }
-};
-
-}  // namespace ops
-
-/// a & b, elementwise and broadcast on integers: the bits set in both operands.
-///
-///     tensor y = k & 1;
-SINTER_BINARY_FUNCTION(operator&, ops::bit_and_op)
-
-}  // namespace sinter
-// sinter/ops/bit_not.hpp: the complement of every bit.
-
-namespace sinter {
-namespace ops {
-
-struct bit_not_op : integer_op {
-  static constexpr const char* name = "bit_not";
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return static_cast<V>(~x);
-  }
-};
-
-}  // namespace ops
-
-/// ~x, elementwise on integers.
-///
-///     tensor y = ~k;
-SINTER_UNARY_FUNCTION(operator~, ops::bit_not_op)
-
-}  // namespace sinter
-// sinter/ops/bit_or.hpp: the bits set in either operand.
-
-namespace sinter {
-namespace ops {
-
-struct bit_or_op : integer_op {
-  static constexpr const char* name = "bit_or";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(a | b);
-  }
-};
-
-}  // namespace ops
-
-/// a | b, elementwise and broadcast on integers: the bits set in either operand.
-///
-///     tensor y = k | 1;
-SINTER_BINARY_FUNCTION(operator|, ops::bit_or_op)
-
-}  // namespace sinter
-// sinter/ops/bit_xor.hpp: the bits set in one operand only.
-
-namespace sinter {
-namespace ops {
-
-struct bit_xor_op : integer_op {
-  static constexpr const char* name = "bit_xor";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(a ^ b);
-  }
-};
-
-}  // namespace ops
-
-/// a ^ b, elementwise and broadcast on integers: the bits set in one operand only.
-///
-///     tensor y = k ^ 1;
-SINTER_BINARY_FUNCTION(operator^, ops::bit_xor_op)
-
-}  // namespace sinter
-// sinter/ops/cbrt.hpp: the cube root.
-
-namespace sinter {
-namespace ops {
-
-struct cbrt_op : real_op {
-  static constexpr const char* name = "cbrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cbrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g / (3 * y * y);
-  }
-};
-
-}  // namespace ops
-
-/// The real cube root, elementwise, floating point. Derivative: g / (3 y^2), inf at 0.
-///
-///     tensor y = cbrt(x);
-SINTER_UNARY_FUNCTION(cbrt, ops::cbrt_op)
-
-}  // namespace sinter
-// sinter/ops/ceil.hpp: the smallest integer not below x.
-
-namespace sinter {
-namespace ops {
-
-struct ceil_op : number_op {
-  static constexpr const char* name = "ceil";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::ceil(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// The smallest integer not below x, elementwise; integers stay what they are. Derivative: 0.
-///
-///     tensor y = ceil(x);
-SINTER_UNARY_FUNCTION(ceil, ops::ceil_op)
-
-}  // namespace sinter
-// sinter/ops/celu.hpp: the continuously differentiable exponential linear unit.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct celu_op : real_op {
-  static constexpr const char* name = "celu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T alpha;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x > 0, x, math::expm1(x / alpha) * alpha);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x > 0, g, g * exp(x / alpha));
-  }
-};
-
-}  // namespace ops
-
-/// x where x > 0, otherwise alpha (e^(x/alpha) - 1); elementwise, floating point. alpha must not be 0.
-/// Derivative: g, or e^(x/alpha) g. Barron, "Continuously differentiable exponential linear units", 2017.
-///
-///     tensor y = celu(x, 0.5);
-template <real_expression A>
-auto celu(A&& x, double alpha = 1) {
-  if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::celu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(celu)
-
-}  // namespace sinter
-// sinter/ops/clamp.hpp: x limited to an interval.
-
-namespace sinter {
-namespace ops {
-
-struct clamp_op : number_op {
-  static constexpr const char* name = "clamp";
-  static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third,
-                                           uses::first | uses::second | uses::third,
-                                           uses::first | uses::second | uses::third};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b, V c) {
-    return math::min(math::max(a, b), c);
-  }
-  template <int I, class G, class A, class B, class C, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
-    // x == x tells that x is no NaN: where one of the three is, none loses g.
-    if constexpr (I == 0)
-      return select(logical_or(logical_and(a <= b, c == c), logical_and(a >= c, b == b)), zero_of(g), g);
-    else if constexpr (I == 1)
-      return select(logical_or(logical_and(a > b, c == c), logical_and(b >= c, a == a)), zero_of(g), g);
-    else
-      return select(logical_and(a < c, b < c), zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// min(max(x, low), high), elementwise and broadcast; the limits are literals or tensors, high wins where low is above
-/// it. NaN if one of them is. Derivative: g to x strictly within the limits, otherwise to the limit that is taken, and to all where
-/// one is NaN.
-///
-///     tensor y = clamp(x, -1, 1);
-SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)
-
-// For three const operands of one type std::clamp fits as well, and better than a function of three types.
-template <class A>
-requires(detail::fits<ops::clamp_op, const A&, const A&, const A&>) auto clamp(const A& a, const A& b, const A& c) {
-  return detail::make_ternary(ops::clamp_op{}, a, b, c);
-}
-
-}  // namespace sinter
-// sinter/ops/clamp_max.hpp: x limited from above.
-
-namespace sinter {
-namespace ops {
-
-struct clamp_max_op : number_op {
-  static constexpr const char* name = "clamp_max";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return select(a >= b, zero_of(g), g);
-    else
-      return select(a < b, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// min(x, high), elementwise and broadcast; NaN if either is. Derivative: g to x where x < high,
-/// otherwise to high, and to both where one is NaN.
-///
-///     tensor y = clamp_max(x, 1);
-SINTER_BINARY_FUNCTION(clamp_max, ops::clamp_max_op)
-
-}  // namespace sinter
-// sinter/ops/clamp_min.hpp: x limited from below.
-
-namespace sinter {
-namespace ops {
-
-struct clamp_min_op : number_op {
-  static constexpr const char* name = "clamp_min";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::max(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return select(a <= b, zero_of(g), g);
-    else
-      return select(a > b, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// max(x, low), elementwise and broadcast; NaN if either is. Derivative: g to x where x > low,
-/// otherwise to low, and to both where one is NaN.
-///
-///     tensor y = clamp_min(x, 0);
-SINTER_BINARY_FUNCTION(clamp_min, ops::clamp_min_op)
-
-}  // namespace sinter
-// sinter/ops/concat.hpp: concat and stack, several tensors as one.
-
-namespace sinter {
-
-template <int...>
-struct operands_of_different_ranks;
-
-namespace detail {
-
-/// Backward of concat and stack: each source gets its part of the gradient.
-template <class T, int R, int SourceR, device D>
-struct concat_tape final : tape_node {
-  std::vector<state_ptr> sources;
-  std::vector<index_t> begins;  // where each source starts along the axis, and the end
-  int axis = 0;
-
-  const state_ptr* inputs(int& count) const override {
-    count = static_cast<int>(sources.size());
-    return sources.data();
-  }
-  void release() override {}
-  void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      if (!sources[i]) continue;
-      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, begins[i], begins[i + 1]));
-      else add_gradient(sources[i], g.select(axis, begins[i]));
-    }
-  }
-};
-
-/// Joins evaluated parts; Stack says whether the axis is new.
-template <bool Stack, class Part>
-auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
-  using T = element_of<Part>;
-  using D = device_of<Part>;
-  constexpr int R = Part::rank + (Stack ? 1 : 0);
-  if (parts.empty()) refuse<shape_error>({op, ": there are no tensors"});
-  const int a = checked_axis(op, axis, R);
-  extents<R> shape;
-  std::vector<index_t> begins;
-  index_t total = 0;
-  for (const Part& p : parts) {
-    check_defined(op, p);
-    bool fits = true;
-    for (int d = 0; d < Part::rank; ++d) fits = fits && ((!Stack && d == a) || p.shape()[d] == parts[0].shape()[d]);
-    if (!fits)
-      refuse<shape_error>({op, ": shapes ", parts[0].shape(), " and ", p.shape(),
-                           Stack ? std::string(" differ") : joined({" differ outside axis ", a})});
-    begins.push_back(total);
-    if constexpr (Stack) total += 1;
-    else total += p.shape()[a];
-  }
-  begins.push_back(total);
-  for (int d = 0; d < Part::rank; ++d) shape[Stack && d >= a ? d + 1 : d] = parts[0].shape()[d];
-  shape[a] = total;
-  const auto y = tensor<T, R, D>::uninitialized(shape);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& part = [&]() -> const auto& {
-      if constexpr (is_variable<Part>) return access::value_of(parts[i]);
-      else return parts[i];
-    }();
-    if constexpr (Stack) write(part, y.select(a, begins[i]));
-    else write(part, y.slice(a, begins[i], begins[i + 1]));
-  }
-  if constexpr (is_variable<Part>) {
-    static_assert(Part::order < 2, "sinter: concat and stack have no second derivative; use them on variables of order 1");
-    auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
-    bool any = false;
-    for (const Part& p : parts) {
-      node->sources.push_back(access::state_of(p));
-      any = any || access::state_of(p);
-    }
-    if (!any || !recording()) return unrecorded<1>(y);
-    node->name = op;
-    node->begins = std::move(begins);
-    node->axis = a;
-    return produced<1>(y, std::move(node));
-  } else {
-    return y;
-  }
-}
-
-template <class... E>
-constexpr auto find_join_mistake() {
-  if constexpr (sizeof...(E) == 0 || !(expression<E> && ...)) {
-    return not_operands{};
-  } else if constexpr (!is_fitting<operand_check<E...>>) {
-    return operand_check<E...>{};
-  } else if constexpr (!((rank_of<E> == larger(E::rank...)) && ...)) {
-    return mistake<operands_of_different_ranks<rank_of<E>...>, use_reshape_squeeze_or_unsqueeze>{};
-  } else {
-    return fitting<literals_type<E...>>{};
-  }
-}
-template <class... E>
-using join_mistake = decltype(find_join_mistake<bare<E>...>());
-
-/// The type that holds any of the parts: variables where one is tracked.
-template <class... E>
-using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...), typename first_device<bare<E>...>::type,
-                                         larger(bare<E>::order...)>::type;
-
-template <class Part, class E>
-Part as_part(const E& e) {
-  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
-  else return eval(e);
-}
-
-}  // namespace detail
-
-/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once. Also of a vector,
-/// concat(axis, parts), and of a list, concat({a, b}, axis = 0).
-/// Derivative: each gets its part of g. Errors: shape_error when other extents differ.
-///
-///     tensor both = concat(0, train, test);
-template <class... E>
-  requires(detail::is_fitting<detail::join_mistake<E...>>)
-auto concat(detail::whole axis, const E&... parts) {
-  using Part = detail::part_of<E...>;
-  return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
-}
-template <class Part>
-  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto concat(detail::whole axis, const std::vector<Part>& parts) {
-  return detail::join<false>("concat", axis, parts);
-}
-template <class Part>
-  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto concat(std::initializer_list<Part> parts, detail::whole axis = 0) {
-  return detail::join<false>("concat", axis, std::vector<Part>(parts));
-}
-
-/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
-/// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
-/// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
-///
-///     tensor batch = stack(0, image_a, image_b, image_c);
-template <class... E>
-  requires(detail::is_fitting<detail::join_mistake<E...>>)
-auto stack(detail::whole axis, const E&... parts) {
-  using Part = detail::part_of<E...>;
-  return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
-}
-template <class Part>
-  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto stack(detail::whole axis, const std::vector<Part>& parts) {
-  return detail::join<true>("stack", axis, parts);
-}
-template <class Part>
-  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto stack(std::initializer_list<Part> parts, detail::whole axis = 0) {
-  return detail::join<true>("stack", axis, std::vector<Part>(parts));
-}
-
-template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
-          class Fix = typename detail::join_mistake<E...>::fix>
-void concat(index_t, E&&...) = delete;
-template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
-          class Fix = typename detail::join_mistake<E...>::fix>
-void stack(index_t, E&&...) = delete;
-
-}  // namespace sinter
-// sinter/ops/cos.hpp: the cosine.
-
-namespace sinter {
-namespace ops {
-
-struct cos_op : real_op {
-  static constexpr const char* name = "cos";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cos(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return -g * sin(x);
-  }
-};
-
-}  // namespace ops
-
-/// The cosine of x in radians, elementwise, floating point. Derivative: -g sin x.
-///
-///     tensor y = cos(x);
-SINTER_UNARY_FUNCTION(cos, ops::cos_op)
-
-}  // namespace sinter
-// sinter/ops/cosh.hpp: the hyperbolic cosine.
-
-namespace sinter {
-namespace ops {
-
-struct cosh_op : real_op {
-  static constexpr const char* name = "cosh";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cosh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * sinh(x);
-  }
-};
-
-}  // namespace ops
-
-/// The hyperbolic cosine, elementwise, floating point. Derivative: g sinh x.
-///
-///     tensor y = cosh(x);
-SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
-
-}  // namespace sinter
-// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
-
-// sinter/ops/mean.hpp: the arithmetic mean along axes.
-
-// sinter/ops/divide.hpp: the quotient of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct divide_op : number_op {
-  static constexpr const char* name = "divide";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::second | uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::divide(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B& b, const Y& y) {
-    if constexpr (I == 0)
-      return g / b;
-    else
-      return -(g * y / b);
-  }
-};
-
-}  // namespace ops
-
-/// a / b, elementwise and broadcast. Integers truncate as in C, and give 0 when divided by zero.
-/// Derivative: g / b to a, -g a / b^2 = -g y / b to b.
-///
-///     tensor y = x / 2;
-SINTER_BINARY_FUNCTION(operator/, ops::divide_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct mean_op {
-  static constexpr const char* name = "mean";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class Node>
-  static auto finish(Node node, index_t n) {
-    return std::move(node) / static_cast<element_of<Node>>(n);
-  }
-};
-
-}  // namespace ops
-
-/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
-/// point; NaN where there is nothing to average. Derivative: g / n.
-///
-///     tensor centred = x - mean(x, 0, keepdim);
-SINTER_REDUCTION(mean, ops::mean_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-namespace detail {
-
-template <class E>
-struct cross_entropy_tape final : tape_node {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
-  tensor<std::int64_t, 1, D> labels;
-  std::uint64_t labels_version = 0;
-  tensor<compute_type<T>, 1, D> lse;
-  state_ptr source;
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override {
-    logits.drop();
-    labels = {};
-    lse = {};
-  }
-  void backward(grad_state& result) override {
-    auto& to = static_cast<typed_state<T, 2, D>&>(*source);
-    const auto& x = logits.get("backward of", name);
-    if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
-      throw autograd_error("backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
-    if constexpr (is_cpu_v<D>)
-      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
-    bool add = false;
-    to.gradient(add);
-    backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
-  }
-};
-
-}  // namespace detail
-
-/// The loss of each row; see cross_entropy.
-template <class E>
-struct [[nodiscard]] cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = false;
-  static constexpr const char* explained_as() { return "cross_entropy"; }
-
-  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) { this->shape_[0] = e.shape()[0]; }
-
-  void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    // On the host they may have changed since the node was made; a GPU looks at them here only.
-    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);
-    lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
-    detail::backend<D>::cross_entropy(e, labels, to, lse_);
-  }
-
-  auto record(const tensor<T, 1, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::cross_entropy_tape<E>>();
-    node->name = "cross_entropy";
-    node->logits.keep(detail::untrack(e));
-    node->labels = labels;
-    node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
-    node->lse = lse_;
-    node->source = source;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  tensor<std::int64_t, 1, D> labels;
-
- private:
-  mutable tensor<compute_type<T>, 1, D> lse_;
-};
-
-namespace detail {
-
-template <class E, class L>
-cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
-  check_defined("cross_entropy", logits);
-  check_defined("cross_entropy", labels);
-  if (labels.shape()[0] != logits.shape()[0])
-    refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
-  const auto y = [&] {
-    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-    else return eval(cast<std::int64_t>(labels));
-  }();
-  if constexpr (is_cpu_v<device_of<E>>)
-    backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
-  return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
-}
-
-template <class E>
-using cross_entropy_of = cross_entropy_node<prologue_of<E>>;
-
-}  // namespace detail
-
-template <class...>
-struct logits_and_labels_with_elements_of_type;
-template <int, int>
-struct logits_and_labels_of_ranks;
-struct use_floating_logits_and_integer_labels;
-struct use_logits_of_rank_2_and_labels_of_rank_1;
-
-namespace detail {
-
-template <class E, class L>
-constexpr auto find_classification_mistake() {
-  if constexpr (!expression<E> || !expression<L>)
-    return not_operands{};
-  else if constexpr (!same_device<E, L>)
-    return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
-    return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
-                   use_floating_logits_and_integer_labels>{};
-  else if constexpr (rank_of<E> != 2 || rank_of<L> != 1)
-    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>, use_logits_of_rank_2_and_labels_of_rank_1>{};
-  else
-    return fitting<element_of<E>>{};
-}
-template <class E, class L>
-using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
-
-}  // namespace detail
-
-/// How a loss combines the losses of its samples.
-namespace reduction {
-struct none_t {};
-struct sum_t {};
-struct mean_t {};
-inline constexpr none_t none{};
-inline constexpr sum_t sum{};
-inline constexpr mean_t mean{};
-}  // namespace reduction
-
-/// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
-/// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
-/// produces them; backward recomputes the probabilities from the kept logits.
-/// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
-/// label outside [0, C), on a GPU where the host next waits for it.
-///
-///     variable loss = cross_entropy(model(x), labels);
-template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
-  return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
-}
-template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
-  return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
-}
-template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
-  return detail::make_cross_entropy(std::forward<E>(logits), labels);
-}
-template <class E, class L, class Reduction = reduction::mean_t,
-          class Problem = typename detail::classification_mistake<E, L>::problem,
-          class Fix = typename detail::classification_mistake<E, L>::fix>
-void cross_entropy(E&&, L&&, Reduction = {}) = delete;
-
-}  // namespace sinter
-// sinter/ops/cummax.hpp: running maxima.
-
-// sinter/ops/running_extreme.hpp: what cummax and cummin share.
-
-// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
-
-// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
-
-// sinter/ops/multiply.hpp: the product of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct multiply_op : number_op {
-  static constexpr const char* name = "multiply";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) * wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return g * b;
-    else
-      return g * a;
-  }
-};
-
-}  // namespace ops
-
-/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
-///
-///     tensor y = x * 2.f;
-SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
-
-}  // namespace sinter
-// sinter/ops/subtract.hpp: the difference of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct subtract_op : number_op {
-  static constexpr const char* name = "subtract";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) - wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
-    if constexpr (I == 0)
-      return g;
-    else
-      return -g;
-  }
-};
-
-}  // namespace ops
-
-/// a - b, elementwise and broadcast. Derivative: g to a, -g to b. Integers wrap around.
-///
-///     tensor y = 1 - x;
-SINTER_BINARY_FUNCTION(operator-, ops::subtract_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-struct left_side_is_const;
-struct left_side_has_not_been_evaluated;
-struct write_through_dot_in_place;
-struct assign_it_to_a_tensor_first;
-
-namespace detail {
-
-template <class Y, class E>
-constexpr auto find_update_mistake() {
-  using Target = bare<Y>;
-  if constexpr (is_assignment<Target> || is_assignment<bare<E>>)
-    return operand_check<Y, E>{};
-  else if constexpr (!expression<Y> || !operand<E>)
-    return not_operands{};
-  else if constexpr (is_variable<Target>)
-    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
-  else if constexpr (!is_tensor<Target>)
-    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
-  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
-    return mistake<left_side_is_const, write_through_dot_in_place>{};
-  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>)
-    return operand_check<Y, E>{};
-  else if constexpr (!expression<E>)
-    return fitting<element_of<Y>>{};
-  else if constexpr (is_tracked_v<E>)
-    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
-  else if constexpr ((rank_of<E>) > rank_of<Y>)
-    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
-  else
-    return fitting<element_of<Y>>{};
-}
-
-/// fitting<T>, a mistake, or not_operands, of `y += e`.
-template <class Y, class E>
-using update_check = decltype(find_update_mistake<Y, E>());
-template <class Op, class Y, class E>
-using update_mistake = op_check<Op, update_check<Y, E>>;
-
-/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
-template <class Op, class Y, class E>
-using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>, map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
-
-template <class Assignment, class Op, class Y, class E>
-Assignment update(Op op, Y& y, E&& e) {
-  check_defined("in-place update", y);
-  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
-}
-
-}  // namespace detail
-
-// `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
-// statement, or in one pass with others inside fuse().
-SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
-SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
-SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
-SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// Elements of x along an axis, and where they stand in it.
-///
-///     auto [values, indices] = sort(x, 1);
-template <class Values>
-struct values_and_indices {
-  Values values;
-  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
-};
-
-namespace detail {
-
-/// Indices of E's elements.
-template <class E>
-using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
-
-template <class T, int R, device D>
-struct picked_tape final : tape_node {
-  tensor<std::int64_t, R, D> index;
-  std::uint64_t version = 0;  ///< of the index
-  state_ptr source;
-  int axis = 0;
-  index_order order = index_order::any;
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override { index = {}; }
-  void backward(grad_state& y) override {
-    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
-                              " were modified in place after the statement; use a copy"});
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    if constexpr (narrow_element<T>) {
-      if (index.shape()[axis] > many) add_sums<double>(to.grad, g);
-      else add_sums<float>(to.grad, g);
-    } else if (std::is_same_v<T, float> && index.shape()[axis] > many) {
-      add_sums<double>(to.grad, g);
-    } else {
-      backend<D>::scatter_add(to.grad, axis, index, g, order);
-    }
-  }
-
- private:
-  /// Picks along the axis beyond which sums are gathered in double. An element that is read 2^24 times would take up nothing more in
-  /// float. Sums in double take about three times as long.
-  static constexpr index_t many = index_t{1} << 20;
-
-  template <class Wide>
-  void add_sums(const tensor<T, R, D>& to, const tensor<T, R, D>& g) const {
-    const auto sums = zeros<Wide, D>(to.shape());
-    if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
-    else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
-    to.in_place() += cast<T>(sums);
-  }
-};
-
-/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
-template <class X, class T, int R, device D>
-evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis, const tensor<std::int64_t, R, D>& index,
-                    index_order order) {
-  if constexpr (is_tracked_v<X>) {
-    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
-    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
-    if (!source) return unrecorded<1>(y);
-    auto node = std::make_unique<picked_tape<T, R, D>>();
-    node->name = op;
-    node->index = index;
-    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
-    node->source = source;
-    node->axis = axis;
-    node->order = order;
-    return produced<1>(y, std::move(node));
-  } else {
-    return y;
-  }
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter::detail {
-
-template <bool Max, class E>
-values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t axis) {
-  check_defined(op, x);
-  const int a = checked_axis(op, axis, rank_of<E>);
-  const auto e = prologue(std::forward<E>(x));
-  using T = element_of<E>;
-  using D = device_of<E>;
-  const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
-  const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
-  backend<D>::template scan<running_reducer<T, Max>>(e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
-  return {picked(op, values, e, a, indices, index_order::runs), indices};
-}
-
-}  // namespace sinter::detail
-
-namespace sinter {
-
-/// The largest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as `indices`: of
-/// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
-///
-///     auto [highest, day] = cummax(x, 0);
-template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> cummax(E&& x, detail::whole axis) {
-  return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/cummin.hpp: running minima.
-
-namespace sinter {
-
-/// The smallest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as `indices`: of
-/// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
-///
-///     auto [lowest, day] = cummin(x, 0);
-template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> cummin(E&& x, detail::whole axis) {
-  return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/cumprod.hpp: running products.
-
-// sinter/ops/cumsum.hpp: running sums.
-
-// sinter/ops/scan.hpp: the node behind cumsum, cumprod, ...: folds of all elements up to each along an axis, with fused
-// prologue and, along the last axis, fused epilogue.
-
-namespace sinter {
-
-namespace detail {
-
-/// Backward of a scan: Op::grad, from x and the result y where it reads them.
-template <class Op, class E>
-struct scan_tape final : tape_node {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
-  tensor<T, R, D> y;
-  std::uint64_t version = 0;
-  state_ptr source;
-  int axis = 0;
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override {
-    x.drop();
-    y = {};
-  }
-  void backward(grad_state& result) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
-    if constexpr (Op::keeps_operands) {
-      if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-        refuse<autograd_error>({"backward of '", name, "': its result of shape ", y.shape(),
-                                " was modified in place after the statement; use a copy, or write to it after backward()"});
-      add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
-    } else {
-      add_gradient(source, Op::grad(g, axis));
-    }
-  }
-};
-
-}  // namespace detail
-
-/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
-/// grad(g, axis) or grad(g, x, y, axis), of tensors.
-template <class Op, class E>
-struct [[nodiscard]] scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
-  using reducer = typename Op::template reducer<element_of<E>>;
-  using T = typename reducer::result;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  scan_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
-
-  bool ready_for_epilogue() const { return axis == R - 1; }
-
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
-    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)}, epilogue);
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::scan_tape<Op, E>>();
-    node->name = Op::name;
-    if constexpr (Op::keeps_operands) {
-      node->x.keep(detail::untrack(e));
-      node->y = value;
-      node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
-    }
-    node->source = source;
-    node->axis = axis;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  int axis;
-};
-
-namespace detail {
-
-template <class Op, class E>
-scan_node<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
-  check_defined(Op::name, e);
-  const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return scan_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
-}
-
-/// The scan of plain tensors, or of elementwise work on them; used by derivatives.
-template <class Op, class E>
-auto scan_now(const E& e, int axis) {
-  return scan_node<Op, E>(e, axis).result();
-}
-
-template <class Op, class E>
-concept scannable = has_lines<E> && Op::template accepts<element_of<E>>;
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct cumsum_op {
-  static constexpr const char* name = "cumsum";
-  static constexpr bool keeps_operands = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, int axis) {
-    return sinter::detail::scan_now<cumsum_op>(g.flip(axis), axis).flip(axis);
-  }
-};
-
-}  // namespace ops
-
-/// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in double,
-/// so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last axis work
-/// after it too. Derivative: the sums of g from the end.
-///
-///     tensor total_so_far = cumsum(x, 0);
-template <expression E>
-  requires detail::scannable<ops::cumsum_op, E>
-scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
-  return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/equal.hpp: a == b.
-
-namespace sinter {
-namespace ops {
-
-struct equal_op : predicate_op {
-  static constexpr const char* name = "equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) == plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x == 0;
-SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
-
-}  // namespace sinter
-// sinter/ops/logical_and.hpp: whether both are true.
-
-namespace sinter {
-namespace ops {
-
-struct logical_and_op : logical_op {
-  static constexpr const char* name = "logical_and";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_and(plain(a), plain(b));
-  }
-};
-
-}  // namespace ops
-
-/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
-/// computed.
-///
-///     tensor mask = x > 0 && x < 1;
-SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
-SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct cumprod_op {
-  static constexpr const char* name = "cumprod";
-  static constexpr bool keeps_operands = true;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::prod_reducer<T>;
-  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the products
-  // in which 1 stands for it. After it 0.
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
-    using sinter::detail::scan_now;
-    const auto sum_from = [axis](const Tensor& a, const Tensor& b) {
-      return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
-    };
-    const auto zeros = scan_now<cumsum_op>(x == 0, axis);
-    const auto first = eval(zeros == 1 && x == 0);
-    const auto z = scan_now<cumprod_op>(where(first, 1, x), axis);
-    return where(zeros == 0, sum_from(g, y) / x, where(first, sum_from(g, z), 0));
-  }
-};
-
-}  // namespace ops
-
-/// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are gathered in
-/// double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
-///
-///     tensor survival = cumprod(1 - x, 1);
-template <expression E>
-  requires detail::scannable<ops::cumprod_op, E>
-scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
-  return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/elu.hpp: the exponential linear unit.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct elu_op : real_op {
-  static constexpr const char* name = "elu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T alpha;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x > 0, x, math::expm1(x) * alpha);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x > 0, g, g * exp(x) * alpha);
-  }
-};
-
-}  // namespace ops
-
-/// x where x > 0, otherwise alpha (e^x - 1); elementwise, floating point. Derivative: g, or alpha e^x g.
-/// Clevert et al., "Fast and accurate deep network learning by exponential linear units", ICLR 2016.
-///
-///     tensor y = elu(x);
-template <real_expression A>
-auto elu(A&& x, double alpha = 1) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(elu)
-
-}  // namespace sinter
-// sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
-
-namespace sinter {
-
-template <int, int>
-struct dot_of_ranks;
-template <int, int>
-struct mv_of_ranks;
-struct both_of_rank_1;
-struct a_matrix_of_rank_2_and_a_vector_of_rank_1;
-
-namespace detail {
-
-/// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
-template <int R, template <int, int> class Ranks, class Fix, class A, class B>
-constexpr auto find_vector_mistake() {
-  if constexpr (!expression<A> || !expression<B>)
-    return not_operands{};
-  else if constexpr (!fits<ops::multiply_op, A, B>)
-    return mistake_of<ops::multiply_op, A, B>{};
-  else if constexpr (rank_of<A> != R || rank_of<B> != 1)
-    return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
-  else
-    return fitting<element_of<A>>{};
-}
-template <class A, class B>
-using dot_mistake = decltype(find_vector_mistake<1, dot_of_ranks, both_of_rank_1, bare<A>, bare<B>>());
-template <class A, class B>
-using mv_mistake = decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
-
-template <class A, class B>
-void check_inner(const char* op, const A& a, const B& b) {
-  check_defined(op, a);
-  check_defined(op, b);
-  if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
-    refuse<shape_error>({op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
-}
-
-}  // namespace detail
-
-/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a. Errors:
-/// shape_error when the extents differ.
-///
-///     tensor projection = dot(gain, direction);
-template <expression A, expression B>
-  requires(detail::is_fitting<detail::dot_mistake<A, B>>)
-auto dot(A&& a, B&& b) {
-  detail::check_inner("dot", a, b);
-  return sum(std::forward<A>(a) * std::forward<B>(b));
-}
-template <class A, class B, class Problem = typename detail::dot_mistake<A, B>::problem,
-          class Fix = typename detail::dot_mistake<A, B>::fix>
-void dot(A&&, B&&) = delete;
-
-/// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
-/// db = a^T g. Errors: shape_error when the extents do not fit.
-///
-///     tensor slopes = mv(x, direction) + bias;
-template <expression A, expression B>
-  requires(detail::is_fitting<detail::mv_mistake<A, B>>)
-auto mv(A&& a, B&& b) {
-  detail::check_inner("mv", a, b);
-  return sum(std::forward<A>(a) * std::forward<B>(b), 1);
-}
-template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
-          class Fix = typename detail::mv_mistake<A, B>::fix>
-void mv(A&&, B&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/erf.hpp: the error function.
-
-namespace sinter {
-namespace ops {
-
-struct erf_op : real_op {
-  static constexpr const char* name = "erf";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::erf(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * number(g, 1.128379167095512574) * exp(-(x * x));
-  }
-};
-
-}  // namespace ops
-
-/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, floating point.
-/// Derivative: g 2/sqrt(pi) e^-x^2.
-///
-///     tensor y = erf(x);
-SINTER_UNARY_FUNCTION(erf, ops::erf_op)
-
-}  // namespace sinter
-// sinter/ops/erfc.hpp: the complementary error function.
-
-namespace sinter {
-namespace ops {
-
-struct erfc_op : real_op {
-  static constexpr const char* name = "erfc";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::erfc(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return -g * number(g, 1.128379167095512574) * exp(-(x * x));
-  }
-};
-
-}  // namespace ops
-
-/// 1 - erf(x), elementwise, floating point; keeps its relative accuracy where erf(x) rounds to 1.
-/// Derivative: -g 2/sqrt(pi) e^-x^2.
-///
-///     tensor y = erfc(x);
-SINTER_UNARY_FUNCTION(erfc, ops::erfc_op)
-
-}  // namespace sinter
-// sinter/ops/exp.hpp: e to the power x.
-
-namespace sinter {
-namespace ops {
-
-struct exp_op : real_op {
-  static constexpr const char* name = "exp";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::exp(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y;
-  }
-};
-
-}  // namespace ops
-
-/// e^x, elementwise, floating point. Derivative: g y.
-///
-///     tensor y = exp(x);
-SINTER_UNARY_FUNCTION(exp, ops::exp_op)
-
-}  // namespace sinter
-// sinter/ops/exp2.hpp: 2 to the power x.
-
-namespace sinter {
-namespace ops {
-
-struct exp2_op : real_op {
-  static constexpr const char* name = "exp2";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::exp2(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y * number(g, 0.693147180559945309);
-  }
-};
-
-}  // namespace ops
-
-/// 2^x, elementwise, floating point. Derivative: g y ln 2.
-///
-///     tensor y = exp2(x);
-SINTER_UNARY_FUNCTION(exp2, ops::exp2_op)
-
-}  // namespace sinter
-// sinter/ops/expm1.hpp: e to the power x, less 1.
-
-namespace sinter {
-namespace ops {
-
-struct expm1_op : real_op {
-  static constexpr const char* name = "expm1";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::expm1(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (y + 1);
-  }
-};
-
-}  // namespace ops
-
-/// e^x - 1, elementwise, floating point; exact to rounding near 0. Derivative: g (y + 1).
-///
-///     tensor y = expm1(x);
-SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)
-
-}  // namespace sinter
-// sinter/ops/floor.hpp: the largest integer not above x.
-
-namespace sinter {
-namespace ops {
-
-struct floor_op : number_op {
-  static constexpr const char* name = "floor";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::floor(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// The largest integer not above x, elementwise; integers stay what they are. Derivative: 0.
-///
-///     tensor y = floor(x);
-SINTER_UNARY_FUNCTION(floor, ops::floor_op)
-
-}  // namespace sinter
-// sinter/ops/fma.hpp: a b + c.
-
-namespace sinter {
-namespace ops {
-
-struct fma_op : number_op {
-  static constexpr const char* name = "fma";
-  static constexpr unsigned grad_uses[3] = {uses::second, uses::first, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b, V c) {
-    return math::fma(a, b, c);
-  }
-  template <int I, class G, class A, class B, class C, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C&, const Y&) {
-    if constexpr (I == 0)
-      return g * b;
-    else if constexpr (I == 1)
-      return g * a;
-    else
-      return g;
-  }
-};
-
-}  // namespace ops
-
-/// a b + c, elementwise and broadcast; rounded once where the processor has the instruction. Integers wrap around.
-/// Derivative: g b to a, g a to b, g to c.
-///
-///     tensor y = fma(a, b, 1.f);
-SINTER_TERNARY_FUNCTION(fma, ops::fma_op)
-
-}  // namespace sinter
-// sinter/ops/fmod.hpp: the remainder of a division, with the sign of the dividend.
-
-namespace sinter {
-namespace ops {
-
-struct fmod_op : number_op {
-  static constexpr const char* name = "fmod";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::fmod(a, b);
-  }
-  /// trunc(a / b), where `rest` = fmod(a, b): a / b itself may round up to the next whole number.
-  template <class A, class B, class R>
-  SINTER_WORD static auto quotient(const A& a, const B& b, const R& rest) {
-    return round(a / b - rest / b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return g;
-    else
-      return -g * quotient(a, b, call<fmod_op>(a, b));
-  }
-};
-
-}  // namespace ops
-
-/// a - b trunc(a / b), elementwise and broadcast: the remainder with the sign of the dividend, as in C.
-/// An integer divided by zero gives 0. Derivative: g to a, -g trunc(a / b) to b.
-///
-///     tensor y = fmod(x, 2);
-SINTER_BINARY_FUNCTION(fmod, ops::fmod_op)
-
-}  // namespace sinter
-// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
-
-namespace sinter {
-
-namespace detail {
-
-/// Indices as int64 on their device; each must lie in [0, extent).
-template <class I>
-auto checked_indices(const char* op, const I& index, index_t extent) {
-  check_defined(op, index);
-  const auto i = [&] {
-    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
-    else return eval(cast<std::int64_t>(index));
-  }();
-  const auto dense = i.contiguous();
-  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
-  return i;
-}
-
-/// y[c] = x[c with coordinate `axis` = index[c]]; index has the shape of y, possibly as a broadcast view.
-template <class X, int R, device D>
-evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
-  using T = element_of<X>;
-  const auto y = tensor<T, R, D>::uninitialized(index.shape());
-  if constexpr (is_variable<X>) backend<D>::gather(access::value_of(x), axis, index, y);
-  else backend<D>::gather(x, axis, index, y);
-  return picked(op, y, x, axis, index, index_order::any);
-}
-
-}  // namespace detail
-
-template <class...>
-struct index_of_element_type;
-template <int...>
-struct elements_and_index_of_ranks;
-struct use_an_integer_index;
-struct use_an_index_of_the_rank_of_the_elements;
-struct use_an_index_of_rank_1;
-
-namespace detail {
-
-template <class X, class I, bool OneAxis>
-constexpr auto find_index_mistake() {
-  if constexpr (!expression<X> || !expression<I>)
-    return not_operands{};
-  else if constexpr (!same_device<X, I>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!integer_element<element_of<I>>)
-    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
-  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
-    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
-  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
-    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
-  else
-    return fitting<element_of<X>>{};
-}
-template <class X, class I>
-using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
-template <class X, class I>
-using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
-
-}  // namespace detail
-
-/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's rank,
-/// any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
-/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
-/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
-///
-///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
-template <expression X, expression I>
-  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
-detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
-  detail::check_defined("gather", x);
-  const int a = detail::checked_axis("gather", axis, rank_of<X>);
-  const auto source = eval(x);
-  for (int d = 0; d < rank_of<X>; ++d)
-    if (d != a && index.shape()[d] > source.shape()[d])
-      detail::refuse<shape_error>({"gather: index of shape ", index.shape(), " is larger than x of shape ", source.shape(), " on axis ",
-                                   d});
-  return detail::gather_evaluated("gather", source, a, detail::checked_indices("gather", index, source.shape()[a]));
-}
-
-/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
-/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
-/// as for gather.
-///
-///     tensor batch = index_select(images, 0, permutation);
-template <expression X, expression I>
-  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
-detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
-  detail::check_defined("index_select", x);
-  constexpr int R = rank_of<X>;
-  const int a = detail::checked_axis("index_select", axis, R);
-  const auto source = eval(x);
-  const auto i = detail::checked_indices("index_select", index, source.shape()[a]);
-  extents<R> line = detail::ones_extents<R>();
-  extents<R> shape = source.shape();
-  line[a] = shape[a] = i.numel();
-  return detail::gather_evaluated("index_select", source, a, i.reshape(line).broadcast_to(shape));
-}
-
-template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
-          class Fix = typename detail::gather_mistake<X, I>::fix>
-void gather(X&&, index_t, I&&) = delete;
-template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
-          class Fix = typename detail::index_select_mistake<X, I>::fix>
-void index_select(X&&, index_t, I&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/gelu.hpp: the Gaussian error linear unit.
-
-namespace sinter {
-namespace ops {
-
-struct gelu_op : real_op {
-  static constexpr const char* name = "gelu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return x / 2 * math::erfc(x * math::constant<V>(-0.707106781186547524));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto below = erfc(x * number(g, -0.707106781186547524)) / 2;
-    const auto density = exp(x * x / -2) * number(g, 0.398942280401432678);
-    return g * (below + x * density);
-  }
-};
-
-}  // namespace ops
-
-/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point; as x/2 erfc(-x / sqrt 2), which
-/// keeps its digits where x is far below 0.
-/// Derivative: g (P(N <= x) + x p(x)), p the normal density.
-/// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
-///
-///     tensor y = gelu(x);
-SINTER_UNARY_FUNCTION(gelu, ops::gelu_op)
-
-}  // namespace sinter
-// sinter/ops/gelu_tanh.hpp: the Gaussian error linear unit, approximated with tanh.
-
-// sinter/ops/sigmoid.hpp: the logistic function.
-
-namespace sinter {
-namespace ops {
-
-struct sigmoid_op : real_op {
-  static constexpr const char* name = "sigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sigmoid(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y * (1 - y);
-  }
-};
-
-}  // namespace ops
-
-/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
-///
-///     tensor p = sigmoid(logits);
-SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct gelu_tanh_op : real_op {
-  static constexpr const char* name = "gelu_tanh";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return x * math::sigmoid((x + x * x * x * math::constant<V>(0.044715)) * math::constant<V>(1.59576912160573071));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto square = x * x;
-    const auto s = call<sigmoid_op>(x * (1 + square * number(g, 0.044715)) * number(g, 1.59576912160573071));
-    const auto bounded = select(square < 256, x, number(x, 0));  // beyond, s is 0 or 1
-    const auto slope = (1 - s) * (1 + bounded * bounded * number(g, 0.134145)) * number(g, 1.59576912160573071);
-    return g * s * (1 + bounded * slope);
-  }
-};
-
-}  // namespace ops
-
-/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, floating point; within 5e-4 of gelu. Computed as
-/// x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is the same and keeps its digits where x is far below 0.
-/// Hendrycks and Gimpel, "Gaussian error linear units", 2016.
-///
-///     tensor y = gelu_tanh(x);
-SINTER_UNARY_FUNCTION(gelu_tanh, ops::gelu_tanh_op)
-
-}  // namespace sinter
-// sinter/ops/grad.hpp: grad(y, x), a gradient that can be differentiated again.
-
-namespace sinter {
-
-namespace detail {
-
-template <class T, int R, device D, int N>
-variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
-  axis_set axes;
-  bool any = false;
-  for (int d = 0; d < R; ++d) {
-    const index_t n = d < R - N ? 1 : shape[d - (R - N)];
-    axes.has[d] = d < R - N || n != g.shape()[d];
-    any = any || axes.has[d];
-  }
-  index_t to[std::size_t{N > 0 ? N : 1}] = {};
-  for (int d = 0; d < N; ++d) to[d] = shape[d];
-  if constexpr (R == N) {
-    if (!any) return g;
-    return eval(make_reduction<ops::sum_op, R>(g, axes, true));
-  } else {
-    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes, true)) : g;
-    if constexpr (N == 0) return sum(kept);
-    else return kept.reshape(to);
-  }
-}
-
-}  // namespace detail
-
-struct variables_of_order_1;
-struct declare_them_with_order_2;
-struct keep_variables_of_order_2_on_one_device;
-
-/// dy/dx as a variable of order 1, whose own backward() gives second derivatives. y is a scalar computed from x; both
-/// are variables of order 2 on one device: copies to another have no second derivative. Nothing is added to any grad(), and the graph of y stays. Every elementwise op, sum, mean,
-/// var, norm, matmul and linear can be on the way; others do not compile at order 2.
-/// Errors: shape_error when y is not a scalar, autograd_error when y does not depend on x.
-///
-///     variable<float, 1, cpu, 2> x = tensor<float, 1>{1, 2};
-///     variable y = sum(x * x * x);
-///     variable slope = grad(y, x);         // 3 x^2
-///     variable(sum(slope)).backward();     // x.grad() is 6 x
-template <class T, auto SY, auto SX, device D>
-variable<T, SX, D, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, D, 2>& x) {
-  detail::check_defined("grad", y);
-  if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
-  const detail::state_ptr& root = detail::access::state_of(y);
-  const detail::state_ptr& target = detail::access::state_of(x);
-  detail::graph_gradients gradients;
-  if (root && target) {
-    gradients.add(root, variable<T, SY, D>(ones<T, D>(y.shape())));
-    detail::walk_graph(root, target, gradients);
-  }
-  if (!target || !gradients.has(target)) throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
-  return gradients.get<T, SX, D>(target);
-}
-/// The same for an expression y that has yet to be computed.
-template <expression Y, auto SX>
-  requires(!detail::is_variable<Y> && Y::order == 2)
-auto grad(const Y& y, const variable<element_of<Y>, SX, device_of<Y>, 2>& x) {
-  return grad(detail::eval_to_read(y), x);
-}
-template <expression Y, expression X, class Problem = operands_on_different_devices<device_of<Y>, device_of<X>>,
-          class Fix = keep_variables_of_order_2_on_one_device>
-  requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
-void grad(const Y&, const X&) = delete;
-template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1, class Fix = declare_them_with_order_2>
-  requires(OY < 2 || OX < 2)
-void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
-
-}  // namespace sinter
-// sinter/ops/greater.hpp: a > b.
-
-namespace sinter {
-namespace ops {
-
-struct greater_op : order_op {
-  static constexpr const char* name = "greater";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) > plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a > b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x > 0;
-SINTER_BINARY_FUNCTION(operator>, ops::greater_op)
-
-}  // namespace sinter
-// sinter/ops/greater_equal.hpp: a >= b.
-
-namespace sinter {
-namespace ops {
-
-struct greater_equal_op : order_op {
-  static constexpr const char* name = "greater_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) >= plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a >= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x >= 0;
-SINTER_BINARY_FUNCTION(operator>=, ops::greater_equal_op)
-
-}  // namespace sinter
-// sinter/ops/hardshrink.hpp: 0 near 0, the identity elsewhere.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct hardshrink_op : real_op {
-  static constexpr const char* name = "hardshrink";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T lambda;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(math::abs(x) <= lambda, math::constant<V>(0), x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(abs(x) <= lambda, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// 0 where |x| <= lambda, otherwise x; elementwise, floating point; NaN stays NaN. Derivative: 0, or g.
-///
-///     tensor y = hardshrink(x, 0.1);
-template <real_expression A>
-auto hardshrink(A&& x, double lambda = 0.5) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(hardshrink)
-
-}  // namespace sinter
-// sinter/ops/hardsigmoid.hpp: the logistic function in three straight pieces.
-
-namespace sinter {
-namespace ops {
-
-struct hardsigmoid_op : real_op {
-  static constexpr const char* name = "hardsigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V y = x / 6 + math::constant<V>(0.5);
-    return math::min(math::max(y, math::constant<V>(0)), math::constant<V>(1));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_or(y <= 0, y >= 1), zero_of(g), g / 6);
-  }
-};
-
-}  // namespace ops
-
-/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: 0 where y <= 0 or y >= 1, otherwise g / 6.
-///
-///     tensor y = hardsigmoid(x);
-SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
-
-}  // namespace sinter
-// sinter/ops/hardswish.hpp: x times the logistic function in straight pieces.
-
-namespace sinter {
-namespace ops {
-
-struct hardswish_op : real_op {
-  static constexpr const char* name = "hardswish";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V gate = math::min(math::max(x + 3, math::constant<V>(0)), math::constant<V>(6));
-    return x * gate / 6;
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto inside = g * (x / 3 + number(g, 0.5));
-    return select(x >= 3, g, select(x <= -3, zero_of(g), inside));
-  }
-};
-
-}  // namespace ops
-
-/// x hardsigmoid(x), elementwise, floating point. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
-/// Howard et al., "Searching for MobileNetV3", ICCV 2019.
-///
-///     tensor y = hardswish(x);
-SINTER_UNARY_FUNCTION(hardswish, ops::hardswish_op)
-
-}  // namespace sinter
-// sinter/ops/hardtanh.hpp: the identity between two limits.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct hardtanh_op : real_op {
-  static constexpr const char* name = "hardtanh";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  T low;
-  T high;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::min(math::max(x, low), high);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X&, const Y& y) const {
-    return select(logical_or(y <= low, y >= high), zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: 0 where x <= low or x >= high,
-/// otherwise g. low must not be above high. clamp takes other element types, and tensors as limits.
-///
-///     tensor y = hardtanh(x);
-template <real_expression A>
-auto hardtanh(A&& x, double low = -1, double high = 1) {
-  if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(hardtanh)
-
-}  // namespace sinter
-// sinter/ops/histc.hpp: the histogram of a tensor.
-
-// sinter/ops/less_equal.hpp: a <= b.
-
-namespace sinter {
-namespace ops {
-
-struct less_equal_op : order_op {
-  static constexpr const char* name = "less_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) <= plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x <= 0;
-SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
-
-}  // namespace sinter
-// sinter/ops/minimum.hpp: the smaller of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct minimum_op : number_op {
-  static constexpr const char* name = "minimum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0)
-      return select(a == b, half, select(a > b, zero_of(g), g));
-    else
-      return select(a == b, half, select(b > a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The smaller of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
-/// NaN. min(x, axis) is the reduction.
-///
-///     tensor y = minimum(a, b);
-SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element type:
-/// float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the extremes of x take
-/// their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors: value_error for fewer than one
-/// bin and for a range that is empty or not finite.
-///
-///     tensor brightness = histc(x, 256, 0, 1);
-template <expression E>
-  requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
-tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
-  detail::check_defined("histc", x);
-  if (bins < 1) detail::refuse<value_error>({"histc: ", bins, " bins; there must be at least 1"});
-  const no_grad guard;
-  const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
-  if (low == high && e.shape().numel() > 0) {
-    low = static_cast<double>(eval(min(e)).item());
-    high = static_cast<double>(eval(max(e)).item());
-  }
-  if (low == high) {
-    low -= 1;
-    high += 1;
-  }
-  if (!(low < high) || !std::isfinite(high - low))
-    detail::refuse<value_error>({"histc: the range [", low, ", ", high, "] is empty or not finite"});
-  const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
-  return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
-}
-SINTER_REAL_ONLY(histc)
-
-}  // namespace sinter
-// sinter/ops/hypot.hpp: the length of the hypotenuse.
-
-namespace sinter {
-namespace ops {
-
-struct hypot_op : real_op {
-  static constexpr const char* name = "hypot";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::result, uses::second | uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    // scaled by the larger leg, whose square may overflow
-    const V x = math::abs(a), y = math::abs(b);
-    const V larger = math::max(x, y);
-    const V ratio = math::select(larger == 0, larger, math::min(x, y) / larger);
-    const V length = larger * math::sqrt(1 + ratio * ratio);
-    const V infinity = math::constant<V>(std::numeric_limits<double>::infinity());
-    return math::select(math::logical_or(math::isinf(a), math::isinf(b)), infinity, length);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
-    if constexpr (I == 0)
-      return select(y == 0, zero_of(g), g * (a / y));
-    else
-      return select(y == 0, zero_of(g), g * (b / y));
-  }
-};
-
-}  // namespace ops
-
-/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, floating point.
-/// Infinite if either is. Derivative: g a / y to a, g b / y to b; 0 where y is 0.
-///
-///     tensor radius = hypot(x, y);
-SINTER_BINARY_FUNCTION(hypot, ops::hypot_op)
-
-}  // namespace sinter
-// sinter/ops/isfinite.hpp: whether x is neither infinite nor NaN.
-
-namespace sinter {
-namespace ops {
-
-struct isfinite_op : predicate_op {
-  static constexpr const char* name = "isfinite";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::isfinite(x);
-  }
-};
-
-}  // namespace ops
-
-/// Whether x is neither infinite nor NaN, elementwise; a mask of bool without derivative.
-///
-///     tensor mask = isfinite(x);
-SINTER_UNARY_FUNCTION(isfinite, ops::isfinite_op)
-
-}  // namespace sinter
-// sinter/ops/isinf.hpp: whether x is an infinity.
-
-namespace sinter {
-namespace ops {
-
-struct isinf_op : predicate_op {
-  static constexpr const char* name = "isinf";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::isinf(x);
-  }
-};
-
-}  // namespace ops
-
-/// Whether x is an infinity, elementwise; a mask of bool without derivative.
-///
-///     tensor mask = isinf(x);
-SINTER_UNARY_FUNCTION(isinf, ops::isinf_op)
-
-}  // namespace sinter
-// sinter/ops/isnan.hpp: whether x is not a number.
-
-namespace sinter {
-namespace ops {
-
-struct isnan_op : predicate_op {
-  static constexpr const char* name = "isnan";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::isnan(x);
-  }
-};
-
-}  // namespace ops
-
-/// Whether x is not a number, elementwise; a mask of bool without derivative.
-///
-///     tensor mask = isnan(x);
-SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
-
-}  // namespace sinter
-// sinter/ops/layer_norm.hpp: rows of mean 0 and variance 1.
-
-// sinter/ops/row_op.hpp: the node behind softmax, layer_norm and their relatives: a row-persistent op along one axis, with
-// fused prologue and, where no gradient is recorded, fused epilogue.
-
-namespace sinter {
-
-namespace detail {
-
-/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
-template <class Tensor>
-Tensor swap_to_end(const Tensor& t, int axis) {
-  if constexpr (Tensor::rank >= 2)
-    return t.transpose(axis, -1);
-  else
-    return t;
-}
-
-/// Backward from the saved result y.
-template <class Op, class T, int R, device D>
-struct row_tape final : tape_node {
-  Op op;
-  tensor<T, R, D> y;
-  tensor<compute_type<T>, 1, D> saved;
-  std::uint64_t version = 0;
-  state_ptr source;
-  int axis = 0;
-
-  explicit row_tape(const Op& what) : op(what) {}
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override {
-    y = {};
-    saved = {};
-  }
-  void backward(grad_state& result) override {
-    if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of '", name, "': its result of shape ", y.shape(),
-                              " was modified in place after the statement; use a copy, or write to it after backward()"});
-    const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
-    const auto moved = swap_to_end(y, axis).contiguous();
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (axis == R - 1) {
-      bool add = false;
-      to.gradient(add);
-      backend<D>::reverse_rows(op, moved, g, saved, to.grad, add);
-    } else {
-      const auto dx = tensor<T, R, D>::uninitialized(g.shape());
-      backend<D>::reverse_rows(op, moved, g, saved, dx, false);
-      add_gradient(source, swap_to_end(dx, axis));
-    }
-  }
-};
-
-}  // namespace detail
-
-/// Op is a struct with `name`, `saves_row_factor` (does backward need a value per row?) and the op's parameters.
-template <class Op, class E>
-struct [[nodiscard]] row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = E::order == 0;  // backward reads the result
-  static constexpr bool by_rows = true;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  row_node(const Op& what, E x, int along) : e(std::move(x)), op(what), axis(along) { this->shape_ = e.shape(); }
-
-  bool ready_for_epilogue() const { return axis == R - 1; }
-
-  template <class Epilogue>
-  void compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
-    if constexpr (Op::saves_row_factor) {
-      const index_t n = to.shape()[axis];
-      saved_ = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
-    }
-    if (axis == R - 1) {
-      detail::backend<D>::rows(op, e, to, saved_, epilogue);
-    } else {
-      const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
-      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      detail::backend<D>::rows(op, moved, out, saved_, detail::no_epilogue<D>);
-      detail::write(detail::swap_to_end(out, axis), to);
-    }
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>(op);
-    node->name = Op::name;
-    node->y = value;
-    node->saved = saved_;
-    node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
-    node->source = source;
-    node->axis = axis;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  Op op;
-  int axis;
-
- private:
-  mutable tensor<compute_type<T>, 1, D> saved_;
-};
-
-namespace detail {
-
-template <class Op, class E>
-row_node<Op, prologue_of<E>> make_row_op(const Op& op, E&& e, index_t axis) {
-  check_defined(Op::name, e);
-  const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return row_node<Op, prologue_of<E>>(op, prologue(std::forward<E>(e)), a);
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct layer_norm_op {
-  static constexpr const char* name = "layer_norm";
-  static constexpr bool saves_row_factor = true;
-  double eps;
-};
-
-}  // namespace ops
-
-namespace detail {
-
-inline double checked_eps(const char* op, double eps) {
-  if (!(eps >= 0) || !std::isfinite(eps))
-    refuse<value_error>({op, ": eps is ", eps, "; it must be a finite number, 0 or more"});
-  return eps;
-}
-
-/// A weight or bias of a normalisation has one value for each of the last axis.
-template <class E, class W>
-void check_row_operand(const char* op, const char* what, const E& x, const W& w) {
-  check_defined(op, x);
-  check_defined(op, w);
-  if (w.shape()[0] != x.shape()[rank_of<E> - 1])
-    refuse<shape_error>({op, ": a ", what, " of shape ", w.shape(), " for rows of x of shape ", x.shape(),
-                         "; it needs one value for each of the last axis"});
-}
-
-}  // namespace detail
-
-/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Floating point, any rank from 1. A
-/// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(variance + eps),
-/// derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer normalization", 2016. Errors: value_error for a
-/// negative or non-finite eps.
-///
-///     tensor y = layer_norm(x);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::layer_norm_op, detail::prologue_of<E>> layer_norm(E&& x, double eps = 1e-5) {
-  return detail::make_row_op(ops::layer_norm_op{detail::checked_eps("layer_norm", eps)}, std::forward<E>(x), -1);
-}
-
-/// layer_norm(x, eps) * weight + bias, both of one value for each of the last axis. Without gradients one pass. Errors:
-/// shape_error for a weight or bias of another length.
-///
-///     tensor y = layer_norm(x, gain, bias);
-template <expression E, expression W, expression B>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1 && rank_of<W> == 1 && rank_of<B> == 1)
-auto layer_norm(E&& x, W&& weight, B&& bias, double eps = 1e-5) {
-  detail::check_row_operand("layer_norm", "weight", x, weight);
-  detail::check_row_operand("layer_norm", "bias", x, bias);
-  return layer_norm(std::forward<E>(x), eps) * std::forward<W>(weight) + std::forward<B>(bias);
-}
-
-}  // namespace sinter
-// sinter/ops/leaky_relu.hpp: the rectifier with a slope below 0.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct leaky_relu_op : real_op {
-  static constexpr const char* name = "leaky_relu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T slope;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x > 0, x, x * slope);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x > 0, g, g * slope);
-  }
-};
-
-}  // namespace ops
-
-/// x where x > 0, otherwise slope x; elementwise, floating point. Derivative: g, or slope g.
-/// Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013.
-///
-///     tensor y = leaky_relu(x, 0.2);
-template <real_expression A>
-auto leaky_relu(A&& x, double slope = 0.01) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::leaky_relu_op<T>{{}, detail::literal_value<T>(slope)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(leaky_relu)
-
-}  // namespace sinter
-// sinter/ops/lerp.hpp: a point between two.
-
-namespace sinter {
-namespace ops {
-
-struct lerp_op : real_op {
-  static constexpr const char* name = "lerp";
-  static constexpr unsigned grad_uses[3] = {uses::third, uses::third, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b, V c) {
-    const V step = b - a;
-    return math::select(c < math::constant<V>(0.5), a + c * step, b - (1 - c) * step);
-  }
-  template <int I, class G, class A, class B, class C, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
-    if constexpr (I == 0)
-      return g * (1 - c);
-    else if constexpr (I == 1)
-      return g * c;
-    else
-      return g * (b - a);
-  }
-};
-
-}  // namespace ops
-
-/// a + w (b - a), elementwise and broadcast, floating point; exactly a at w = 0 and b at w = 1.
-/// Derivative: g (1 - w) to a, g w to b, g (b - a) to w.
-///
-///     tensor y = lerp(a, b, 0.1);
-SINTER_TERNARY_FUNCTION(lerp, ops::lerp_op)
-
-}  // namespace sinter
-// sinter/ops/less.hpp: a < b.
-
-namespace sinter {
-namespace ops {
-
-struct less_op : order_op {
-  static constexpr const char* name = "less";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) < plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true. Masks
-/// themselves have no order: write (0 < x) && (x < 1).
-///
-///     tensor mask = x < 0;
-SINTER_BINARY_FUNCTION(operator<, ops::less_op)
-
-}  // namespace sinter
-// sinter/ops/log.hpp: the natural logarithm.
-
-namespace sinter {
-namespace ops {
-
-struct log_op : real_op {
-  static constexpr const char* name = "log";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / x;
-  }
-};
-
-}  // namespace ops
-
-/// The natural logarithm, elementwise, floating point; -inf at 0, NaN below. Derivative: g / x.
-///
-///     tensor y = log(x);
-SINTER_UNARY_FUNCTION(log, ops::log_op)
-
-}  // namespace sinter
-// sinter/ops/log10.hpp: the logarithm to base 10.
-
-namespace sinter {
-namespace ops {
-
-struct log10_op : real_op {
-  static constexpr const char* name = "log10";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log10(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (x * number(g, 2.302585092994045684));
-  }
-};
-
-}  // namespace ops
-
-/// The logarithm to base 10, elementwise, floating point. Derivative: g / (x ln 10).
-///
-///     tensor y = log10(x);
-SINTER_UNARY_FUNCTION(log10, ops::log10_op)
-
-}  // namespace sinter
-// sinter/ops/log1p.hpp: the natural logarithm of 1 + x.
-
-namespace sinter {
-namespace ops {
-
-struct log1p_op : real_op {
-  static constexpr const char* name = "log1p";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log1p(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (1 + x);
-  }
-};
-
-}  // namespace ops
-
-/// ln(1 + x), elementwise, floating point; exact to rounding near 0. Derivative: g / (1 + x).
-///
-///     tensor y = log1p(x);
-SINTER_UNARY_FUNCTION(log1p, ops::log1p_op)
-
-}  // namespace sinter
-// sinter/ops/log2.hpp: the logarithm to base 2.
-
-namespace sinter {
-namespace ops {
-
-struct log2_op : real_op {
-  static constexpr const char* name = "log2";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log2(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (x * number(g, 0.693147180559945309));
-  }
-};
-
-}  // namespace ops
-
-/// The logarithm to base 2, elementwise, floating point. Derivative: g / (x ln 2).
-///
-///     tensor y = log2(x);
-SINTER_UNARY_FUNCTION(log2, ops::log2_op)
-
-}  // namespace sinter
-// sinter/ops/log_sigmoid.hpp: the logarithm of the logistic function.
-
-namespace sinter {
-namespace ops {
-
-struct log_sigmoid_op : real_op {
-  static constexpr const char* name = "log_sigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    // ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|): no overflow, no logarithm of a rounded 0
-    return math::min(x, math::constant<V>(0)) - math::log1p(math::exp(math::neg(math::abs(x))));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return -g * expm1(y);
-  }
-};
-
-}  // namespace ops
-
-/// ln sigmoid(x), elementwise, floating point; exact to rounding at both ends, where log(sigmoid(x)) is not.
-/// Derivative: g (1 - e^y).
-///
-///     tensor loss = -log_sigmoid(margin);
-SINTER_UNARY_FUNCTION(log_sigmoid, ops::log_sigmoid_op)
-
-}  // namespace sinter
-// sinter/ops/log_softmax.hpp: log-probabilities from scores.
-
-namespace sinter {
-namespace ops {
-
-struct log_softmax_op {
-  static constexpr const char* name = "log_softmax";
-  static constexpr bool saves_row_factor = false;
-};
-
-}  // namespace ops
-
-/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank from
-/// 1. Derivative: g - exp(y) sum(g).
-///
-///     tensor lp = log_softmax(logits, 1);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, detail::whole axis) {
-  return detail::make_row_op(ops::log_softmax_op{}, std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
-
-// sinter/ops/negate.hpp: the additive inverse.
-
-namespace sinter {
-namespace ops {
-
-struct negate_op : number_op {
-  static constexpr const char* name = "negate";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::neg(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return -g;
-  }
-};
-
-}  // namespace ops
-
-/// -x, elementwise. Derivative: -g. Integers wrap around.
-///
-///     tensor y = -x;
-template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
-auto operator-(A&& a) {
-  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
-}
-// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
-template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
-          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
-void operator-(A&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/not_equal.hpp: a != b.
-
-namespace sinter {
-namespace ops {
-
-struct not_equal_op : predicate_op {
-  static constexpr const char* name = "not_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) != plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x != 0;
-SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct logcumsumexp_op {
-  static constexpr const char* name = "logcumsumexp";
-  static constexpr bool keeps_operands = true;
-  template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
-  template <class T>
-  using reducer = sinter::detail::logsumexp_reducer<T>;
-  // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
-    constexpr auto nothing = -std::numeric_limits<element_of<Tensor>>::infinity();
-    const auto part = [&](const Tensor& h) {
-      const auto late = h.flip(axis), of = y.flip(axis);
-      const auto terms = where(late > 0 && of != nothing, log(where(late > 0, late, 1)) - of, nothing);
-      return sinter::detail::scan_now<logcumsumexp_op>(terms, axis).flip(axis);
-    };
-    return where(x == nothing, 0, exp(x + part(g)) - exp(x + part(eval(-g))));
-  }
-};
-
-}  // namespace ops
-
-/// y[i] = log(exp(x[0]) + ... + exp(x[i])) along an axis, -1 for the last, without overflow. Float and double.
-/// Derivative: exp(x[k]) times the sum of g exp(-y) from k on; 0 where x is -inf.
-///
-///     tensor evidence = logcumsumexp(energies, 1);
-template <expression E>
-  requires detail::scannable<ops::logcumsumexp_op, E>
-scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
-  return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
-}
-SINTER_REAL_ONLY(logcumsumexp)
-
-}  // namespace sinter
-// sinter/ops/logical_not.hpp: the negation of a mask.
-
-namespace sinter {
-namespace ops {
-
-struct logical_not_op : logical_op {
-  static constexpr const char* name = "logical_not";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::logical_not(x);
-  }
-};
-
-}  // namespace ops
-
-/// !x, elementwise on bool; a mask without derivative.
-///
-///     tensor mask = !(x > 0);
-SINTER_UNARY_FUNCTION(operator!, ops::logical_not_op)
-SINTER_UNARY_FUNCTION(logical_not, ops::logical_not_op)
-
-}  // namespace sinter
-// sinter/ops/logical_or.hpp: whether either is true.
-
-namespace sinter {
-namespace ops {
-
-struct logical_or_op : logical_op {
-  static constexpr const char* name = "logical_or";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_or(plain(a), plain(b));
-  }
-};
-
-}  // namespace ops
-
-/// a || b, elementwise and broadcast on bool: whether either is true; a mask without derivative. Both sides are
-/// computed.
-///
-///     tensor mask = x > 0 || x < 1;
-SINTER_BINARY_FUNCTION(operator||, ops::logical_or_op)
-SINTER_BINARY_FUNCTION(logical_or, ops::logical_or_op)
-
-}  // namespace sinter
-// sinter/ops/logical_xor.hpp: whether one only is true.
-
-namespace sinter {
-namespace ops {
-
-struct logical_xor_op : logical_op {
-  static constexpr const char* name = "logical_xor";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_xor(plain(a), plain(b));
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast on bool: whether one only is true; a mask without derivative.
-///
-///     tensor mask = logical_xor(x > 0, y > 0);
-SINTER_BINARY_FUNCTION(logical_xor, ops::logical_xor_op)
-
-}  // namespace sinter
-// sinter/ops/logit.hpp: the inverse of the logistic function.
-
-namespace sinter {
-namespace ops {
-
-struct logit_op : real_op {
-  static constexpr const char* name = "logit";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    // With m the smaller of x and 1 - x, which is exact, |logit| = ln((1 - m) / m) = ln(1 + (1 - 2m) / m). + 0 is for -0. Below 2^-100
-    // m is scaled, so that its reciprocal is finite.
-    const V m = math::min(x, 1 - x) + math::constant<V>(0.0);
-    const auto tiny = math::abs(m) < math::constant<V>(0x1p-100);
-    const V side = x - math::constant<V>(0.5);
-    if (!math::any(tiny)) return math::copysign(math::log1p((1 - m * 2) / m), side);
-    const V size = math::log1p((1 - m * 2) / math::select(tiny, m * math::constant<V>(0x1p64), m));
-    return math::copysign(math::select(tiny, size + math::constant<V>(44.3614195558364998), size), side);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return select(logical_or(x < 0, x > 1), number(g, std::numeric_limits<double>::quiet_NaN()), g / (x * (1 - x)));
-  }
-};
-
-template <class T>
-struct limited_logit_op : real_op {
-  static constexpr const char* name = "logit";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T eps;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return logit_op::apply(math::min(math::max(x, eps), 1 - eps));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(logical_or(x<eps, x> 1 - eps), zero_of(g), g / (x * (1 - x)));
-  }
-};
-
-}  // namespace ops
-
-/// ln(x / (1 - x)), elementwise, floating point: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
-/// Derivative: g / (x (1 - x)), NaN where the value is.
-///
-///     tensor logits = logit(p);
-SINTER_UNARY_FUNCTION(logit, ops::logit_op)
-
-/// The same of x limited to [eps, 1 - eps], so that the result is finite; the derivative is 0 outside. eps lies in
-/// [0, 0.5].
-///
-///     tensor logits = logit(p, 1e-6);
-template <real_expression A>
-auto logit(A&& x, double eps) {
-  if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::limited_logit_op<T>{{}, detail::literal_value<T>(eps)}, std::forward<A>(x));
-}
-
-}  // namespace sinter
-// sinter/ops/logsumexp.hpp: the logarithm of a sum of exponentials along axes.
-
-namespace sinter {
-namespace ops {
-
-struct logsumexp_op {
-  static constexpr const char* name = "logsumexp";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::logsumexp_reducer<T>;
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
-    template <int I, class G, class X, class Y, class Aux, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
-      return select(y == number(g, -std::numeric_limits<double>::infinity()), zero_of(g), g * exp(x - y));
-    }
-  };
-  template <class E, class R>
-  static R aux(const E&, const R& result, const sinter::detail::axis_set&) {
-    return result;
-  }
-};
-
-}  // namespace ops
-
-/// log(sum(exp(x))), computed from the largest element so that it neither overflows nor underflows; -inf of nothing.
-/// Floating point. Derivative: g exp(x - y), the softmax.
-///
-///     tensor partition = logsumexp(energies, 1);
-SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
-
-}  // namespace sinter
-// sinter/ops/matmul.hpp: matrix products, plain, batched, and as a linear layer.
-
-// sinter/ops/matmul_precision.hpp: in what arithmetic products of float matrices are computed.
-
-namespace sinter {
-
-/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on the
-/// host devices, which compute float32 whatever is asked for.
-enum class matmul_precision {
-  float32,  ///< every product and sum in float; the default
-  tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
-};
-
-/// While one is alive, products that start on this thread are computed in the given precision: forward and, where
-/// backward() is called under it, backward. They may nest, and end in
-/// any order, on the thread that made them. What is recorded into a cuda_graph keeps the precision it was
-/// recorded with. As torch.set_float32_matmul_precision, but never more than asked for: without one, nothing is TF32.
-///
-///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
-class [[nodiscard]] use_matmul_precision {
- public:
-  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept : precision_(p), before_(std::exchange(newest(), this)) {}
-  ~use_matmul_precision() {
-    use_matmul_precision** link = &newest();
-    while (*link != this) link = &(*link)->before_;
-    *link = before_;
-  }
-  use_matmul_precision(const use_matmul_precision&) = delete;
-  use_matmul_precision& operator=(const use_matmul_precision&) = delete;
-
-  /// What holds on this thread now: what the newest one alive asks for.
-  static matmul_precision now() noexcept { return newest() == nullptr ? matmul_precision::float32 : newest()->precision_; }
-
- private:
-  static use_matmul_precision*& newest() noexcept {
-    static thread_local use_matmul_precision* one = nullptr;
-    return one;
-  }
-
-  matmul_precision precision_;
-  use_matmul_precision* before_;
-};
-
-}  // namespace sinter
-
-namespace sinter {
-
-template <class A, class B, bool BT>
-struct matmul_node;
-
-namespace detail {
-
-template <class A, class B, bool BT>
-using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
-
-template <class T, auto S, device D>
-matrix_ref matrix_of(const tensor<T, S, D>& t) {
-  constexpr int R = tensor<T, S, D>::rank;
-  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
-  if constexpr (R == 3) {
-    m.batches = t.shape()[0];
-    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
-  }
-  return m;
-}
-
-/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3.
-template <class A, class B, class C>
-void multiply_into(const A& a, const B& b, const C& c, bool accumulate, const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
-  backend<device_of<C>>::template matmul<element_of<C>>(matrix_of(a), matrix_of(b), matrix_of(c), accumulate, epilogue);
-}
-
-template <class E>
-state_ptr state_if_tracked(const E& e) {
-  if constexpr (is_variable<E>) return access::state_of(e);
-  else return {};
-}
-
-/// Runs dest (+)= a b on the gradient of `to`.
-template <class T, int R, device D, class A, class B>
-void add_product(const state_ptr& to, const A& a, const B& b) {
-  auto& s = static_cast<typed_state<T, R, D>&>(*to);
-  bool add = false;
-  s.gradient(add);
-  multiply_into(a, b, s.grad, add);
-}
-
-/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before the
-/// activation. False where that is not one kernel.
-template <class T, device D, class A, class B>
-bool add_product_through(const state_ptr& to, const A& a, const B& b) {
-  if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
-    layer_node::ends e;
-    if (!open_layer(to, e)) return false;
-    auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
-    struct guard {
-      const layer_node::ends& e;
-      grad_state& layer;
-      ~guard() {
-        if (layer.passed_on) return;
-        e.product->drop_gradient();
-        if (e.bias) e.bias->drop_gradient();
-      }
-    } otherwise{e, *to};
-    bool add = false;  // stays so
-    product.gradient(add);
-    void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
-    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad), e.gelu_tanh, e.kept->data, sums);
-    return to->passed_on;
-  } else {
-    return false;
-  }
-}
-
-/// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
-template <class T, int R, device D, bool BT>
-struct matmul_node_tape : product_node {
-  tensor<T, R, D> a, b;
-  std::uint64_t a_version = 0, b_version = 0;
-
-  void release() override { a = b = {}; }
-  void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    if (state[0]) {
-      check_version(b, b_version);
-      if constexpr (BT) add_to_left(g, b);
-      else add_to_left(g, b.transpose());
-    }
-    if (state[1]) {
-      check_version(a, a_version);
-      if constexpr (BT) add_to_right(y, g.transpose(), a);
-      else add_to_right(y, a.transpose(), g);
-    }
-  }
-  template <class A, class B>
-  void add_to_left(const A& x, const B& z) {
-    if constexpr (R == 2)
-      if (add_product_through<T, D>(state[0], x, z)) return;
-    add_product<T, R, D>(state[0], x, z);
-  }
-  template <class A, class B>
-  void add_to_right(grad_state& y, const A& x, const B& z) {
-    if constexpr (R == 2 && requires { &backend<D>::template matmul_and_sums<T>; }) {
-      if (const state_ptr waiting = std::move(bias)) {
-        auto& s = static_cast<typed_state<T, R, D>&>(*state[1]);
-        bool add = false, again = false;
-        s.gradient(add);
-        void* const sums = waiting->gradient(again);
-        if (backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums)) return;
-        waiting->drop_gradient();
-        sum_rows(y, waiting);
-        return multiply_into(x, z, s.grad, add);
-      }
-    }
-    add_product<T, R, D>(state[1], x, z);
-  }
-  static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
-    if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of 'matmul': its operand of shape ", t.shape(),
-                              " was modified in place after the statement; use a copy, or write to it after backward()"});
-  }
-};
-
-template <bool BT, class A, class B>
-matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
-
-/// The same, when the gradient itself is to be differentiated.
-template <class A, class B, bool BT>
-struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device_of<A>, BT> {
-  using T = element_of<A>;
-  static constexpr int R = A::rank;
-  using D = device_of<A>;
-  lower_order_of<A> left;
-  lower_order_of<B> right;
-
-  matmul_graph_tape(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
-  void release() override {
-    matmul_node_tape<T, R, D, BT>::release();
-    left = {};
-    right = {};
-  }
-  void backward_graph(const state_ptr& y, graph_gradients& to) override {
-    const variable<T, R, D> g = to.get<T, R, D>(y);
-    if (this->state[1]) this->check_version(this->a, this->a_version);
-    if (this->state[0]) this->check_version(this->b, this->b_version);
-    if constexpr (A::order >= 2) {
-      if constexpr (BT) to.add(this->state[0], eval(make_matmul<false>("matmul", g, right)));
-      else to.add(this->state[0], eval(make_matmul<false>("matmul", g, right.transpose())));
-    }
-    if constexpr (B::order >= 2) {
-      if constexpr (BT) to.add(this->state[1], eval(make_matmul<false>("matmul", g.transpose(), left)));
-      else to.add(this->state[1], eval(make_matmul<false>("matmul", left.transpose(), g)));
-    }
-  }
-};
-
-}  // namespace detail
-
-/// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
-template <class A, class B, bool BT>
-struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = A::rank == 2;
-  static constexpr bool keeps_input = true;
-  static constexpr bool differentiable_twice = true;
-  static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
-  using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)>;
-  using T = element_of<A>;
-  using D = device_of<A>;
-  static constexpr int R = A::rank;
-
-  matmul_node(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
-    const auto& s = a.shape();
-    const auto& t = b.shape();
-    const index_t inner = BT ? t[R - 1] : t[R - 2];
-    bool fits = s[R - 1] == inner;
-    if constexpr (R == 3) fits = fits && s[0] == t[0];
-    if (!fits)
-      detail::refuse<shape_error>({op, ": shapes ", s, " and ", t,
-                                   BT ? " do not fit: both must have the same last extent"
-                                      : " do not fit: the last extent of the first must be the second to last of the second",
-                                   (R == 3 ? ", and the batches be equal" : "")});
-    this->shape_ = s;
-    this->shape_[R - 1] = BT ? t[R - 2] : t[R - 1];
-  }
-
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
-    const auto& left = detail::plain(a);
-    const auto& right = detail::plain(b);
-    if constexpr (BT) detail::multiply_into(left, right.transpose(), to, false, epilogue);
-    else detail::multiply_into(left, right, to, false, epilogue);
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr sa = detail::state_if_tracked(a);
-    const detail::state_ptr sb = detail::state_if_tracked(b);
-    if (!detail::recording() || (!sa && !sb)) return detail::unrecorded<base::order>(value);
-    auto node = [&] {
-      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
-      else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
-    }();
-    node->name = BT ? "linear" : "matmul";
-    node->state[0] = sa;
-    node->state[1] = sb;
-    if (sb) node->a = detail::plain(a), node->a_version = detail::access::storage_of(node->a)->version;
-    if (sa) node->b = detail::plain(b), node->b_version = detail::access::storage_of(node->b)->version;
-    return detail::produced<base::order>(value, std::move(node));
-  }
-
-  A a;
-  B b;
-};
-
-namespace detail {
-
-template <bool BT, class A, class B>
-matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
-  check_defined(op, a);
-  check_defined(op, b);
-  return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
-}
-
-}  // namespace detail
-
-template <int, int>
-struct matmul_of_ranks;
-template <int, int>
-struct linear_of_ranks;
-struct both_of_rank_2_or_both_of_rank_3;
-struct both_of_rank_2;
-struct product_of_a_value_that_let_names;
-struct evaluate_it_before_let;
-
-namespace detail {
-
-/// Products are of every element type but bool.
-struct product_op {
-  template <class T>
-  static constexpr bool accepts = !std::is_same_v<T, bool>;
-};
-
-template <class A, class B>
-constexpr auto find_matmul_mistake() {
-  if constexpr (!expression<A> || !expression<B>)
-    return not_operands{};
-  else if constexpr (!fits<product_op, A, B>)
-    return mistake_of<product_op, A, B>{};
-  else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
-    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
-  else if constexpr (reads_name<A> || reads_name<B>)
-    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
-  else
-    return fitting<element_of<A>>{};
-}
-template <class A, class B>
-using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
-template <class A, class B>
-inline constexpr bool multipliable_matrices = is_fitting<matmul_mistake<A, B>>;
-
-/// Of linear(x, w) and linear(x, w, bias).
-template <class X, class W, class... B>
-constexpr auto find_linear_mistake() {
-  if constexpr (!expression<X> || !expression<W>)
-    return not_operands{};
-  else if constexpr (!fits<product_op, X, W, B...>)
-    return mistake_of<product_op, X, W, B...>{};
-  else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
-    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
-  else if constexpr (reads_name<X> || reads_name<W>)
-    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
-  else
-    return fitting<element_of<X>>{};
-}
-template <class X, class... Rest>
-using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
-template <class X, class... Rest>
-inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
-
-}  // namespace detail
-
-/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
-/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
-/// tells in what arithmetic. For vectors there are mv() and dot().
-/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
-///
-///     tensor y = relu(matmul(x, w) + bias);
-template <expression A, expression B>
-  requires(detail::multipliable_matrices<A, B>)
-detail::matmul_of<A, B, false> matmul(A&& a, B&& b) {
-  return detail::make_matmul<false>("matmul", std::forward<A>(a), std::forward<B>(b));
-}
-template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
-          class Fix = typename detail::matmul_mistake<A, B>::fix>
-void matmul(A&&, B&&) = delete;
-
-namespace detail {
-
-template <int R>
-void check_bias(const extents<2>& product, const extents<R>& bias) {
-  if (R != 1 || bias[0] != product[1])
-    refuse<shape_error>({"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
-}
-
-}  // namespace detail
-
-/// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
-///
-///     auto h = relu(linear(x, w, b));
-template <expression X, expression W, class B>
-  requires(detail::linear_fits<X, W, B>)
-auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
-  auto product = detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
-  if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
-  return std::move(product) + std::forward<B>(b);
-}
-template <expression X, expression W>
-  requires(detail::linear_fits<X, W>)
-detail::matmul_of<X, W, true> linear(X&& x, W&& w) {
-  return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
-}
-template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
-          class Fix = typename detail::linear_mistake<X, W, B>::fix>
-void linear(X&&, W&&, B&&) = delete;
-template <class X, class W, class Problem = typename detail::linear_mistake<X, W>::problem,
-          class Fix = typename detail::linear_mistake<X, W>::fix>
-void linear(X&&, W&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/maximum.hpp: the larger of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct maximum_op : number_op {
-  static constexpr const char* name = "maximum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::max(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0)
-      return select(a == b, half, select(a < b, zero_of(g), g));
-    else
-      return select(a == b, half, select(b < a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The larger of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the larger, half to each where they are equal, g to both where one is
-/// NaN. max(x, axis) is the reduction.
-///
-///     tensor y = maximum(a, b);
-SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
-
-}  // namespace sinter
-// sinter/ops/norm.hpp: the Euclidean norm along axes.
-
-// sinter/ops/square.hpp: x times x.
-
-namespace sinter {
-namespace ops {
-
-struct square_op : number_op {
-  static constexpr const char* name = "square";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return multiply_op::apply(x, x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return 2 * g * x;
-  }
-};
-
-}  // namespace ops
-
-/// x^2, elementwise; integers wrap around. Derivative: 2 g x.
-///
-///     tensor loss = sum(square(y - target));
-SINTER_UNARY_FUNCTION(square, ops::square_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-/// The square root whose derivative at 0 is taken as 0.
-struct root_op : real_op {
-  static constexpr const char* name = "norm";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y == 0, zero_of(g), g / (y * 2));
-  }
-};
-
-struct norm_op {
-  static constexpr const char* name = "norm";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class E>
-  static auto prepare(const E& e, const sinter::detail::axis_set&) {
-    return square(e);
-  }
-  template <class Node>
-  static auto finish(Node node, index_t) {
-    return sinter::detail::make_map(root_op{}, std::move(node));
-  }
-};
-
-}  // namespace ops
-
-/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
-/// point. Derivative: g x / y, and 0 where y is 0.
-///
-///     tensor length = norm(x, 1);
-SINTER_REDUCTION(norm, ops::norm_op)
-
-}  // namespace sinter
-// sinter/ops/pow.hpp: a to the power b.
-
-namespace sinter {
-namespace ops {
-
-struct pow_op : number_op {
-  static constexpr const char* name = "pow";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second | uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::pow(a, b);
-  }
-  // b a^(b-1) and a^b ln a; 0 where a^0 and 0^b, which are constant, would give 0 inf.
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
-    if constexpr (I == 0) return select(b == 0, zero_of(g), g * (b * pow(a, b - 1)));
-    else return select(logical_and(a == 0, b >= 0), zero_of(g), g * (y * log(a)));
-  }
-};
-
-/// x to a power that is the same for all elements; small whole powers are products.
-template <class T>
-struct power_op : number_op {
-  static constexpr const char* name = "pow";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T exponent;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    if (exponent == T(1)) return x;
-    if (exponent == T(2)) return multiply_op::apply(x, x);
-    if (exponent == T(3)) return multiply_op::apply(multiply_op::apply(x, x), x);
-    if (exponent == T(-1)) return math::reciprocal(x);
-    return math::pow(x, exponent);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    const power_op lower{{}, exponent == T(0) ? T(0) : exponent - T(1)};  // 0 x^0 = 0 stands for the derivative of x^0
-    if constexpr (expression<X>) return g * (exponent * sinter::detail::make_map(lower, x));
-    else return g * (exponent * lower.apply(x));
-  }
-};
-
-}  // namespace ops
-
-/// a^b, elementwise and broadcast, tensors or literals. Integers wrap around; a negative exponent gives the truncated
-/// value. Derivative: g b a^(b-1) to a (0 where b is 0), g y ln a to b (0 where a is 0 and b is not negative).
-///
-///     tensor y = pow(2.f, x);
-template <class A, class B>
-  requires(expression<B> && detail::fits<ops::pow_op, A, B>)
-auto pow(A&& a, B&& b) {
-  return detail::make_binary(ops::pow_op{}, std::forward<A>(a), std::forward<B>(b));
-}
-
-/// x to a literal power; 1, 2, 3 and -1 are computed as products.
-///
-///     tensor y = pow(x, 2);
-template <expression A, literal B>
-  requires(detail::fits<ops::pow_op, A, B>)
-auto pow(A&& x, B exponent) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::power_op<T>{{}, detail::literal_value<T>(exponent)}, std::forward<A>(x));
-}
-SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
-
-}  // namespace sinter
-// sinter/ops/prod.hpp: the product along axes.
-
-namespace sinter {
-namespace ops {
-
-struct prod_op {
-  static constexpr const char* name = "prod";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::prod_reducer<T>;
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
-    /// `others`: see aux().
-    template <int I, class G, class X, class Y, class O, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& product, const O& others, const R&) {
-      return g * select(is_divisible(product), product / x, others);
-    }
-  };
-  /// True if dividing the product by an element leaves the product of the others: it is finite, normal and not 0, and then so is every
-  /// element, or subnormal.
-  template <class Y>
-  SINTER_WORD static auto is_divisible(const Y& product) {
-    using limits = std::numeric_limits<math::element_t<Y>>;
-    const auto size = abs(product);
-    return logical_and(size >= limits::min(), size <= limits::max());
-  }
-  /// The product of all elements but each one. Where all products can be divided, which the host looks up, the products stand for it.
-  template <class E, class R>
-  static R aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
-    using D = device_of<R>;
-    if constexpr (is_cpu_v<D>) {
-      using limits = std::numeric_limits<element_of<R>>;
-      const auto size = abs(result);
-      if (all(size >= limits::min() && size <= limits::max()).item()) return result;
-    }
-    return products_of_others(sinter::detail::untrack(e), axes);
-  }
-  /// With P the products over the axes so far, each further axis contributes what lies before an element times what lies behind it: no
-  /// element is divided by. In double, as products are gathered.
-  template <class E>
-  static auto products_of_others(const E& e, const sinter::detail::axis_set& axes) {
-    using sinter::detail::scan_now;
-    using D = device_of<E>;
-    constexpr int R = rank_of<E>;
-    tensor<double, R, D> others = ones<double, D>(sinter::detail::ones_extents<R>());
-    tensor<double, R, D> product = cast<double>(e);
-    for (int a = 0; a < R; ++a) {
-      const index_t n = product.shape()[a];
-      if (!axes.has[a]) continue;
-      if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
-      const auto before = scan_now<cumprod_op>(product, a);
-      const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
-      const auto rest = ones_like(product);
-      rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
-      rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
-      others = others * rest;
-      product = before.slice(a, n - 1, n);
-    }
-    return tensor<element_of<E>, R, D>(cast<element_of<E>>(others));
-  }
-};
-
-}  // namespace ops
-
-/// The product of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Integers
-/// and bool multiply to int64. Derivative: g times the product of the other elements, whatever they are:
-/// zeros, infinities and NaN too.
-///
-///     tensor volume = prod(extents, 1);
-SINTER_REDUCTION(prod, ops::prod_op)
-
-}  // namespace sinter
-// sinter/ops/reciprocal.hpp: one divided by x.
-
-namespace sinter {
-namespace ops {
-
-struct reciprocal_op : real_op {
-  static constexpr const char* name = "reciprocal";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::reciprocal(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return -(g * y * y);
-  }
-};
-
-}  // namespace ops
-
-/// 1 / x, elementwise, floating point. Derivative: -g y^2.
-///
-///     tensor y = reciprocal(x);
-SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)
-
-}  // namespace sinter
-// sinter/ops/relu.hpp: the rectifier.
-
-namespace sinter {
-namespace ops {
-
-struct relu_op : number_op {
-  static constexpr const char* name = "relu";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::max(x, math::constant<V>(0));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y <= 0, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// max(x, 0), elementwise; NaN stays NaN. Derivative: 0 where x <= 0, otherwise g.
-/// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
-///
-///     tensor y = relu(x);
-SINTER_UNARY_FUNCTION(relu, ops::relu_op)
-
-}  // namespace sinter
-// sinter/ops/relu6.hpp: the rectifier that saturates at 6.
-
-namespace sinter {
-namespace ops {
-
-struct relu6_op : number_op {
-  static constexpr const char* name = "relu6";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::min(math::max(x, math::constant<V>(0)), math::constant<V>(6));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_or(y <= 0, y >= 6), zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// min(max(x, 0), 6), elementwise; NaN stays NaN. Derivative: 0 where x <= 0 or x >= 6, otherwise g.
-/// Sandler et al., "MobileNetV2", CVPR 2018.
-///
-///     tensor y = relu6(x);
-SINTER_UNARY_FUNCTION(relu6, ops::relu6_op)
-
-}  // namespace sinter
-// sinter/ops/remainder.hpp: the remainder of a division, with the sign of the divisor.
-
-namespace sinter {
-namespace ops {
-
-struct remainder_op : number_op {
-  static constexpr const char* name = "remainder";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::remainder(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) {
-      return g;
-    } else {
-      const auto rest = call<fmod_op>(a, b);
-      const auto toward_zero = fmod_op::quotient(a, b, rest);
-      const auto is_below = logical_or(logical_and(rest < 0, b > 0), logical_and(rest > 0, b < 0));
-      return -g * select(is_below, toward_zero - 1, toward_zero);
-    }
-  }
-};
-
-}  // namespace ops
-
-/// a - b floor(a / b), elementwise and broadcast: the remainder with the sign of the divisor, as Python's %.
-/// An integer divided by zero gives 0. Derivative: g to a, -g floor(a / b) to b.
-///
-///     tensor hour = remainder(x, 24);
-SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
-
-}  // namespace sinter
-// sinter/ops/rms_norm.hpp: rows of mean square 1.
-
-namespace sinter {
-namespace ops {
-
-struct rms_norm_op {
-  static constexpr const char* name = "rms_norm";
-  static constexpr bool saves_row_factor = true;
-  double eps;
-};
-
-}  // namespace ops
-
-/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache together
-/// with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g y)).
-/// Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite eps.
-///
-///     tensor y = rms_norm(x);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::rms_norm_op, detail::prologue_of<E>> rms_norm(E&& x, double eps = 1e-6) {
-  return detail::make_row_op(ops::rms_norm_op{detail::checked_eps("rms_norm", eps)}, std::forward<E>(x), -1);
-}
-
-/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error for a
-/// weight of another length.
-///
-///     tensor y = rms_norm(x, gain);
-template <expression E, expression W>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1 && rank_of<W> == 1)
-auto rms_norm(E&& x, W&& weight, double eps = 1e-6) {
-  detail::check_row_operand("rms_norm", "weight", x, weight);
-  return rms_norm(std::forward<E>(x), eps) * std::forward<W>(weight);
-}
-
-}  // namespace sinter
-// sinter/ops/round.hpp: the integer nearest to x, halves to the even one.
-
-namespace sinter {
-namespace ops {
-
-struct round_op : number_op {
-  static constexpr const char* name = "round";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::round(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// The integer nearest to x, halves to the even one, elementwise; integers stay what they are. Derivative: 0.
-///
-///     tensor y = round(x);
-SINTER_UNARY_FUNCTION(round, ops::round_op)
-
-}  // namespace sinter
-// sinter/ops/rsqrt.hpp: the reciprocal of the square root.
-
-namespace sinter {
-namespace ops {
-
-struct rsqrt_op : real_op {
-  static constexpr const char* name = "rsqrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::rsqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return -(g * y * y * y) / 2;
-  }
-};
-
-}  // namespace ops
-
-/// 1 / sqrt(x), elementwise, floating point. Derivative: -g y^3 / 2.
-///
-///     tensor y = rsqrt(x);
-SINTER_UNARY_FUNCTION(rsqrt, ops::rsqrt_op)
-
-}  // namespace sinter
-// sinter/ops/selu.hpp: the self-normalising exponential linear unit.
-
-namespace sinter {
-namespace ops {
-
-struct selu_op : real_op {
-  static constexpr const char* name = "selu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V below = math::expm1(x) * math::constant<V>(1.758099340847376624);  // scale times alpha
-    return math::select(x > 0, x * math::constant<V>(1.050700987355480493), below);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return select(x > 0, g * number(g, 1.050700987355480493), g * exp(x) * number(g, 1.758099340847376624));
-  }
-};
-
-}  // namespace ops
-
-/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, floating point, with the constants that keep
-/// mean 0 and variance 1. Derivative: scale g, or scale alpha e^x g.
-/// Klambauer et al., "Self-normalizing neural networks", 2017.
-///
-///     tensor y = selu(x);
-SINTER_UNARY_FUNCTION(selu, ops::selu_op)
-
-}  // namespace sinter
-// sinter/ops/shift_left.hpp: bits moved up.
-
-namespace sinter {
-namespace ops {
-
-struct shift_left_op : integer_op {
-  static constexpr const char* name = "shift_left";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
-    const V moved = static_cast<V>(a << static_cast<V>(b & top));
-    if constexpr (std::is_unsigned_v<math::element_t<V>>)  // compilers warn of what is compared with 0
-      return math::select(b <= top, moved, zero);
-    else
-      return math::select(math::logical_and(b >= zero, b <= top), moved, zero);
-  }
-};
-
-}  // namespace ops
-
-/// a << b, elementwise and broadcast on integers; 0 where b is negative or not below the number of bits.
-///
-///     tensor y = k << 3;
-SINTER_BINARY_FUNCTION(operator<<, ops::shift_left_op)
-
-}  // namespace sinter
-// sinter/ops/shift_right.hpp: bits moved down.
-
-namespace sinter {
-namespace ops {
-
-struct shift_right_op : integer_op {
-  static constexpr const char* name = "shift_right";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
-    const V moved = static_cast<V>(a >> static_cast<V>(b & top));
-    if constexpr (std::is_unsigned_v<math::element_t<V>>) {  // compilers warn of what is compared with 0
-      return math::select(b <= top, moved, zero);
-    } else {
-      const V sign = math::select(a < zero, static_cast<V>(~zero), zero);
-      return math::select(math::logical_and(b >= zero, b <= top), moved, sign);
-    }
-  }
-};
-
-}  // namespace ops
-
-/// a >> b, elementwise and broadcast on integers; signed ones keep their sign. Where b is negative or not below the
-/// number of bits: 0, or -1 for negative a.
-///
-///     tensor y = k >> 3;
-SINTER_BINARY_FUNCTION(operator>>, ops::shift_right_op)
-
-}  // namespace sinter
-// sinter/ops/sign.hpp: the sign.
-
-namespace sinter {
-namespace ops {
-
-struct sign_op : number_op {
-  static constexpr const char* name = "sign";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sign(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// -1, 0 or 1 by the sign of x, elementwise; NaN stays NaN. Derivative: 0.
-///
-///     tensor y = sign(x);
-SINTER_UNARY_FUNCTION(sign, ops::sign_op)
-
-}  // namespace sinter
-// sinter/ops/silu.hpp: x sigmoid(x).
-
-namespace sinter {
-namespace ops {
-
-struct silu_op : real_op {
-  static constexpr const char* name = "silu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    if (!math::any(x < far_below)) return x * sigmoid_op::apply(x);
-    const V y = x * sigmoid_op::apply(math::select(x < far_below, x + step, x));
-    return math::select(x < far_below, y * math::constant<V>(step_down), y);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    if constexpr (!expression<X>) {
-      if (!any(x < far_below)) {
-        const auto s = call<sigmoid_op>(x);
-        return g * s * (1 + x * (1 - s));
-      }
-    }
-    const auto s = call<sigmoid_op>(select(x < far_below, x + step, x));
-    const auto slope = s * (1 + x * (1 - s));
-    return g * select(x < far_below, slope * number(g, step_down), slope);
-  }
-
- private:
-  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit, and the second is no denormal number where x sigmoid(x) is none.
-  static constexpr int far_below = -80, step = 40;
-  static constexpr double step_down = 4.24835425529158900e-18;
-};
-
-}  // namespace ops
-
-/// x / (1 + e^-x), elementwise, floating point; also called swish. With s = sigmoid(x), the derivative is
-/// g s (1 + x (1 - s)).
-/// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
-///
-///     tensor y = silu(x);
-SINTER_UNARY_FUNCTION(silu, ops::silu_op)
-
-}  // namespace sinter
-// sinter/ops/sin.hpp: the sine.
-
-namespace sinter {
-namespace ops {
-
-struct sin_op : real_op {
-  static constexpr const char* name = "sin";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sin(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * cos(x);
-  }
-};
-
-}  // namespace ops
-
-/// The sine of x in radians, elementwise, floating point. Derivative: g cos x.
-///
-///     tensor y = sin(x);
-SINTER_UNARY_FUNCTION(sin, ops::sin_op)
-
-}  // namespace sinter
-// sinter/ops/sinh.hpp: the hyperbolic sine.
-
-namespace sinter {
-namespace ops {
-
-struct sinh_op : real_op {
-  static constexpr const char* name = "sinh";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sinh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * cosh(x);
-  }
-};
-
-}  // namespace ops
-
-/// The hyperbolic sine, elementwise, floating point. Derivative: g cosh x.
-///
-///     tensor y = sinh(x);
-SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
-
-}  // namespace sinter
-// sinter/ops/softmax.hpp: probabilities from scores.
-
-namespace sinter {
-namespace ops {
-
-struct softmax_op {
-  static constexpr const char* name = "softmax";
-  static constexpr bool saves_row_factor = false;
-};
-
-}  // namespace ops
-
-/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows. Floating
-/// point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
-/// Derivative: y (g - sum(g y)).
-///
-///     tensor p = softmax(logits, 1);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, detail::whole axis) {
-  return detail::make_row_op(ops::softmax_op{}, std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/softplus.hpp: a smooth rectifier.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct softplus_op : real_op {
-  static constexpr const char* name = "softplus";
-  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
-  T beta;
-  T threshold;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    const V t = x * beta;
-    const V smooth = math::max(t, math::constant<V>(0)) + math::log1p(math::exp(math::neg(math::abs(t))));
-    return math::select(t > threshold, x, smooth / beta);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y& y) const {
-    return select(x * beta > threshold, g, -g * expm1(-(y * beta)));  // 1 - e^-ln(1 + e^t) = sigmoid(t)
-  }
-};
-
-}  // namespace ops
-
-/// ln(1 + e^(beta x)) / beta, elementwise, floating point; x itself where beta x > threshold. beta must not be 0.
-/// No overflow. Derivative: g / (1 + e^(-beta x)), computed from y.
-///
-///     tensor y = softplus(x);
-template <real_expression A>
-auto softplus(A&& x, double beta = 1, double threshold = 20) {
-  if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(softplus)
-
-}  // namespace sinter
-// sinter/ops/softshrink.hpp: shrinkage towards 0.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct softshrink_op : real_op {
-  static constexpr const char* name = "softshrink";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T lambda;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return x - math::min(math::max(x, math::neg(lambda)), lambda);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(abs(x) <= lambda, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, floating point; NaN stays NaN.
-/// Derivative: 0 in [-lambda, lambda], otherwise g. lambda must not be negative.
-///
-///     tensor y = softshrink(x, 0.1);
-template <real_expression A>
-auto softshrink(A&& x, double lambda = 0.5) {
-  if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::softshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(softshrink)
-
-}  // namespace sinter
-// sinter/ops/softsign.hpp: x divided by 1 + |x|.
-
-namespace sinter {
-namespace ops {
-
-struct softsign_op : real_op {
-  static constexpr const char* name = "softsign";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return x / (1 + math::abs(x));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto n = 1 + abs(x);
-    return g / (n * n);
-  }
-};
-
-}  // namespace ops
-
-/// x / (1 + |x|), elementwise, floating point. Derivative: g / (1 + |x|)^2.
-///
-///     tensor y = softsign(x);
-SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
-
-}  // namespace sinter
-// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
-
-namespace sinter {
-
-namespace detail {
-
-/// The first k elements of x along the axis, or all.
-template <class E>
-values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
-  constexpr int R = rank_of<E>;
-  using T = element_of<E>;
-  using D = device_of<E>;
-  check_defined(op, x);
-  const int a = checked_axis(op, axis, R);
-  extents<R> shape = x.shape();
-  if (all) k = shape[a];
-  if (k < 0 || k > shape[a])
-    refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
-  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
-    refuse<shape_error>({op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
-  shape[a] = k;
-  const auto e = prologue(std::forward<E>(x));
-  const auto values = tensor<T, R, D>::uninitialized(shape);
-  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
-  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
-  return {picked(op, values, e, a, indices, index_order::runs), indices};
-}
-
-}  // namespace detail
-
-/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as `indices`. Equal
-/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type but
-/// half and bfloat16, for which there is cast<float>(). Runs at once.
-/// Derivative: each g goes back to the element that it belongs to.
-///
-///     auto [values, indices] = sort(x, 1);
-template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
-  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
-}
-
-/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
-///
-///     tensor ranking = argsort(energies, 1, true);
-template <detail::has_lines E>
-detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
-  const no_grad guard;
-  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
-}
-
-/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending order, as
-/// `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts as the largest.
-/// All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: g goes to the elements that
-/// were taken. Errors: shape_error where k is more than there are.
-///
-///     auto [scores, classes] = topk(logits, 5, 1);
-template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
-  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
-}
-
-}  // namespace sinter
-// sinter/ops/sqrt.hpp: the square root.
-
-namespace sinter {
-namespace ops {
-
-struct sqrt_op : real_op {
-  static constexpr const char* name = "sqrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g / (2 * y);
-  }
-};
-
-}  // namespace ops
-
-/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
-///
-///     tensor y = sqrt(x);
-SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
-
-}  // namespace sinter
-// sinter/ops/tan.hpp: the tangent.
-
-namespace sinter {
-namespace ops {
-
-struct tan_op : real_op {
-  static constexpr const char* name = "tan";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::tan(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (1 + y * y);
-  }
-};
-
-}  // namespace ops
-
-/// The tangent of x in radians, elementwise, floating point. Derivative: g (1 + y^2).
-///
-///     tensor y = tan(x);
-SINTER_UNARY_FUNCTION(tan, ops::tan_op)
-
-}  // namespace sinter
-// sinter/ops/tanh.hpp: the hyperbolic tangent.
-
-namespace sinter {
-namespace ops {
-
-struct tanh_op : real_op {
-  static constexpr const char* name = "tanh";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::tanh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (1 - y * y);
-  }
-};
-
-}  // namespace ops
-
-/// tanh(x), elementwise, floating point; in [-1, 1]. Derivative: g (1 - y^2).
-///
-///     tensor y = tanh(x);
-SINTER_UNARY_FUNCTION(tanh, ops::tanh_op)
-
-}  // namespace sinter
-// sinter/ops/tanhshrink.hpp: x less its hyperbolic tangent.
-
-namespace sinter {
-namespace ops {
-
-struct tanhshrink_op : real_op {
-  static constexpr const char* name = "tanhshrink";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V by_series = x * near_zero(x * x);
-    return math::select(math::abs(x) < 1, by_series, x - math::tanh(x));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto t = tanh(x);
-    return g * t * t;
-  }
-
- private:
-  /// 1 - tanh(x) / x for t = x^2 up to 1, of Lambert's fraction tanh(x) / x = 1 / (1 + t / (3 + t / (5 + ...))): with p / q for
-  /// 3 + t / (5 + ...) it is t q / (p + t q), in which nothing cancels. It is cut at t / 19, in float at t / 11, which leaves 2^-62 and 2^-29.
-  template <class V>
-  SINTER_WORD static V near_zero(V t) {
-    constexpr int last = sizeof(math::element_t<V>) == 4 ? 11 : 19;
-    V p = last - 2 + t / last, q = math::constant<V>(1);
-    for (int c = last - 4; c >= 3; c -= 2) {
-      const V next = p * math::constant<V>(c) + t * q;
-      q = p;
-      p = next;
-    }
-    return t * q / (p + t * q);
-  }
-};
-
-}  // namespace ops
-
-/// x - tanh(x), elementwise, floating point. Derivative: g tanh(x)^2.
-///
-///     tensor y = tanhshrink(x);
-SINTER_UNARY_FUNCTION(tanhshrink, ops::tanhshrink_op)
-
-}  // namespace sinter
-// sinter/ops/threshold.hpp: x above a limit, a constant up to it.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct threshold_op : real_op {
-  static constexpr const char* name = "threshold";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T limit;
-  T value;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x <= limit, math::constant<V>(value), x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x <= limit, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// x where x > limit, otherwise value; elementwise, floating point; NaN stays NaN. Derivative: g, or 0.
-///
-///     tensor y = threshold(x, 0.1, 20);
-template <real_expression A>
-auto threshold(A&& x, double limit, double value) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::threshold_op<T>{{}, detail::literal_value<T>(limit), detail::literal_value<T>(value)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(threshold)
-
-}  // namespace sinter
-// sinter/ops/trunc.hpp: x without its fraction.
-
-namespace sinter {
-namespace ops {
-
-struct trunc_op : number_op {
-  static constexpr const char* name = "trunc";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::trunc(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// X without its fraction, elementwise; integers stay what they are. Derivative: 0.
-///
-///     tensor y = trunc(x);
-SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)
-
-}  // namespace sinter
-// sinter/ops/unique.hpp: the different elements of a tensor.
-
-namespace sinter {
-
-/// What unique() finds: values in ascending order, for each element of x the place of its value among them, and how often each
-/// value occurs.
-///
-///     auto [values, inverse, counts] = unique(labels);
-template <class T, int R, device D>
-struct unique_elements {
-  tensor<T, 1, D> values;
-  tensor<std::int64_t, R, D> inverse;
-  tensor<std::int64_t, 1, D> counts;
-};
-
-/// The different elements of x, of any shape and element type but half and bfloat16, in ascending order: `values`, `inverse` (int64, of x's shape) and
-/// `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits for the number of values. No derivative.
-///
-///     tensor classes = unique(labels).values;
-template <expression E>
-  requires(!narrow_element<element_of<E>>)
-unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
-  using D = device_of<E>;
-  detail::check_defined("unique", x);
-  const no_grad guard;
-  const auto shape = x.shape();
-  const auto flat = detail::plain(eval(std::forward<E>(x))).flatten();
-  const index_t n = flat.numel();
-  const auto [values, indices] = detail::sorted("unique", flat, 0, 0, true, false);
-  const auto group = zeros<std::int64_t, D>({n});
-  if (n > 1) group.slice(0, 1, n) = cumsum(values.slice(0, 1, n) != values.slice(0, 0, n - 1), 0);
-  const auto counts = detail::counts_of(group, n > 0 ? group[n - 1].item() + 1 : 0);
-  const auto inverse = zeros<std::int64_t, D>({n});
-  detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
-  const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
-  return {detail::gather_evaluated("unique", values, 0, first), inverse.reshape(shape), counts};
-}
-
-}  // namespace sinter
-// sinter/ops/var.hpp: the variance along axes.
-
-namespace sinter {
-namespace ops {
-
-struct var_op {
-  static constexpr const char* name = "var";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class E>
-  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
-    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes, true));
-  }
-  template <class Node>
-  static auto finish(Node node, index_t n) {
-    using T = element_of<Node>;
-    return std::move(node) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
-  }
-};
-
-}  // namespace ops
-
-/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
-/// keepdim they stay with extent 1. Two passes, so no cancellation. NaN of fewer than two elements.
-/// Derivative: 2 g (x - mean) / (n - 1).
-///
-///     tensor spread = sqrt(var(x, 0));
-SINTER_REDUCTION(var, ops::var_op)
-
-}  // namespace sinter
-
-// Last, so that no op is reached through it; see sinter.hpp.
-// sinter/ops/availability.hpp: concepts with which user code asks whether an op applies to its operands.
-
-namespace sinter {
-
-/// `a + b` compiles: one device, one element type (or a literal that fits), and elements that can be added.
-///
-///     template <class A, class B>
-///       requires addable<A, B>
-///     auto mean_of(const A& a, const B& b) { return (a + b) / 2; }
-template <class A, class B>
-concept addable = requires(const A& a, const B& b) { a + b; };
-
-/// `a - b` compiles.
-template <class A, class B>
-concept subtractable = requires(const A& a, const B& b) { a - b; };
-
-/// `a * b` compiles.
-template <class A, class B>
-concept multipliable = requires(const A& a, const B& b) { a * b; };
-
-/// `a / b` compiles.
-template <class A, class B>
-concept dividable = requires(const A& a, const B& b) { a / b; };
-
-/// `a == b` and `a < b` compile and give masks; not so for masks themselves, which have no order.
-template <class A, class B>
-concept comparable = requires(const A& a, const B& b) {
-  a == b;
-  a < b;
-  requires expression<decltype(a < b)>;
-};
-
-namespace detail {
-
-template <class, class T>
-using value_for = compute_type<T>;
-
-template <class Op, class... A>
-struct applies {
-  static constexpr bool test() {
-    if constexpr (fits<Op, A...>) return requires(Op op, value_for<A, literals_type<A...>>... x) { op.apply(x...); };
-    else return false;
-  }
-};
-
-template <class M, class A, class B>
-struct applies<ops::where_op, M, A, B> {
-  static constexpr bool test() { return requires(const M& m, const A& a, const B& b) { where(m, a, b); }; }
-};
-
-}  // namespace detail
-
-/// The op (`ops::hypot_op`, `ops::clamp_op`, ...) takes operands of these types: at least one is an expression, all are
-/// on one device and of one element type that the op accepts, and literals fit it.
-///
-///     static_assert(!applicable<ops::add_op, tensor<float, 2>, tensor<float, 2, cuda<0>>>);
-template <class Op, class... A>
-concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::applies<Op, detail::bare<A>...>::test();
-
-}  // namespace sinter
-// sinter/cpu.hpp: evaluation on the host devices.
-
-// sinter/cpu/backend.hpp: evaluation on the host devices.
-
-// sinter/cpu/count.hpp: how often each of the first integers occurs.
-
-// sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
-//
-// The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
-// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes out in
-// double.
-
-// sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
-
-// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial sums.
-//
-// A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
-// Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
-// knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of threads.
-
-// sinter/cpu/pool.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
-
-#include <system_error>
-
-// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which exceptions trap.
-
-namespace sinter::cpu_impl::detail {
-
-#if defined(__SSE2__)
-
-inline constexpr std::uint32_t mxcsr_flags = 0x3f;  ///< what has happened so far
-
-inline std::uint64_t float_control() noexcept { return __builtin_ia32_stmxcsr() & ~mxcsr_flags; }
-inline void set_float_control(std::uint64_t control) noexcept {
-  __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(control) | (__builtin_ia32_stmxcsr() & mxcsr_flags));
-}
-
-#elif defined(__aarch64__)
-
-inline std::uint64_t float_control() noexcept {
-  std::uint64_t control;
-  asm volatile("mrs %0, fpcr" : "=r"(control));
-  return control;
-}
-inline void set_float_control(std::uint64_t control) noexcept { asm volatile("msr fpcr, %0" : : "r"(control)); }
-
-#else
-
-inline std::uint64_t float_control() noexcept { return 0; }
-inline void set_float_control(std::uint64_t) noexcept {}
-
-#endif
-
-}  // namespace sinter::cpu_impl::detail
-// sinter/cpu/detail/pool_topology.hpp: which processors a pool may use, and how its threads wait.
-
-#include <cstdio>
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
-namespace sinter::cpu_impl::detail {
-
-inline constexpr int most_threads = 4096;
-
-inline void pause_processor() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-/// Waiting that begins cheap and quick: `spin` returns true for about 100 microseconds, then says false, sleep.
-class backoff {
- public:
-  bool spin() noexcept {
-    if (step_ == pausing_steps + yielding_steps) return false;
-    if (++step_ > pausing_steps)
-      std::this_thread::yield();
-    else
-      for (int i = 0; i < pauses_per_step; ++i) pause_processor();
-    return true;
-  }
-
- private:
-  // A pause takes 10 to 140 cycles, depending on the processor; a yield with nobody waiting about 0.4 us.
-  static constexpr int pauses_per_step = 4, pausing_steps = 128, yielding_steps = 384;
-  int step_ = 0;
-};
-
-#if defined(__linux__)
-
-inline cpu_set_t usable_processors() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
-  return set;
-}
-
-/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
-inline cpu_set_t node_processors(int node) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  char path[64];
-  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
-  std::FILE* const file = std::fopen(path, "r");
-  if (file == nullptr) return set;
-  int first = 0;
-  while (std::fscanf(file, "%d", &first) == 1) {
-    int last = first, separator = std::fgetc(file);
-    if (separator == '-') {
-      if (std::fscanf(file, "%d", &last) != 1) break;
-      separator = std::fgetc(file);
-    }
-    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
-    if (separator != ',') break;
-  }
-  std::fclose(file);
-  return set;
-}
-
-/// The node's processors that this process may use; all usable ones where that leaves none.
-inline cpu_set_t node_or_usable_processors(int node) noexcept {
-  const cpu_set_t usable = usable_processors();
-  if (node < 0) return usable;
-  const cpu_set_t local = node_processors(node);
-  cpu_set_t both;
-  CPU_AND(&both, &usable, &local);
-  return CPU_COUNT(&both) == 0 ? usable : both;
-}
-
-inline void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
-
-inline int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
-
-#else
-
-inline void pin_to_node(int) noexcept {}
-inline int usable_processor_count(int) noexcept { return 0; }
-
-#endif
-
-/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
-inline int default_threads(int node) {
-  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
-    char* end = nullptr;
-    const long threads = std::strtol(text, &end, 10);
-    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
-    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
-                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
-  }
-  const int usable = usable_processor_count(node);
-  if (usable > 0) return usable;
-  const unsigned threads = std::thread::hardware_concurrency();
-  return threads == 0 ? 1 : static_cast<int>(threads);
-}
-
-}  // namespace sinter::cpu_impl::detail
-
-namespace sinter {
-namespace cpu_impl {
-
-/// A fixed team of threads that shares out the tasks of one `run` at a time.
-///
-/// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
-/// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
-/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in the
-/// floating-point environment of the caller. A forked child has none of them, and starts its own.
-class thread_pool {
- public:
-  using task_body = void (*)(void* context, index_t task);
-
-  /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
-  explicit thread_pool(int threads, int numa_node = -1) : target_(checked(threads)), node_(numa_node) {}
-  thread_pool(const thread_pool&) = delete;
-  thread_pool& operator=(const thread_pool&) = delete;
-  ~thread_pool() { stop_workers(); }
-
-  int size() const noexcept { return target_.load(std::memory_order_relaxed); }
-
-  /// Takes effect at once when the pool is idle, otherwise before its next run.
-  void resize(int threads) {
-    target_.store(checked(threads), std::memory_order_relaxed);
-    if (!acquire()) return;
-    adapt();
-    release();
-  }
-
-  /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
-  /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
-  /// thread holds it, the tasks run one after the other on the calling thread.
-  void run(index_t tasks, task_body body, void* context) {
-    if (tasks <= 0) return;
-    if (tasks == 1) return body(context, 0);
-    if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
-    if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
-    if (workers_.empty()) {
-      release();
-      return run_inline(tasks, body, context);
-    }
-    for (index_t first = 0; first < tasks; first += max_batch) {
-      base_.store(first, std::memory_order_relaxed);
-      run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
-    }
-    std::exception_ptr error = std::move(error_);
-    error_ = nullptr;
-    failed_.store(false, std::memory_order_relaxed);
-    release();
-    if (error) std::rethrow_exception(error);
-  }
-
-  /// Calls `f(task)` for every task in [0, tasks); see `run`.
-  template <class F>
-  void parallel_for(index_t tasks, F&& f) {
-    using callable = std::remove_reference_t<F>;
-    run(
-        tasks, [](void* context, index_t task) { (*static_cast<callable*>(context))(task); },
-        const_cast<void*>(static_cast<const void*>(std::addressof(f))));
-  }
-
-  /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
-  void close() noexcept {
-    target_.store(1, std::memory_order_relaxed);
-    if (!acquire()) return;
-    stop_workers();
-    release();
-  }
-
-  /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
-  void at_fork(sinter::detail::fork_step step) noexcept {
-    if (step == sinter::detail::fork_step::before) return team_.lock();
-    if (step == sinter::detail::fork_step::in_child) {
-      for (std::thread& lost : workers_) ::new (static_cast<void*>(&lost)) std::thread;  // neither joined nor detached
-      workers_.clear();
-      ticket_.store(0, std::memory_order_relaxed);
-      sleepers_.store(0, std::memory_order_relaxed);
-      stop_.store(false, std::memory_order_relaxed);
-      caller_sleeps_.store(0, std::memory_order_relaxed);
-      failed_.store(false, std::memory_order_relaxed);
-      ::new (static_cast<void*>(&error_)) std::exception_ptr;
-      release();
-    }
-    team_.unlock();
-  }
-
- private:
-  static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
-  static constexpr index_t max_batch = index_t{1} << 31;
-
-  static int checked(int threads) {
-    if (threads < 1 || threads > detail::most_threads)
-      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ", threads,
-                                           "; the calling thread counts as one"});
-    return threads;
-  }
-
-  bool acquire() noexcept {
-    return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
-  }
-  void release() noexcept { busy_.store(false, std::memory_order_release); }
-
-  static void run_inline(index_t tasks, task_body body, void* context) {
-    std::exception_ptr error;
-    for (index_t task = 0; task < tasks; ++task) {
-      try {
-        body(context, task);
-      } catch (...) {
-        if (!error) error = std::current_exception();
-      }
-    }
-    if (error) std::rethrow_exception(error);
-  }
-
-  void run_batch(index_t tasks, task_body body, void* context) {
-    body_.store(body, std::memory_order_relaxed);
-    context_.store(context, std::memory_order_relaxed);
-    tasks_.store(tasks, std::memory_order_relaxed);
-    const std::uint64_t control = detail::float_control();
-    float_control_.store(control, std::memory_order_relaxed);
-    done_.store(0, std::memory_order_relaxed);
-    const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
-    ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
-    wake(tasks - 1);
-    work(control);
-    detail::backoff wait;
-    while (done_.load(std::memory_order_acquire) != tasks)
-      if (!wait.spin()) done_waiting(tasks);
-  }
-
-  // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
-  // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
-  void wake(index_t useful) noexcept {
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    const int sleeping = sleepers_.load(std::memory_order_seq_cst);
-    if (sleeping == 0) return;
-    if (useful >= sleeping) return epoch_.notify_all();
-    for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
-  }
-
-  void done_waiting(index_t tasks) noexcept {
-    caller_sleeps_.store(1, std::memory_order_seq_cst);
-    if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
-    caller_sleeps_.store(0, std::memory_order_relaxed);
-  }
-
-  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which were
-  // read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
-  void work(std::uint64_t own_control) noexcept {
-    index_t finished = 0;
-    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-    while ((ticket & count_mask) != 0) {
-      const task_body body = body_.load(std::memory_order_relaxed);
-      void* const context = context_.load(std::memory_order_relaxed);
-      const index_t tasks = tasks_.load(std::memory_order_relaxed);
-      const index_t base = base_.load(std::memory_order_relaxed);
-      const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
-      if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
-        continue;
-      if (control != own_control) detail::set_float_control(own_control = control);
-      try {
-        body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
-      } catch (...) {
-        if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-      }
-      ++finished;
-      ticket = ticket_.load(std::memory_order_acquire);
-    }
-    if (finished == 0) return;
-    done_.fetch_add(finished, std::memory_order_seq_cst);
-    if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
-      caller_sleeps_.store(0, std::memory_order_seq_cst);
-      caller_sleeps_.notify_one();
-    }
-  }
-
-  void worker() noexcept {
-    if (node_ >= 0) detail::pin_to_node(node_);
-    int seen = epoch_.load(std::memory_order_seq_cst);
-    while (true) {
-      work(detail::float_control());
-      detail::backoff wait;
-      int now = epoch_.load(std::memory_order_seq_cst);
-      while (now == seen) {
-        if (stop_.load(std::memory_order_relaxed)) return;
-        if (!wait.spin()) {
-          sleepers_.fetch_add(1, std::memory_order_seq_cst);
-          epoch_.wait(seen, std::memory_order_seq_cst);
-          sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-        }
-        now = epoch_.load(std::memory_order_seq_cst);
-      }
-      seen = now;
-      if (stop_.load(std::memory_order_relaxed)) return;
-    }
-  }
-
-  void adapt() noexcept {
-    const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
-    if (workers_.size() > wanted) stop_workers();
-    const std::lock_guard lock(team_);
-    try {
-      while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
-    } catch (const std::system_error&) {
-      // The system grants no more threads: go on with those there are.
-      target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
-    } catch (const std::bad_alloc&) {
-      // No memory for more just now: the next run tries again.
-    }
-  }
-
-  void stop_workers() noexcept {
-    const std::lock_guard lock(team_);
-    if (workers_.empty()) return;
-    stop_.store(true, std::memory_order_relaxed);
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    epoch_.notify_all();
-    for (std::thread& thread : workers_) thread.join();
-    workers_.clear();
-    stop_.store(false, std::memory_order_relaxed);
-  }
-
-  alignas(64) std::atomic<std::uint64_t> ticket_{0};
-  std::atomic<task_body> body_{nullptr};
-  std::atomic<void*> context_{nullptr};
-  std::atomic<index_t> tasks_{0}, base_{0};
-  std::atomic<std::uint64_t> float_control_{0};
-  alignas(64) std::atomic<int> epoch_{0};
-  std::atomic<int> sleepers_{0};
-  std::atomic<bool> stop_{false};
-  alignas(64) std::atomic<index_t> done_{0};
-  std::atomic<int> caller_sleeps_{0};
-  std::atomic<bool> failed_{false};
-  std::exception_ptr error_;
-  alignas(64) std::atomic<bool> busy_{false};
-  std::atomic<int> target_;
-  int node_;
-  std::mutex team_;  ///< held while the list of workers changes
-  std::vector<std::thread> workers_;
-  sinter::detail::fork_watch watch_{*this};
-};
-
-// The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
-// them; what is registered beside each ends its workers at exit.
-
-/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
-/// `value_error` where it is set to no number of threads.
-inline thread_pool& host_pool() {
-  static constinit std::atomic<thread_pool*> pool{nullptr};
-  return sinter::detail::make_once(pool, [] {
-    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
-    std::atexit([] {
-      if (thread_pool* const used = pool.load(std::memory_order_acquire)) used->close();
-    });
-    return one.release();
-  });
-}
-
-/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
-inline thread_pool& numa_pool(int node) {
-  struct entry {
-    int node;
-    entry* next;
-    thread_pool pool;
-  };
-  static constinit std::atomic<entry*> first{nullptr};
-  const auto find = [node](entry* e) {
-    while (e != nullptr && e->node != node) e = e->next;
-    return e;
-  };
-  entry* head = first.load(std::memory_order_acquire);
-  if (entry* const known = find(head)) return known->pool;
-  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
-  if (head == nullptr)
-    std::atexit([] {
-      for (entry* e = first.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
-    });
-  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
-    if (entry* const known = find(head)) return known->pool;
-    added->next = head;
-  }
-  return added.release()->pool;
-}
-
-}  // namespace cpu_impl
-
-/// Sets how many threads device `cpu` computes with, the caller included. Results do not depend on it.
-/// Throws `value_error` for less than 1 and more than 4096.
-inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads); }
-
-/// How many threads device `cpu` computes with.
-inline int num_threads() { return cpu_impl::host_pool().size(); }
-
-}  // namespace sinter
 
 namespace sinter::cpu_impl {
 
@@ -14841,8 +8300,8 @@ struct kernel_args {
   const index_t* out_mask = nullptr;
   const int* out_size = nullptr;
   const bool* out_add = nullptr;
-  bool stream = false;  ///< results go past the cache
-  bool plain = false;  ///< so they do, no mask is 0, and nothing is added to what is there
+  bool stream = false;            ///< results go past the cache
+  bool plain = false;             ///< so they do, no mask is 0, and nothing is added to what is there
   const row_end* made = nullptr;  ///< of the operands that kernel::made stands for
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
@@ -14878,8 +8337,9 @@ struct loop {
 };
 
 inline void coalesce(loop& l) {
-  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs,
-                                         [&l](int s) { return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides; });
+  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {
+    return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides;
+  });
 }
 
 namespace detail {
@@ -14902,15 +8362,19 @@ inline void copy_strided(char* to, index_t to_step, const char* from, index_t fr
     return;
   }
   switch (size) {
-    case 1: return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
-    case 2: return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
-    case 4: return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
-    default: return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
+    case 1:
+      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
+    case 2:
+      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
+    case 4:
+      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
+    default:
+      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
   }
 }
 
-/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there. Where
-/// rows stand side by side there, each line of cache is touched once.
+/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there.
+/// Where rows stand side by side there, each line of cache is touched once.
 template <class Word, bool Back>
 void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step) {
   auto* const t = reinterpret_cast<Word*>(tile);
@@ -14926,9 +8390,8 @@ void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, 
   }
   index_t r = 0;
   for (; r + 16 <= h; r += 16)
-    for (index_t c = 0; c < w; ++c)
-      SINTER_UNROLL
-      for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
+    for (index_t c = 0; c < w; ++c) SINTER_UNROLL
+  for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
   for (; r < h; ++r)
     for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r + c * step]);
 }
@@ -14936,10 +8399,14 @@ void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, 
 template <bool Back>
 void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step, int size) {
   switch (size) {
-    case 1: return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
-    case 2: return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
-    case 4: return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
-    default: return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
+    case 1:
+      return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
+    case 2:
+      return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
+    case 4:
+      return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
+    default:
+      return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
   }
 }
 
@@ -15012,7 +8479,8 @@ char* scratch(std::size_t bytes) {
   return b.data;
 }
 
-/// The first of outputs [0, s] that has the place of output s: two uses of a leaf add to one gradient, hence to one copy of it.
+/// The first of outputs [0, s] that has the place of output s: two uses of a leaf add to one gradient, hence to one
+/// copy of it.
 template <class Place>
 int first_at(const Place& place, int s) {
   for (int i = 0; i < s; ++i)
@@ -15020,9 +8488,10 @@ int first_at(const Place& place, int s) {
   return s;
 }
 
-/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
-/// the same arithmetic.
-inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
+/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element
+/// takes the same arithmetic.
+inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
+                     index_t n) {
   alignas(64) char in_pad[max_operands][vector_bytes];
   alignas(64) char out_pad[max_operands][vector_bytes];
   const void* in[max_operands];
@@ -15032,7 +8501,8 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
     in[s] = a.in[s];
     if (a.in_mask[s] == 0) continue;
     std::memset(in_pad[s], 0, vector_bytes);
-    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
+    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s],
+                static_cast<std::size_t>(n * a.in_size[s]));
     in[s] = in_pad[s];
   }
   const auto place = [&](int s) { return static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s]; };
@@ -15058,12 +8528,13 @@ inline constexpr index_t task_elements = 65536;
 /// A loop made ready to run any range of its row-major index space.
 class prepared_loop {
  public:
-  static constexpr index_t block = 512;       ///< elements staged at a time
-  static constexpr index_t short_row = 64;    ///< shorter rows are staged
-  static constexpr index_t tile_rows = 32;    ///< of the tiles that a loop with transposed operands goes through
+  static constexpr index_t block = 512;     ///< elements staged at a time
+  static constexpr index_t short_row = 64;  ///< shorter rows are staged
+  static constexpr index_t tile_rows = 32;  ///< of the tiles that a loop with transposed operands goes through
   static constexpr index_t tile_columns = 256;
-  static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
-  static constexpr index_t sum_segment = 512 * lanes;  ///< the same where lanes gather sums, whose error grows with the length
+  static constexpr index_t segment = 65536;  ///< longest kernel call in row mode
+  static constexpr index_t sum_segment =
+      512 * lanes;  ///< the same where lanes gather sums, whose error grows with the length
 
   explicit prepared_loop(const loop& source) : l_(source) {
     coalesce(l_);
@@ -15095,13 +8566,16 @@ class prepared_loop {
   index_t inner() const { return inner_; }
   bool by_rows() const { return rows_; }
   /// Elements of which a range should be made up: whole rows, several where operands are transposed.
-  index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
+  index_t unit() const {
+    return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block;
+  }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of them is aligned, nothing is added to them after, and no two of them are in
-  /// each other's way.
+  /// Lets results bypass the cache where every vector of them is aligned, nothing is added to them after, and no two of
+  /// them are in each other's way.
   void set_stream() {
-    // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole vectors of a row.
+    // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole
+    // vectors of a row.
     stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
     const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
     for (int s = 0; s < l_.outputs; ++s) {
@@ -15155,8 +8629,8 @@ class prepared_loop {
   }
   /// Do elements that follow each other in memory belong to rows that follow each other?
   bool is_transposed(const operand& o) const { return o.strides[l_.rank - 2] == 1 && inner_stride(o) * o.size >= 64; }
-  /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines at the same
-  /// place of a page, or next to it, drive each other out: ten times slower on Zen 3.
+  /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines
+  /// at the same place of a page, or next to it, drive each other out: ten times slower on Zen 3.
   static bool apart(const operand& a, const operand& b) {
     if (lanes * std::min(a.size, b.size) >= 64) return true;
     if (a.size != b.size) return false;  // they meet somewhere
@@ -15304,7 +8778,7 @@ class prepared_loop {
   void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
     constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
     char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-    char* tile[2 * max_operands];    // where the first row is read or written
+    char* tile[2 * max_operands];     // where the first row is read or written
     index_t pitch[2 * max_operands];  // bytes from row to row
     const void* in[max_operands];
     void* out[max_operands];
@@ -15362,7 +8836,8 @@ class prepared_loop {
         }
         for (int s = 0; s < l_.outputs; ++s)
           if (const operand& o = l_.out[s]; !direct(s))
-            detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
+            detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o),
+                                    o.size);
       }
     }
   }
@@ -15465,7 +8940,8 @@ inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
     if (grain < wanted) grain = wanted;
   }
   if (grain >= total) return total;
-  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
+  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1)))
+    return (grain + p.inner() - 1) / p.inner() * p.inner();
   if (p.by_rows()) return grain / lanes * lanes;
   return (grain + p.unit() - 1) / p.unit() * p.unit();
 }
@@ -15476,8 +8952,10 @@ inline index_t piece_size(const partial_sums& sums) {
   return std::max(few, 16 * sums.total);
 }
 
-/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
-inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
+/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by
+/// one.
+inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
+                              thread_pool& pool) {
   const loop& l = p.shape();
   const index_t total = p.numel();
   index_t piece = piece_size(sums);
@@ -15509,12 +8987,16 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
     const index_t begin = t * grain;
     const index_t end = begin + grain < total ? begin + grain : total;
     for (index_t at = begin; at < end; at += piece) {
-      sums.each(l.outputs, [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
+      sums.each(l.outputs,
+                [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
       p.run(at, at + piece < end ? at + piece : end, base, add);
-      sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
+      sums.each(l.outputs,
+                [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
     }
   });
-  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add); });
+  sums.each(l.outputs, [&](int s, index_t n) {
+    add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add);
+  });
 }
 
 }  // namespace detail
@@ -15533,7 +9015,8 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   const partial_sums sums(p);
   const index_t grain = detail::task_size(p, sums);
   const index_t tasks = (total + grain - 1) / grain;
-  if (sums.total > 0 && (tasks > 1 || total > detail::piece_size(sums))) return detail::run_with_partials(p, sums, grain, tasks, pool);
+  if (sums.total > 0 && (tasks > 1 || total > detail::piece_size(sums)))
+    return detail::run_with_partials(p, sums, grain, tasks, pool);
 
   char* base[max_operands];
   bool add[max_operands];
@@ -15546,7 +9029,8 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
     if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
     add[s] = true;
   });
-  pool.parallel_for(tasks, [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
+  pool.parallel_for(tasks,
+                    [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
 }
 
 }  // namespace sinter::cpu_impl
@@ -15561,11 +9045,14 @@ template <class T>
 struct last_step {
   vector<T> shift, scale, rest;
   SINTER_INLINE explicit last_step(const row_end& end)
-      : shift(static_cast<compute_type<T>>(end.shift)), scale(static_cast<compute_type<T>>(end.scale)), rest(static_cast<compute_type<T>>(end.rest)) {}
+      : shift(static_cast<compute_type<T>>(end.shift)),
+        scale(static_cast<compute_type<T>>(end.scale)),
+        rest(static_cast<compute_type<T>>(end.rest)) {}
   SINTER_INLINE vector<T> operator()(vector<T> x) const { return (x - shift) * scale - rest; }
 };
 
-/// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another sign.
+/// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another
+/// sign.
 template <class Registers>
 SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
   if constexpr (!Registers::single) {
@@ -15590,7 +9077,7 @@ struct vector_machine {
   index_t out_mask[std::size_t{Outputs > 0 ? Outputs : 1}];
   bool out_add[std::size_t{Outputs > 0 ? Outputs : 1}];
   bool out_stream[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< overwrites what is there and goes past the caches
-  bool out_wide[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< a sum of narrow elements, gathered in float
+  bool out_wide[std::size_t{Outputs > 0 ? Outputs : 1}];    ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
   row_end made;
@@ -15658,9 +9145,9 @@ SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
   for (; m.i < n; m.i += lanes) pass(m);
 }
 
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and branches
-/// between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For several results that
-/// loop would take the compiler as long again.
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and
+/// branches between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For
+/// several results that loop would take the compiler as long again.
 template <class Pass>
 void run_pass(const void* plan, const kernel_args& a) {
   if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)
@@ -15676,6 +9163,243 @@ template <class K, class T>
 inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
 
 }  // namespace sinter::cpu_impl
+// sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
+//
+// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state).
+// `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
+
+namespace sinter::detail {
+
+/// What sums are gathered in: double for floating point, int64 for integers and bool.
+template <class T>
+using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
+template <class T>
+using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
+
+template <class T>
+struct sum_reducer {
+  using state = wide<T>;
+  using result = sum_type<T>;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() { return 0; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a + b; }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
+  template <class V>
+  static V combine(V a, V b) {
+    return a + b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hsum(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+};
+
+template <class T>
+struct prod_reducer {
+  using state = wide<T>;
+  using result = sum_type<T>;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() { return 1; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a * b; }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
+  template <class V>
+  static V combine(V a, V b) {
+    return a * b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hprod(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+};
+
+template <class T, bool Max>
+struct extreme_reducer {
+  using state = T;
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() {
+    using limits = std::numeric_limits<T>;
+    if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
+    else return Max ? limits::lowest() : limits::max();
+  }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x); }
+  SINTER_WORD static state merge(state a, state b) {
+    if constexpr (std::is_same_v<T, bool>) return Max ? a || b : a && b;
+    else return Max ? math::max(a, b) : math::min(a, b);
+  }
+  SINTER_WORD static result finish(state s) { return s; }
+  template <class V>
+  static V combine(V a, V b) {
+    return Max ? math::max(a, b) : math::min(a, b);
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return Max ? math::hmax(v) : math::hmin(v);
+  }
+  static state of(T x) { return x; }
+};
+
+template <class T>
+using max_reducer = extreme_reducer<T, true>;
+template <class T>
+using min_reducer = extreme_reducer<T, false>;
+
+/// Index of the first largest (smallest) value; the first NaN wins over all, as in NumPy.
+template <class T, bool Max>
+struct arg_reducer {
+  struct state {
+    T value;
+    index_t index;
+  };
+  using result = std::int64_t;
+  template <class U>
+  static constexpr bool vectorised = false;
+  SINTER_WORD static state identity() { return {T{}, -1}; }
+  SINTER_WORD static bool beats(T x, T y) {
+    if (math::isnan(y)) return false;
+    return (Max ? x > y : x < y) || math::isnan(x);
+  }
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || beats(x, s.value)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0 || beats(b.value, a.value)) return b;
+    return b.index < a.index && !beats(a.value, b.value) ? b : a;
+  }
+  SINTER_WORD static result finish(state s) { return s.index; }
+  /// Looks for the place only in pieces of the run whose largest (smallest) value beats those before.
+  template <class V>
+    requires std::floating_point<T>
+  static state fold_run(const T* x, index_t n, index_t first, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    while (i + lanes <= n) {
+      const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
+      V lane_best = V::load(x + i);
+      for (i += lanes; i < end; i += lanes)
+        lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
+      const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
+      if (s.index >= 0 && !beats(best, s.value)) continue;
+      index_t at = begin;
+      while (math::isnan(best) ? !math::isnan(x[at]) : x[at] != best) ++at;
+      s = {best, first + at};
+    }
+    for (; i < n; ++i) push(s, x[i], first + i);
+    return s;
+  }
+};
+
+template <class T>
+using argmax_reducer = arg_reducer<T, true>;
+template <class T>
+using argmin_reducer = arg_reducer<T, false>;
+
+/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
+template <class T, bool Max>
+struct running_reducer : arg_reducer<T, Max> {
+  using arg = arg_reducer<T, Max>;
+  using state = typename arg::state;
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0) return b;
+    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
+    return arg::beats(a.value, b.value) ? a : b;
+  }
+  template <class V>
+  static state fold_run(const T*, index_t, index_t, int) = delete;  // that of `arg` takes the first of equals
+};
+
+template <class T, bool Any>
+struct logical_reducer {
+  using state = bool;
+  using result = bool;
+  template <class U>
+  static constexpr bool vectorised = false;
+  SINTER_WORD static state identity() { return !Any; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
+  SINTER_WORD static state merge(state a, state b) { return Any ? a || b : a && b; }
+  SINTER_WORD static result finish(state s) { return s; }
+};
+
+template <class T>
+using any_reducer = logical_reducer<T, true>;
+template <class T>
+using all_reducer = logical_reducer<T, false>;
+
+/// log of the sum of exponentials, relative to the largest value so far.
+template <class T>
+struct logsumexp_reducer {
+  struct state {
+    T max;
+    T sum;
+  };
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = false;
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  SINTER_WORD static state identity() { return {-infinity, T(0)}; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
+  SINTER_WORD static state merge(state a, state b) {
+    if (a.max == -infinity && !(b.max != b.max)) return b;
+    if (b.max == -infinity) return a;
+    const T m = math::max(a.max, b.max);
+    if (m == infinity) return {m, T(1)};
+    return {m, a.sum * math::exp(a.max - m) + b.sum * math::exp(b.max - m)};
+  }
+  SINTER_WORD static result finish(state s) {
+    if (s.max == -infinity || s.max == infinity) return s.max;
+    return s.max + math::log(s.sum);
+  }
+  template <class V>
+  static state fold_run(const T* x, index_t n, index_t, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    if (n >= lanes) {
+      V largest = V::load(x);
+      for (i = lanes; i + lanes <= n; i += lanes) largest = math::max(largest, V::load(x + i));
+      const T m = math::hmax(largest);
+      if (m > -infinity && m < infinity) {
+        V sum(T(0));
+        for (index_t j = 0; j < i; j += lanes) sum = sum + math::exp(V::load(x + j) - V(m));
+        s = {m, math::hsum(sum)};
+      } else {
+        s = {m, T(1)};
+      }
+    }
+    for (; i < n; ++i) push(s, x[i], i);
+    return s;
+  }
+};
+
+/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
+template <class R>
+struct scan_results {
+  typename R::result* values;
+  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
+};
+template <class T>
+struct scan_extremes {
+  T* values;
+  std::int64_t* indices;
+  template <class State>
+  SINTER_WORD void put(index_t i, const State& s) const {
+    values[i] = s.value;
+    indices[i] = s.index;
+  }
+};
+
+}  // namespace sinter::detail
 
 namespace sinter::cpu_impl {
 
@@ -15786,7 +9510,8 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
       for (index_t row = begin; row < end; row += together) {
         const index_t n = end - row < together ? end - row : together;
         const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
-        for (index_t i = 0; i < n; ++i) out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
+        for (index_t i = 0; i < n; ++i)
+          out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
       }
     } else {
       for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
@@ -15846,10 +9571,10 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     alignas(64) T buffer[width];
     const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
     const auto row_at = [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); };
-    // Doubles have no wider type to gather them: states of 16 runs of rows fold into one of the next level, so that few additions follow
-    // one another.
+    // Doubles have no wider type to gather them: states of 16 runs of rows fold into one of the next level, so that few
+    // additions follow one another.
     constexpr int levels = std::is_same_v<T, double> && R::template vectorised<T> ? 5 : 1;
-    state part[levels][width];
+    state part[std::size_t{levels}][width];
     for (auto& level : part)
       for (index_t i = 0; i < n; ++i) level[i] = R::identity();
     index_t runs = 0;
@@ -15886,7 +9611,8 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
 template <class R, class T, class Out, class Done>
 void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
-  const fold_shape s = sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
+  const fold_shape s =
+      sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
   if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
@@ -15965,8 +9691,7 @@ void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f
   constexpr double least_products = 1e6;
   if (static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) < least_products)
     for (index_t task = 0; task < tasks; ++task) f(task);
-  else
-    pool.parallel_for(tasks, f);
+  else pool.parallel_for(tasks, f);
 }
 
 }  // namespace detail
@@ -15990,9 +9715,10 @@ struct tile_shape {
   static constexpr int max_packets = 2;
   static constexpr int max_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 14 : 6;
   static constexpr int max_columns = max_packets * lanes;
-  // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast it. Some
-  // rows do so for their second packet: fewer instructions matter where another thread shares the core, and fewer loads where
-  // none does. clang broadcasts the other rows' elements early, and would run out of registers for them.
+  // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast
+  // it. Some rows do so for their second packet: fewer instructions matter where another thread shares the core, and
+  // fewer loads where none does. clang broadcasts the other rows' elements early, and would run out of registers for
+  // them.
 #if defined(EIGEN_VECTORIZE_AVX512) && defined(__clang__)
   static constexpr int rows_read_twice = 12;
 #elif defined(EIGEN_VECTORIZE_AVX512)
@@ -16002,8 +9728,8 @@ struct tile_shape {
 #endif
 };
 
-/// Has a packet read once, into a register, and not again by every instruction that multiplies by it: two loads a cycle would
-/// not do.
+/// Has a packet read once, into a register, and not again by every instruction that multiplies by it: two loads a cycle
+/// would not do.
 template <class Packet>
 SINTER_INLINE void read_once([[maybe_unused]] Packet& packet) {
 #if defined(EIGEN_VECTORIZE_SSE) && !defined(EIGEN_VECTORIZE_AVX512)
@@ -16054,7 +9780,8 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     k += count;
     a += count * Rows;
     a_again += count * Rows;
-    // Or the compiler would see that it need not read twice, or address both by one index, which splits the instructions.
+    // Or the compiler would see that it need not read twice, or address both by one index, which splits the
+    // instructions.
     asm("" : "+r"(a), "+r"(a_again));
     b += count * (Packing ? b_step : Packets * lanes);
     if constexpr (Packing) b_packed += count * Packets * lanes;
@@ -16084,8 +9811,7 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
       c += I % Packets == Packets - 1 ? ldc : 0),
      ...);
-  else
-    ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
 }
 
 template <class T, int Rows, int Packets, bool Packing>
@@ -16107,21 +9833,20 @@ struct tile_functions {
 
 template <class T>
 const tile_functions<T>& kernels_for(index_t rows) {
-  return []<int... I>(index_t index, std::integer_sequence<int, I...>)->const tile_functions<T>& {
+  return []<int... I>(index_t index, std::integer_sequence<int, I...>) -> const tile_functions<T>& {
     static constexpr tile_functions<T> table[] = {{&compute_tile<T, 2 * I + 2, 1, false>,
                                                    &compute_tile<T, 2 * I + 2, 2, false>,
                                                    &compute_tile<T, 2 * I + 2, 2, true>}...};
     return table[index];
-  }
-  (rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
+  }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
 }
 
 inline constexpr int rows_in_place = 8;
 
 /// out(R..., Packets * lanes) = A(R..., k) B(k, Packets * lanes): rows of A, each contiguous, read where they are.
 template <class T, int Packets, int... R, int... I>
-void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out, std::integer_sequence<int, R...>,
-                              std::integer_sequence<int, I...>) {
+void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out,
+                              std::integer_sequence<int, R...>, std::integer_sequence<int, I...>) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;
@@ -16364,20 +10089,16 @@ struct in_place_product {
         for (index_t first = 0; first < vectors; first += shape::max_columns) {
           const T* const right = packed + k * width + first * count;
           const index_t left = vectors - first, columns = strip_width<T>(left);
-          if (columns == shape::lanes)
-            compute_rows_in_place<T, 1>(count, lines, right, tile);
-          else
-            compute_rows_in_place<T, 2>(count, lines, right, tile);
+          if (columns == shape::lanes) compute_rows_in_place<T, 1>(count, lines, right, tile);
+          else compute_rows_in_place<T, 2>(count, lines, right, tile);
           T* const out = args.c + row * out_row + first * out_vector;
           store_tile(tile, columns, out, valid, smaller(left, columns), args.accumulate || k > 0);
         }
       }
     }
     if (args.epilogue == nullptr) return;
-    if (swapped)
-      args.epilogue(args.ctx, 0, args.m, begin, end);
-    else
-      args.epilogue(args.ctx, begin, end, 0, args.n);
+    if (swapped) args.epilogue(args.ctx, 0, args.m, begin, end);
+    else args.epilogue(args.ctx, begin, end, 0, args.n);
   }
 
   void store_tile(const T* tile, index_t columns, T* out, index_t valid_rows, index_t valid_columns, bool add) {
@@ -16415,8 +10136,8 @@ struct in_place_product {
 #endif
 // sinter/cpu/detail/gemm_narrow.hpp: products of half and bfloat16, computed in float.
 //
-// Both operands are widened once, which costs their size where the product costs size times extent; each tile of the float
-// product is rounded to its place while it is in cache.
+// Both operands are widened once, which costs their size where the product costs size times extent; each tile of the
+// float product is rounded to its place while it is in cache.
 
 namespace sinter::cpu_impl {
 
@@ -16433,10 +10154,13 @@ struct narrow_product {
   void compute() const {
     const auto& x = args;
     const floats a(x.m * x.k), b(x.k * x.n), c(x.m * x.n);
-    const strides of_a = widen(x.a, x.m, x.k, {x.a_row, x.a_col}, a.data()), of_b = widen(x.b, x.k, x.n, {x.b_row, x.b_col}, b.data());
+    const strides of_a = widen(x.a, x.m, x.k, {x.a_row, x.a_col}, a.data()),
+                  of_b = widen(x.b, x.k, x.n, {x.b_row, x.b_col}, b.data());
     if (x.accumulate) widen(x.c, x.m, x.n, {x.ldc, 1}, c.data());
     rounding finish{args, c.data()};
-    gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n, x.accumulate, &rounding::tile, &finish}, pool);
+    gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n,
+                 x.accumulate, &rounding::tile, &finish},
+                pool);
   }
 
  private:
@@ -16699,15 +10423,15 @@ struct gather_shape {
   index_t y_strides[max_rank] = {};
 };
 
-/// Part of a gather: `rows` places along its axis by `columns` elements that lie behind each. Offsets of the first of x (whose
-/// coordinate on the axis is 0), index and y.
+/// Part of a gather: `rows` places along its axis by `columns` elements that lie behind each. Offsets of the first of x
+/// (whose coordinate on the axis is 0), index and y.
 struct gather_part {
   index_t x = 0, index = 0, y = 0;
   index_t rows = 0, columns = 1;
 };
 
-/// Calls f(part) for parts that cover all, of about 16384 elements; with whole_axis none of them shares elements of x with
-/// another. The last axis of g is its own, or what all axes behind it became.
+/// Calls f(part) for parts that cover all, of about 16384 elements; with whole_axis none of them shares elements of x
+/// with another. The last axis of g is its own, or what all axes behind it became.
 template <class F>
 void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const F& f) {
   constexpr index_t wanted = 16384;
@@ -16725,7 +10449,8 @@ void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const 
     for (index_t number = t * grain; number < std::min((t + 1) * grain, parts); ++number) {
       const bool whole = down * across == 1;  // short lines are one part each, and divisions take longer than they
       const index_t k = whole ? 0 : number / across % down * rows, j = whole ? 0 : number % across * columns;
-      gather_part p{0, k * g.index_strides[g.axis], k * g.y_strides[g.axis], std::min(rows, n - k), std::min(columns, inner - j)};
+      gather_part p{0, k * g.index_strides[g.axis], k * g.y_strides[g.axis], std::min(rows, n - k),
+                    std::min(columns, inner - j)};
       index_t rest = whole ? number : number / (across * down);
       for (int d = last; d >= 0; --d) {
         if (d == g.axis) continue;
@@ -16750,13 +10475,16 @@ void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const 
 inline gather_shape join_axes_behind(gather_shape g) {
   const int first = g.axis + 1;
   index_t* const strides[] = {g.x_strides + first, g.index_strides + first, g.y_strides + first};
-  if (first < g.rank) g.rank = first + sinter::detail::coalesce_axes(g.shape + first, g.rank - first, 3, [&](int s) { return strides[s]; });
+  if (first < g.rank)
+    g.rank =
+        first + sinter::detail::coalesce_axes(g.shape + first, g.rank - first, 3, [&](int s) { return strides[s]; });
   return g;
 }
 
 /// f(elements of x, their step, those of y, theirs, how many) for all that are picked, in order along the axis.
 template <class T, class U, class F>
-void for_picked(const gather_shape& shape, T* x, const std::int64_t* index, U* y, bool whole_axis, thread_pool& pool, const F& f) {
+void for_picked(const gather_shape& shape, T* x, const std::int64_t* index, U* y, bool whole_axis, thread_pool& pool,
+                const F& f) {
   const gather_shape g = join_axes_behind(shape);
   const int last = g.rank - 1;
   const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
@@ -16794,7 +10522,8 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
     if constexpr (std::is_floating_point_v<T>) {
       if (step == 1 && from_step == 1) {
         for (; j + lanes <= n; j += lanes) {
-          if constexpr (std::is_same_v<T, U>) math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
+          if constexpr (std::is_same_v<T, U>)
+            math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
           else
             for (index_t k = j; k < j + lanes; ++k) to[k] += static_cast<T>(from[k]);
         }
@@ -16807,13 +10536,15 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
 }  // namespace sinter::cpu_impl
 // sinter/cpu/rows.hpp: row-persistent work: softmax and its relatives hold a row in cache from reading to writing it.
 //
-// A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer. While a
-// row is worked on, the next one is fetched.
+// A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer.
+// While a row is worked on, the next one is fetched.
+
+#include <optional>
 
 namespace sinter::cpu_impl {
 
-/// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled for both,
-/// so that inside no vector asks.
+/// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled
+/// for both, so that inside no vector asks.
 struct inside {
   index_t first;
 };
@@ -16862,7 +10593,8 @@ SINTER_INLINE vector<T> fold_vectors(index_t n, T identity, const Combine& combi
 
 template <class T, class F>
 SINTER_INLINE compute_type<T> row_sum(index_t n, const F& f) {
-  return math::hsum(fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return a + b; }, f));
+  return math::hsum(
+      fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return a + b; }, f));
 }
 
 /// The same for an f of many instructions, which is compiled once and not four times: the chains take turns.
@@ -16885,7 +10617,8 @@ template <class T>
 T row_max(const T* x, index_t n) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
-  return math::hmax(fold_vectors(n, lowest, greater, [&](auto i) SINTER_INLINE_LAMBDA { return load_row(x, i, n, lowest); }));
+  return math::hmax(
+      fold_vectors(n, lowest, greater, [&](auto i) SINTER_INLINE_LAMBDA { return load_row(x, i, n, lowest); }));
 }
 
 /// y = f at 0, lanes, ...
@@ -16952,7 +10685,8 @@ struct reverse_row {
   }
 };
 
-/// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result does.
+/// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result
+/// does.
 template <class T>
 struct unfinished_row {
   const compute_type<T>* from;
@@ -17026,11 +10760,13 @@ struct norm_row {
     C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.load(i, 0); }) / count;
     const vector<T> shift(mean);
-    const C power = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
-                      r.fetch_next(i);
-                      const vector<T> d = r.load(i, mean) - shift;
-                      return d * d;
-                    }) / count;
+    const C power = row_sum<T>(r.n,
+                               [&](auto i) SINTER_INLINE_LAMBDA {
+                                 r.fetch_next(i);
+                                 const vector<T> d = r.load(i, mean) - shift;
+                                 return d * d;
+                               }) /
+                    count;
     const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
     *r.saved = factor;
     return {r.x, {.shift = mean, .scale = factor}};
@@ -17043,7 +10779,8 @@ struct norm_row {
     C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i); }) / count;
     const vector<T> shift(mean), factor(*r.saved);
-    const vector<T> slope(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }) / count);
+    const vector<T> slope(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }) /
+                          count);
     r.put([&](auto i) SINTER_INLINE_LAMBDA { return factor * (r.gradient(i) - shift - r.result(i) * slope); });
   }
 };
@@ -17052,7 +10789,8 @@ struct norm_row {
 template <class F>
 void in_row_groups(index_t rows, index_t n, thread_pool& pool, const F& f) {
   const index_t grain = 16384 / (n > 0 ? n : 1) + 1;
-  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) { f(t * grain, (t + 1) * grain < rows ? (t + 1) * grain : rows); });
+  pool.parallel_for((rows + grain - 1) / grain,
+                    [&](index_t t) { f(t * grain, (t + 1) * grain < rows ? (t + 1) * grain : rows); });
 }
 
 /// Longer rows are worked on where they stand: no buffer would hold them in cache.
@@ -17090,11 +10828,11 @@ row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows
   return r;
 }
 
-/// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
-/// row. An epilogue takes the last step of a row with it, and writes it to its place.
+/// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value
+/// per row. An epilogue takes the last step of a row with it, and writes it to its place.
 template <class Kernel, class T, class Epilogue>
-void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n, const Epilogue* after,
-              thread_pool& pool) {
+void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n,
+              const Epilogue* after, thread_pool& pool) {
   if (rows * n == 0) return;
   const producer<compute_type<T>> p(l, is_leaf);
   const bool stream = streams_rows(out, rows, n);
@@ -17113,19 +10851,20 @@ void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<
 }
 
 template <class Kernel, class T>
-void reverse_rows(const Kernel& kernel, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows, index_t n, bool add,
-                  thread_pool& pool) {
+void reverse_rows(const Kernel& kernel, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows,
+                  index_t n, bool add, thread_pool& pool) {
   const bool stream = !add && streams_rows(dx, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at)
-      kernel.reverse(reverse_row<T>{y + at * n, g + at * n, dx + at * n, n, saved != nullptr ? saved + at : nullptr, add, stream});
+      kernel.reverse(
+          reverse_row<T>{y + at * n, g + at * n, dx + at * n, n, saved != nullptr ? saved + at : nullptr, add, stream});
   });
 }
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class T>
-void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse, index_t rows, index_t n,
-                       thread_pool& pool) {
+void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse, index_t rows,
+                       index_t n, thread_pool& pool) {
   const producer<compute_type<T>> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
@@ -17140,8 +10879,8 @@ void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* los
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class T>
-void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse, const T* g, T* dx, index_t rows,
-                           index_t n, bool add, thread_pool& pool) {
+void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse, const T* g,
+                           T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
   using C = compute_type<T>;
   const producer<C> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
@@ -17150,7 +10889,9 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
       T* const d = dx + at * n;
       const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
       const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
-      const auto value = [&](auto i) SINTER_INLINE_LAMBDA { return math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale); };
+      const auto value = [&](auto i) SINTER_INLINE_LAMBDA {
+        return math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale);
+      };
       if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n, 0); });
       else put_row(d, n, false, value);
       d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
@@ -17161,8 +10902,8 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
 }  // namespace sinter::cpu_impl
 // sinter/cpu/scan.hpp: running folds of what a kernel produces, along one axis.
 //
-// Where there are too few lines to share, each is cut in pieces, by sizes alone: one pass folds the pieces, the next starts
-// each from the fold of those before it.
+// Where there are too few lines to share, each is cut in pieces, by sizes alone: one pass folds the pieces, the next
+// starts each from the fold of those before it.
 
 namespace sinter::cpu_impl {
 
@@ -17229,7 +10970,8 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
       partial[t] = piece + 1 < pieces ? fold_piece<R>(p, t / pieces * n + begin, row_piece, begin) : R::identity();
     });
     fold_before<R>(partial, rows, pieces);
-    pool.parallel_for(rows * pieces, [&](index_t t) { scan(t / pieces, t % pieces * row_piece, end_of(t % pieces), partial[t]); });
+    pool.parallel_for(rows * pieces,
+                      [&](index_t t) { scan(t / pieces, t % pieces * row_piece, end_of(t % pieces), partial[t]); });
     return;
   }
   const index_t grain = 32768 / n + 1;
@@ -17260,8 +11002,8 @@ void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thr
   const index_t rows = (s.reduced + pieces - 1) / pieces;
   const index_t together = blocks == 1 ? run / s.inner : 1;  // narrow rows are produced several at a time
   const detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
-  // One piece of a block of columns: start(i) and finish(i, state) are called for part i of `partial`, each(i, state) for
-  // element i.
+  // One piece of a block of columns: start(i) and finish(i, state) are called for part i of `partial`, each(i, state)
+  // for element i.
   const auto run_piece = [&](index_t t, const auto& start, const auto& each, const auto& finish) {
     const index_t piece = t % pieces, block = t / pieces % blocks, outer = t / pieces / blocks;
     const index_t column = block * width, n = s.inner - column < width ? s.inner - column : width;
@@ -17291,11 +11033,14 @@ void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thr
     fold_before<R>(partial, s.outer * s.inner, pieces);
   }
   pool.parallel_for(tasks, [&](index_t t) {
-    run_piece(t, [&](index_t i) { return pieces > 1 ? partial[i] : R::identity(); }, [&](index_t i, const state& v) { out.put(i, v); }, nothing);
+    run_piece(
+        t, [&](index_t i) { return pieces > 1 ? partial[i] : R::identity(); },
+        [&](index_t i, const state& v) { out.put(i, v); }, nothing);
   });
 }
 
-/// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major order.
+/// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major
+/// order.
 template <class R, class T, class Out, class Done>
 void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const Done& done) {
   const fold_shape s = sinter::detail::around_axis(l.shape, l.rank, axis);
@@ -17310,6 +11055,28 @@ void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, co
 
 #include <array>
 
+// sinter/expr/sort_key.hpp: values as unsigned numbers of the same order, by which every device sorts.
+
+namespace sinter::detail {
+
+/// NaNs are equal and larger than all else, -0 is equal to 0. The other way round for descending order.
+template <class T>
+SINTER_WORD bits_of<T> sort_key(T x, bool descending) {
+  using key = bits_of<T>;
+  constexpr key sign = static_cast<key>(key{1} << (8 * sizeof(T) - 1));
+  key k = 0;
+  if constexpr (floating_element<T>) {
+    k = math::bit_cast<key>(x == T(0) ? T(0) : x);
+    k = x != x ? static_cast<key>(~key{0}) : static_cast<key>(k ^ ((k & sign) != 0 ? static_cast<key>(~key{0}) : sign));
+  } else {
+    k = static_cast<key>(x);
+    if constexpr (std::is_signed_v<T>) k = static_cast<key>(k ^ sign);
+  }
+  return descending ? static_cast<key>(~k) : k;
+}
+
+}  // namespace sinter::detail
+
 namespace sinter::cpu_impl {
 
 /// An element while it is sorted. Of equal keys the smaller index comes first, so every way of sorting gives one order.
@@ -17317,7 +11084,9 @@ template <class Key>
 struct sort_item {
   Key key;
   std::uint32_t index;
-  friend bool operator<(const sort_item& a, const sort_item& b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
+  friend bool operator<(const sort_item& a, const sort_item& b) {
+    return a.key < b.key || (a.key == b.key && a.index < b.index);
+  }
 };
 
 /// f(number, begin, end) for the parts of n items: one, or where there is a pool, many at a time.
@@ -17325,7 +11094,8 @@ inline constexpr index_t sort_part = 65536;
 template <class F>
 void in_parts(index_t n, thread_pool* pool, const F& f) {
   if (pool == nullptr) return f(index_t{0}, index_t{0}, n);
-  pool->parallel_for((n + sort_part - 1) / sort_part, [&](index_t t) { f(t, t * sort_part, (t + 1) * sort_part < n ? (t + 1) * sort_part : n); });
+  pool->parallel_for((n + sort_part - 1) / sort_part,
+                     [&](index_t t) { f(t, t * sort_part, (t + 1) * sort_part < n ? (t + 1) * sort_part : n); });
 }
 
 /// Sorts n items by their keys, stably, digit by digit; returns which of the two arrays then holds them.
@@ -17364,10 +11134,11 @@ sort_item<Key>* sort_items(sort_item<Key>* items, sort_item<Key>* spare, index_t
   return items;
 }
 
-/// The first k elements of what `l` produces along the middle axis of `s`, in order, with their positions: (outer, k, inner).
-/// Lines are shared among the threads, or where they are few and long, the parts of each.
+/// The first k elements of what `l` produces along the middle axis of `s`, in order, with their positions: (outer, k,
+/// inner). Lines are shared among the threads, or where they are few and long, the parts of each.
 template <class T>
-void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices, thread_pool& pool) {
+void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
+          thread_pool& pool) {
   using item = sort_item<sinter::detail::bits_of<T>>;
   const producer<T> p(l, is_leaf);
   const index_t n = s.reduced;
@@ -17410,7 +11181,8 @@ void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k
   };
   if (all < 4 && n >= 2 * sort_part) return sort_blocks(0, all, &pool);
   const index_t grain = 8192 / (n * width) + 1;
-  pool.parallel_for((all + grain - 1) / grain, [&](index_t t) { sort_blocks(t * grain, (t + 1) * grain < all ? (t + 1) * grain : all, nullptr); });
+  pool.parallel_for((all + grain - 1) / grain,
+                    [&](index_t t) { sort_blocks(t * grain, (t + 1) * grain < all ? (t + 1) * grain : all, nullptr); });
 }
 
 }  // namespace sinter::cpu_impl
@@ -17439,7 +11211,8 @@ inline operand to_operand(const sink_ref& sink, int rank) {
   return o;
 }
 
-inline loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs, operand* in) {
+inline loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                      operand* in) {
   loop l;
   l.rank = shape.rank;
   for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
@@ -17497,7 +11270,8 @@ class epilogue {
     operand out[1];
     run(prepared_loop(copy(in, out)), begin, end, out[0]);
   }
-  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their place.
+  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their
+  /// place.
   class rows {
    public:
     /// Values of size bytes; do results go past the cache?
@@ -17601,7 +11375,8 @@ inline void run_epilogue_tile(void* e, index_t r0, index_t r1, index_t c0, index
 
 /// c (+)= a b; c is dense along its rows.
 template <class T>
-void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e, thread_pool& pool) {
+void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e,
+                thread_pool& pool) {
   gemm_args<T> args{};
   args.m = c.rows;
   args.n = c.columns;
@@ -17680,13 +11455,14 @@ struct backend<D> {
   template <class Roots>
   static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
     static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
-    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape, pool());
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape,
+                      pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
   template <class R, class T, class K>
-  static void reduce(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
-                     const epilogue* e) {
+  static void reduce(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced,
+                     typename R::result* out, const epilogue* e) {
     cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
     cpu_impl::operand to[1];
     cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, leaves, K::leaves, in);
@@ -17710,45 +11486,49 @@ struct backend<D> {
 
   /// The first values.shape()[axis] elements along `axis`, in order, and their positions; there is at least one.
   template <class E, class T, int R>
-  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
+                   const tensor<std::int64_t, R, D>& indices) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], values.data(), indices.data(), pool());
+      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
+                     values.data(), indices.data(), pool());
     });
   }
 
   /// counts[v] += how often e, of int64 elements, is v; other values do not count.
   template <class E>
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) { cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool()); });
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool());
+    });
   }
 
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
+                   const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
-                         pool());
+      cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved),
+                         n > 0 ? to.numel() / n : 0, n, after, pool());
     });
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
-                           const tensor<T, S, D>& dx, bool add) {
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
-    cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved), access::data(dx),
-                           n > 0 ? y.numel() / n : 0, n, add, pool());
+    cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved),
+                           access::data(dx), n > 0 ? y.numel() / n : 0, n, add, pool());
   }
 
   /// Throws index_error unless all n values lie in [0, extent).
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     for (index_t i = 0; i < n; ++i)
-      if (values[i] < 0 || values[i] >= extent)
-        refuse_index(op, what, values[i], i, extent);
+      if (values[i] < 0 || values[i] >= extent) refuse_index(op, what, values[i], i, extent);
   }
 
   template <class T, class U, int R>
-  static cpu_impl::gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                                                const tensor<U, R, D>& y) {
+  static cpu_impl::gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis,
+                                                const tensor<std::int64_t, R, D>& index, const tensor<U, R, D>& y) {
     cpu_impl::gather_shape g;
     g.rank = R;
     g.axis = axis;
@@ -17761,11 +11541,13 @@ struct backend<D> {
     return g;
   }
   template <class T, int R>
-  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                     const tensor<T, R, D>& y) {
     cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
   template <class T, class U, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<U, R, D>& y, index_order) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                          const tensor<U, R, D>& y, index_order) {
     cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
 
@@ -17773,20 +11555,24 @@ struct backend<D> {
   static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
                             const tensor<compute_type<T>, 1, D>& lse) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1], pool());
+      cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1],
+                                     pool());
     });
   }
   template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
-                                    const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
+                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
+                                    const tensor<T, 2, D>& dx, bool add) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0], e.shape()[1], add, pool());
+      cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0],
+                                         e.shape()[1], add, pool());
     });
   }
 
   /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
   template <class K>
-  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
+                     const flat_values (&outputs)[K::outputs]) {
     [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
     leaf_ref in[K::leaves];
     sink_ref out[K::outputs];
@@ -17800,7 +11586,8 @@ struct backend<D> {
   }
 
   template <class T>
-  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
+  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                     const epilogue* e) {
     for (index_t i = 0; i < c.batches; ++i)
       cpu_impl::run_matmul<T>(a.of_batch<T>(i), b.of_batch<T>(i), c.of_batch<T>(i), accumulate, e, pool());
   }
@@ -17821,7 +11608,8 @@ struct backend<D> {
 namespace sinter {
 
 template <class T>
-using eigen_matrix_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
+using eigen_matrix_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0,
+                                    Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
 template <class T>
 using eigen_vector_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<Eigen::Dynamic>>;
 
@@ -17832,7 +11620,8 @@ using eigen_vector_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eige
 template <class T, auto Shape, device D>
   requires(is_cpu_v<D> && Shape == 2)
 eigen_matrix_map<T> as_eigen(const tensor<T, Shape, D>& t) {
-  return {t.data(), t.shape()[0], t.shape()[1], Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>(t.strides()[0], t.strides()[1])};
+  return {t.data(), t.shape()[0], t.shape()[1],
+          Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>(t.strides()[0], t.strides()[1])};
 }
 template <class T, auto Shape, device D>
   requires(is_cpu_v<D> && Shape == 1)
@@ -17858,6 +11647,6364 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 }
 
 }  // namespace sinter
+// sinter/expr.hpp: expression nodes, lowering, evaluation.
+
+// sinter/expr/explain.hpp: what evaluating an expression will run: kernels, formulas, bytes.
+
+namespace sinter {
+
+namespace detail {
+
+/// Kernels that run for the points of E and everything before them.
+template <class E>
+constexpr int kernels_of_points() {
+  if constexpr (is_tensor<E> || is_variable<E>) return 0;
+  else return E::points;
+}
+
+template <class E>
+constexpr int count_kernels() {
+  if constexpr (is_tensor<E> || is_variable<E>) return 0;
+  else if constexpr (is_point<E> || can_fuse_into_point<E>()) return kernels_of_points<E>();
+  else return kernels_of_points<E>() + 1;
+}
+
+struct kernel_description {
+  std::string formula;
+  index_t bytes = 0;
+};
+
+struct explainer {
+  std::vector<kernel_description> kernels;
+  addresses seen;  // memory that the current kernel reads already
+  index_t read = 0;
+  int names = 0;
+
+  template <class T, auto S, device D>
+  void count(const tensor<T, S, D>& t) {
+    if (!seen.add(access::data(t))) return;
+    index_t n = 1;
+    for (int d = 0; d < t.rank; ++d) n *= t.strides()[d] == 0 ? 1 : t.shape()[d];
+    read += n * static_cast<index_t>(sizeof(T));
+  }
+
+  /// The formula of e; points inside become kernels of their own, named k1, k2, ...
+  template <class E>
+  std::string formula(const E& e) {
+    if constexpr (is_constant<E>) {
+      std::string text = std::to_string(e.value);
+      if (text.find('.') != std::string::npos) {
+        while (text.back() == '0') text.pop_back();
+        if (text.back() == '.') text.pop_back();
+      }
+      return text;
+    } else if constexpr (is_tensor<E> || is_variable<E>) {
+      if constexpr (is_variable<E>) count(access::value_of(e));
+      else count(e);
+      return std::string(is_variable<E> ? "variable" : "tensor") + shape_text(e.shape());
+    } else if constexpr (is_point<E>) {
+      const std::string name = point(e);
+      read += e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
+      return name;
+    } else if constexpr (requires { E::op_type::name; }) {
+      return std::string(E::op_type::name) + "(" + operands(e) + ")";
+    } else if constexpr (requires { e.body; }) {
+      return "let(" + formula(e.x) + ", " + formula(e.body) + ")";
+    } else {
+      return "t";
+    }
+  }
+
+  template <class E>
+  std::string operands(const E& e) {
+    std::string text;
+    if constexpr (requires { e.a; }) text = formula(e.a);
+    if constexpr (requires { e.b; }) text += ", " + formula(e.b);
+    if constexpr (requires { e.c; }) text += ", " + formula(e.c);
+    if constexpr (requires { e.e; }) text = formula(e.e);
+    if constexpr (requires { e.labels; }) text += ", " + formula(e.labels);
+    return text;
+  }
+
+  /// Lists the kernel of a point and returns its name.
+  template <class E>
+  std::string point(const E& e) {
+    const addresses outer_seen = std::move(seen);
+    const index_t outer_read = read;
+    seen.clear();
+    read = 0;
+    const std::string text = std::string(E::explained_as()) + "(" + operands(e) + ")";
+    const std::string name = "k" + std::to_string(++names);
+    kernels.push_back({name + " = " + text, read + e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>))});
+    seen = outer_seen;
+    read = outer_read;
+    return name;
+  }
+
+  template <class E>
+  void whole(const E& e) {
+    if constexpr (is_point<E>) {
+      point(e);
+    } else if constexpr (!is_tensor<E> && !is_variable<E>) {
+      const std::string text = formula(e);
+      const index_t written = e.shape().numel() * static_cast<index_t>(sizeof(element_of<E>));
+      if constexpr (can_fuse_into_point<E>()) {
+        // The bare result of the point is neither written nor read again.
+        kernel_description& k = kernels.back();
+        const auto& p = point_of(e);
+        const index_t bare_result = p.shape().numel() * static_cast<index_t>(sizeof(element_of<bare<decltype(p)>>));
+        k.formula += "; result = " + text;
+        k.bytes += read - 2 * bare_result + written;
+      } else {
+        kernels.push_back({"result = " + text, read + written});
+      }
+    }
+  }
+};
+
+}  // namespace detail
+
+/// How many kernels evaluating an E runs, as far as types tell; elementwise work that fits a reduction or product
+/// counts as part of it.
+///
+///     static_assert(kernel_count<decltype(relu(a * b + c))> == 1);
+template <expression E>
+inline constexpr int kernel_count = detail::count_kernels<detail::bare<E>>();
+
+/// Does evaluating an E into memory that is there, as `y = e` does where nobody else sees y's value, take more memory
+/// for what comes in between? Elementwise work does not; points keep their results, and tracked expressions a graph.
+///
+///     static_assert(!allocates<decltype(a * b + c)>);
+template <expression E>
+inline constexpr bool allocates = detail::points_in<detail::bare<E>> > 0 || is_tracked_v<E>;
+
+/// Is the value of an E there when its statement ends? So it is on the host devices; on a GPU no expression waits,
+/// which is why all of them can be captured. item(), to<cpu>() and synchronize() wait.
+template <expression E>
+inline constexpr bool synchronises = is_cpu_v<device_of<E>>;
+
+/// Bytes that evaluating e reads and writes: each leaf once per kernel, each result once.
+template <expression E>
+index_t bytes_moved(const E& e) {
+  detail::explainer x;
+  x.whole(e);
+  index_t total = 0;
+  for (const auto& k : x.kernels) total += k.bytes;
+  return total;
+}
+
+/// The kernels that evaluating e will run, one a line, with formula and bytes; then their sum, and whether it allocates
+/// and waits.
+///
+///     std::cout << explain(relu(linear(x, w, b)));
+template <expression E>
+std::string explain(const E& e) {
+  detail::explainer x;
+  x.whole(e);
+  std::string text;
+  index_t total = 0;
+  for (const auto& k : x.kernels) {
+    text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
+    total += k.bytes;
+  }
+  return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") +
+         std::to_string(total) + " bytes on " + device_name<device_of<E>>() +
+         (allocates<E> ? ", allocates" : ", allocates nothing in between") +
+         (synchronises<E> ? "" : ", does not wait for the device") + "\n";
+}
+
+}  // namespace sinter
+// sinter/expr/fuse.hpp: several assignments in one pass over memory.
+
+namespace sinter {
+
+namespace detail {
+
+namespace kernel {
+
+/// Several results per element. All are computed before the first is stored, so each reads the values from before.
+template <class... Root>
+struct roots;
+
+template <class T, class K>
+struct root {
+  using value_type = T;
+  using kernel_type = K;
+};
+
+template <>
+struct roots<> {
+  using leaf_types = type_list<>;
+  using output_types = type_list<>;
+  static constexpr int leaves = 0;
+  static constexpr int outputs = 0;
+  static constexpr bool narrow = false;
+  template <int L, int O, class M>
+  SINTER_WORD void run(const M&) const {}
+};
+
+template <class T, class K, class... Rest>
+struct roots<root<T, K>, Rest...> {
+  using leaf_types = concatenated<typename K::leaf_types, typename roots<Rest...>::leaf_types>;
+  using output_types = concatenated<type_list<T>, typename roots<Rest...>::output_types>;
+  static constexpr int leaves = K::leaves + roots<Rest...>::leaves;
+  static constexpr int outputs = 1 + roots<Rest...>::outputs;
+  static constexpr bool narrow = narrow_element<T> || roots<Rest...>::narrow;
+  K k;
+  roots<Rest...> rest;
+  template <int L, int O, class M>
+  SINTER_WORD void run(const M& m) const {
+    const auto v = k.template eval<L>(m, no_scope{});
+    rest.template run<L + K::leaves, O + 1>(m);
+    m.template put<O, T>(v);
+  }
+};
+
+}  // namespace kernel
+
+}  // namespace detail
+
+template <class...>
+struct assignments_on_different_devices;
+struct fuse_the_assignments_of_each_device_apart;
+struct assignment_of_a_tensor_which_only_shares_its_handle;
+struct write_plus_0_or_clone_it_outside_of_fuse;
+
+namespace detail {
+
+template <class... A>
+constexpr auto find_fuse_mistake() {
+  if constexpr (sizeof...(A) > 0 && (is_variable<bare<A>> || ...)) {
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  } else if constexpr (sizeof...(A) > 0 && (is_tensor<bare<A>> || ...)) {
+    return mistake<assignment_of_a_tensor_which_only_shares_its_handle, write_plus_0_or_clone_it_outside_of_fuse>{};
+  } else if constexpr (sizeof...(A) == 0 || !(is_assignment<A> && ...)) {
+    return not_operands{};
+  } else if constexpr (!devices_agree<typename A::tensor_type...>) {
+    return mistake<assignments_on_different_devices<device_of<typename A::tensor_type>...>,
+                   fuse_the_assignments_of_each_device_apart>{};
+  } else {
+    return fitting<void>{};
+  }
+}
+template <class... A>
+using fuse_mistake = decltype(find_fuse_mistake<A...>());
+
+/// Handles to the storage of `to` among the leaves of e.
+template <class E, class Tensor>
+int count_handles(const E& e, const Tensor& to) {
+  const leaves_of<E> leaves(e);
+  return static_cast<int>(std::count_if(leaves.at, leaves.at + leaves.count, [&](const leaf_ref& l) {
+    return l.memory->get() == access::storage_of(to).get();
+  }));
+}
+
+/// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
+template <class A, class... Ready>
+auto fuse_destination(A& a, const Ready&... ready) {
+  using Tensor = typename A::tensor_type;
+  auto& target = a.target();
+  if constexpr (!A::rebinds) {
+    return Tensor(target);
+  } else {
+    const bool reuse = target.defined() &&
+                       is_replaceable(target, a.source().shape(), 1 + (count_handles(ready, target) + ...)) &&
+                       !(needs_temporary(ready, target) || ...);
+    return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
+  }
+}
+
+template <class A, class Tensor>
+void fuse_finish(A& a, const Tensor& written) {
+  if constexpr (A::rebinds) a.target() = written;
+  else note_write(*access::storage_of(written).get());
+}
+
+/// The index space of an assignment.
+template <class A>
+const auto& fuse_space(A& a) {
+  if constexpr (A::rebinds) return a.source().shape();
+  else return a.target().shape();
+}
+
+template <class A, class... Rest>
+void check_fuse_shapes(A& first, Rest&... rest) {
+  [[maybe_unused]] const auto compare = [&](const auto& shape) {
+    if (!(shape == fuse_space(first)))
+      refuse<shape_error>({"fuse: assignments of shapes ", fuse_space(first), " and ", shape,
+                           " cannot share a pass; all must have one shape"});
+  };
+  (compare(fuse_space(rest)), ...);
+}
+
+template <class E>
+auto evaluate_apart(const E& e) {
+  const auto t = tensor<element_of<E>, rank_of<E>, device_of<E>>::uninitialized(e.shape());
+  write(e, t);
+  return t;
+}
+template <class A, class Tensor>
+void write_back(A& a, const Tensor& value) {
+  if constexpr (A::rebinds) a.target() = value;
+  else assign_into(a.target(), value);
+}
+
+/// The shape that assignments have in common.
+template <class Tensor, class... Rest>
+shape_upto<Tensor::rank> shape_of_first(const Tensor& to, const Rest&...) {
+  return to.shape();
+}
+
+/// Do two assignments write to the same memory? Then they take effect one after the other.
+template <class A, class... Rest>
+bool targets_meet(A& first, Rest&... rest) {
+  [[maybe_unused]] const auto meets = [&](auto& other) {
+    const auto &s = access::storage_of(first.target()), &t = access::storage_of(other.target());
+    return s && t && share_memory(*s.get(), *t.get());
+  };
+  if ((meets(rest) || ... || false)) return true;
+  if constexpr (sizeof...(Rest) > 1) return targets_meet(rest...);
+  else return false;
+}
+
+/// Runs the assignments over their sources without points.
+template <class... A, class... Ready>
+void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_type>, lowered<false, Ready>>...>& plan,
+              A&... a, const Ready&... ready) {
+  using Plan = bare<decltype(plan)>;
+  using D = typename first_device<typename A::tensor_type...>::type;
+  // A view that some source reads at other indices than it writes: values first, then the writes.
+  const auto clashes = [&](auto& one) {
+    if constexpr (bare<decltype(one)>::rebinds) return false;
+    else return (needs_temporary(ready, one.target()) || ...);
+  };
+  if ((clashes(a) || ...) || targets_meet(a...)) {
+    [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
+    return;
+  }
+  leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
+  leaf_ref* next = leaves;
+  ((next = list_leaves<true>(ready, next)), ...);
+  [&](const auto&... to) {
+    const sink_ref sinks[] = {sink_of(to)...};
+    backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
+    (fuse_finish(a, to), ...);
+  }(fuse_destination(a, ready...)...);
+}
+
+template <class Root, class... Roots, class E, class... Rest>
+kernel::roots<Root, Roots...> chain_plans(const E& e, const Rest&... rest) {
+  if constexpr (sizeof...(Roots) == 0) return {lower<false>(e), {}};
+  else return {lower<false>(e), chain_plans<Roots...>(rest...)};
+}
+
+}  // namespace detail
+
+/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it;
+/// where two write to the same elements the later one stays.
+///
+///     fuse(m = beta * m + (1 - beta) * g, w -= lr * (beta * m + (1 - beta) * g));
+template <class... A>
+  requires(detail::is_fitting<detail::fuse_mistake<A...>>)
+void fuse(A&&... a) {
+  (a.take_over(), ...);
+  detail::check_fuse_shapes(a...);
+  [&](const auto&... ready) {
+    detail::run_fuse<A...>(
+        detail::chain_plans<detail::kernel::root<element_of<typename A::tensor_type>,
+                                                 detail::lowered<false, detail::bare<decltype(ready)>>>...>(ready...),
+        a..., ready...);
+  }(detail::materialise(a.source())...);
+}
+
+template <class... A, class Problem = typename detail::fuse_mistake<A...>::problem,
+          class Fix = typename detail::fuse_mistake<A...>::fix>
+void fuse(A&&...) = delete;
+
+}  // namespace sinter
+// sinter/expr/let.hpp: let(x, f): x computed once per element and named within f.
+
+namespace sinter {
+
+/// The name that let() gives to a value inside its body. It may be copied, but means nothing outside of that body.
+template <class Tag, class T, int R, class D, int Order>
+struct [[nodiscard]] bound_node {
+  using value_type = T;
+  using device_type = D;
+  static constexpr int rank = R;
+  static constexpr int order = Order;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+
+  const extents<R>& shape() const { return shape_; }
+  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_, let}; }
+
+  extents<R> shape_;
+  std::uint64_t let;  ///< the number of the call of let() that binds it
+};
+
+template <class Tag, class X, class Body>
+struct [[nodiscard]] let_node
+    : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
+                              typename detail::first_device<X, Body>::type,
+                              detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
+  using tag = Tag;
+  static constexpr bool is_point = false;
+  static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
+
+  let_node(X value, Body in) : x(std::move(value)), body(std::move(in)) {
+    this->shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
+  }
+
+  template <class F>
+  auto rebuild(const F& f) const {
+    using NewX = detail::bare<decltype(f(x))>;
+    using NewBody = detail::bare<decltype(f(body))>;
+    return let_node<Tag, NewX, NewBody>(f(x), f(body));
+  }
+
+  X x;
+  Body body;
+};
+
+namespace detail {
+
+namespace kernel {
+
+/// Values in scope of a let, innermost first, and the sums of their gradients.
+template <class Tag, class V, class Outer>
+struct scope {
+  V value;
+  V gradient;
+  Outer& outer;
+
+  template <class Name>
+  SINTER_WORD auto get() const {
+    if constexpr (std::is_same_v<Name, Tag>) return value;
+    else return outer.template get<Name>();
+  }
+  template <class Name, class G>
+  SINTER_WORD void add(const G& g) {
+    if constexpr (std::is_same_v<Name, Tag>) gradient = gradient + g;
+    else outer.template add<Name>(g);
+  }
+};
+
+template <class Tag, class T, bool Diff>
+struct bound {
+  using value_type = T;
+  using leaf_types = type_list<>;
+  using sink_types = type_list<>;
+  static constexpr int leaves = 0;
+  static constexpr int sinks = 0;
+  static constexpr bool diff = Diff;
+
+  template <int, class M, class Scope>
+  SINTER_WORD auto eval(const M&, const Scope& s) const {
+    return s.template get<Tag>();
+  }
+  template <class V>
+  struct record {
+    V value;
+  };
+  template <int L, bool, class M, class Scope>
+  SINTER_WORD auto forward(const M& m, const Scope& s) const {
+    return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+  }
+  template <int, int, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M&, Scope& s, const Rec&, const G& g) const {
+    if constexpr (Diff) s.template add<Tag>(g);
+  }
+  template <bool>
+  static constexpr void mark(bool*) {}
+};
+
+/// Leaves and sinks of the body come before those of x: it is the body that is swept back first, and the first to meet
+/// the gradient of a leaf that is in both assigns it.
+template <class Tag, class X, class Body>
+struct let {
+  using leaf_types = concatenated<typename Body::leaf_types, typename X::leaf_types>;
+  using sink_types = concatenated<typename Body::sink_types, typename X::sink_types>;
+  static constexpr int leaves = X::leaves + Body::leaves;
+  static constexpr int sinks = X::sinks + Body::sinks;
+  static constexpr bool diff = X::diff || Body::diff;
+  X x;
+  Body body;
+
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    const auto v = x.template eval<L + Body::leaves>(m, s);
+    return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
+  }
+  template <class RX, class RB, class V>
+  struct record {
+    RX x;
+    RB body;
+    V value;
+  };
+  template <int L, bool Need, class M, class Scope>
+  SINTER_WORD auto forward(const M& m, const Scope& s) const {
+    auto rx = x.template forward<L + Body::leaves, true>(m, s);
+    using V = decltype(rx.value);
+    auto rb = body.template forward<L, Need>(m, scope<Tag, V, const Scope>{rx.value, rx.value, s});
+    return record<decltype(rx), decltype(rb), decltype(rb.value)>{rx, rb, rb.value};
+  }
+  template <int L, int S, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
+    using V = decltype(r.x.value);
+    if constexpr (X::diff) {
+      scope<Tag, V, Scope> inner{r.x.value, math::constant<V>(0), s};
+      body.template reverse<L, S>(m, inner, r.body, g);
+      x.template reverse<L + Body::leaves, S + Body::sinks>(m, s, r.x, inner.gradient);
+    } else {
+      scope<Tag, V, Scope> inner{r.x.value, r.x.value, s};
+      body.template reverse<L, S>(m, inner, r.body, g);
+    }
+  }
+  template <bool Need>
+  static constexpr void mark(bool* needed) {
+    Body::template mark<Need>(needed);
+    X::template mark<true>(needed + Body::leaves);
+  }
+};
+
+}  // namespace kernel
+
+template <class Tag, class T, int R, class D, int Order>
+struct lowering<bound_node<Tag, T, R, D, Order>> {
+  template <bool Track>
+  static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_node<Tag, T, R, D, Order>&) {
+    return {};
+  }
+  template <bool>
+  static leaf_ref* list(const bound_node<Tag, T, R, D, Order>&, leaf_ref* to) {
+    return to;
+  }
+};
+
+template <class Tag, class X, class Body>
+struct lowering<let_node<Tag, X, Body>> {
+  template <bool Track>
+  static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_node<Tag, X, Body>& e) {
+    return {lower<Track>(e.x), lower<Track>(e.body)};
+  }
+  template <bool Track>
+  static leaf_ref* list(const let_node<Tag, X, Body>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.x, list_leaves<Track>(e.body, to));
+  }
+};
+
+template <class Tag, class X, class Body>
+struct leaves_before_point<let_node<Tag, X, Body>> {
+  static constexpr int count() {
+    if constexpr (points_in<Body> > 0) return leaves_before_point<Body>::value;
+    else if constexpr (points_in<X> > 0) return lowered<false, Body>::leaves + leaves_before_point<X>::value;
+    else return 0;
+  }
+  static constexpr int value = count();
+};
+
+/// The name of a let() whose body holds lets that nest so deep: unlike any name inside, and the same for equal
+/// formulas, which then share their kernel. It does not hold the type of a lambda, which CUDA admits in no kernel.
+template <int Depth>
+struct let_tag;
+
+template <class E>
+inline constexpr int lets_inside = 0;
+template <template <class...> class Node, class... A>
+inline constexpr int lets_inside<Node<A...>> = larger(0, lets_inside<A>...);
+template <int Depth, class X, class Body>
+inline constexpr int lets_inside<let_node<let_tag<Depth>, X, Body>> = larger(Depth + 1, lets_inside<X>);
+
+template <int Depth, class X>
+using let_name = bound_node<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
+
+/// True if e reads a name with this Tag that no let() inside of E binds.
+template <class Tag, class E>
+inline constexpr bool reads_tag = false;
+template <class Tag, class T, int R, class D, int Order>
+inline constexpr bool reads_tag<Tag, bound_node<Tag, T, R, D, Order>> = true;
+template <class Tag, class Op, class... A>
+inline constexpr bool reads_tag<Tag, map_node<Op, A...>> = (reads_tag<Tag, A> || ...);
+template <class Tag, class Own, class X, class Body>
+inline constexpr bool reads_tag<Tag, let_node<Own, X, Body>> =
+    reads_tag<Tag, X> || (!std::is_same_v<Own, Tag> && reads_tag<Tag, Body>);
+
+inline std::uint64_t next_let() {
+  static std::atomic<std::uint64_t> count{0};
+  return count.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+/// Checks that the names with this Tag in e, as far as no let() inside of e binds them, are those of one call of let().
+/// Errors: value_error.
+template <class Tag, class E>
+void check_names(const E& e, std::uint64_t let) {
+  if constexpr (!reads_tag<Tag, E>) {
+    return;
+  } else if constexpr (is_map<E>) {
+    check_names<Tag>(e.a, let);
+    if constexpr (requires { e.b; }) check_names<Tag>(e.b, let);
+    if constexpr (requires { e.c; }) check_names<Tag>(e.c, let);
+  } else if constexpr (requires { e.body; }) {
+    check_names<Tag>(e.x, let);
+    if constexpr (!std::is_same_v<typename E::tag, Tag>) check_names<Tag>(e.body, let);
+  } else if (e.let != let) {
+    refuse<value_error>(
+        {"let: the body reads a name that another let() has given; a name is of use only inside the function "
+         "that receives it"});
+  }
+}
+
+/// What f makes of the name of X at this depth.
+template <int Depth, class X, class F>
+using let_body = bare<decltype(std::declval<const F&>()(std::declval<let_name<Depth, bare<X>>>()))>;
+
+/// Called for a body that is elsewhere.
+template <class X, class Body, class Problem = operands_on_different_devices<device_of<X>, device_of<Body>>,
+          class Fix = copy_one_operand_with_dot_to>
+void let() = delete;
+
+/// The let() of a body of type Probe at depth 0. One message is enough for each mistake.
+template <class Probe, class X, class F>
+auto make_let(X&& x, const F& f) {
+  constexpr bool gives_expression = expression<Probe>;  // named, so that the message does not explain the concept
+  static_assert(gives_expression, "sinter: the function given to let() must return an expression, such as t * t");
+  if constexpr (!gives_expression) {
+    return bare<X>(std::forward<X>(x));
+  } else if constexpr (!devices_agree<bare<X>, Probe>) {
+    let<bare<X>, Probe>();
+    return bare<X>(std::forward<X>(x));
+  } else {
+    constexpr bool name_stays_outside_of_points = !point_reads_name<Probe>;
+    static_assert(
+        name_stays_outside_of_points,
+        "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
+        "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
+    if constexpr (!name_stays_outside_of_points) {
+      return bare<X>(std::forward<X>(x));
+    } else {
+      constexpr int depth = lets_inside<Probe>;
+      const std::uint64_t call = next_let();
+      auto body = f(let_name<depth, bare<X>>{x.shape(), call});
+      check_names<let_tag<depth>>(body, call);
+      return let_node<let_tag<depth>, bare<X>, decltype(body)>(std::forward<X>(x), std::move(body));
+    }
+  }
+}
+
+}  // namespace detail
+
+/// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
+/// expression to an expression on the same device; it may use other tensors and nest further lets. Errors: shape_error
+/// when shapes do not broadcast, value_error when the body reads a name that was kept from another let().
+///
+///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
+template <expression X, class F>
+auto let(X&& x, const F& f) {
+  detail::check_defined("let", x);
+  return detail::make_let<detail::let_body<0, X, F>>(std::forward<X>(x), f);
+}
+
+}  // namespace sinter
+// sinter/grad.hpp: variables and their gradients.
+
+// sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where
+// the kernel of a product can take work along.
+//
+// y = act(a b + bias) is two nodes on the tape: the product, and the work after it. Without an activation the gradient
+// of the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient reads
+// anyway. And where y goes into nothing but another product, the kernel that makes its gradient can go on to that of a
+// b.
+
+namespace sinter::detail {
+
+/// A product of two matrices.
+struct product_node : tape_node {
+  state_ptr state[2];  ///< of the factors
+  /// Set in a pass that leaves to this node the gradient of a bias, the sum of the rows of the product's.
+  state_ptr bias;
+  void (*sum_rows)(grad_state& product, const state_ptr& bias) = nullptr;  ///< makes it in a kernel of its own
+
+  product_node* as_product() final { return this; }
+  const state_ptr* inputs(int& count) const final {
+    count = 2;
+    return state;
+  }
+};
+
+/// Whether a state has one consumer, and nothing else asks for its gradient.
+inline bool is_between(const state_ptr& s) {
+  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released &&
+         !s->has_grad && !s->retain;
+}
+
+/// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
+struct layer_node {
+  struct ends {
+    storage_ptr
+        kept;  ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
+    bool gelu_tanh = false;
+    state_ptr product;  ///< to get the gradient of a b
+    state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks
+  };
+  /// False where something stands against that.
+  virtual bool open(ends& e) const = 0;
+
+ protected:
+  ~layer_node() = default;
+};
+
+/// The ends of the layer whose result `s` is, if all its gradient comes from one product.
+inline bool open_layer(const state_ptr& s, layer_node::ends& e) {
+  if (!is_between(s)) return false;
+  const layer_node* const layer = s->producer->as_layer();
+  return layer != nullptr && layer->open(e);
+}
+
+}  // namespace sinter::detail
+// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are
+// gathered in float. GPUs round them where they are made.
+
+namespace sinter::detail {
+
+/// to (+)= the n sums, rounded to T.
+template <class T, device D>
+void add_rounded(void* sums, index_t n, sink_ref to) {
+  const index_t step = 1;
+  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)},
+                          {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
+  to.strides[0] = 1;
+  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
+}
+
+/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its
+/// place.
+template <class T, device D, class K>
+void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
+  constexpr gradient_formats<K> format;
+  sink_ref to[K::sinks];
+  index_t sums[K::sinks] = {};
+  std::vector<temporary<D>> memory;
+  for (int s = 0; s < K::sinks; ++s) {
+    to[s] = sinks[s];
+    bool repeats = false;
+    index_t n = 1;
+    for (int d = 0; d < shape.rank; ++d) {
+      repeats = repeats || (sinks[s].strides[d] == 0 && shape.data[d] != 1);
+      n *= sinks[s].strides[d] == 0 ? 1 : shape.data[d];
+    }
+    if (!repeats || !kernel::is_narrow(format.of[s])) continue;
+    sums[s] = n;
+    to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
+    to[s].element_size = sizeof(float);
+    to[s].add = false;
+  }
+  backend<D>::template reverse<T>(plan, shape, inputs, to);
+  for (int s = 0; s < K::sinks; ++s) {
+    if (sums[s] == 0) continue;
+    if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
+    else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
+  }
+}
+
+}  // namespace sinter::detail
+// sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
+//
+// A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds
+// from each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
+
+// sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
+
+namespace sinter::detail {
+
+/// A leaf as backward needs it: its shape always, its memory only where a derivative reads it.
+struct saved_leaf {
+  storage_ptr storage;
+  void* data = nullptr;
+  std::uint64_t version = 0;
+  int rank = 0;
+  int element_size = 0;
+  extents<max_rank> shape;
+  extents<max_rank> strides;
+
+  leaf_ref ref() const { return {data, shape.data(), strides.data(), rank, element_size}; }
+
+  void keep(const leaf_ref& l, bool with_memory) {
+    rank = l.rank;
+    element_size = l.element_size;
+    for (int d = 0; d < rank; ++d) {
+      shape[d] = l.shape[d];
+      strides[d] = l.strides[d];
+    }
+    if (!with_memory) return;
+    storage = *l.memory;
+    data = l.data;
+    version = storage->version.load(std::memory_order_relaxed);
+  }
+
+  void check_version(const char* name, const char* what) const {
+    if (storage && storage->version.load(std::memory_order_relaxed) != version)
+      refuse<autograd_error>(
+          {"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
+  }
+};
+
+/// Stands where a leaf's value is not read.
+inline leaf_ref nothing_to_read(int element_size) {
+  static const double zero = 0;
+  return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
+}
+
+/// What is the same for all elementwise statements; one copy serves every formula.
+struct elementwise_node : tape_node {
+  const bool* const needed;  ///< which leaves the derivative reads
+  const int leaves;
+  const int sinks;
+  const bool with_result;  ///< the derivative reads the result
+  const int result_size;
+  storage_ptr (*const allocate)(std::size_t);
+  saved_leaf result;  ///< its shape; its value where the derivative reads it
+  saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
+  std::vector<saved_leaf> leaf;
+  std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
+  std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
+
+  // Calls, not inlined: there is a derived class for every formula.
+  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
+                                     storage_ptr (*memory)(std::size_t))
+      : needed(reads_leaf),
+        leaves(n_leaves),
+        sinks(n_sinks),
+        with_result(reads_result),
+        result_size(size),
+        allocate(memory) {}
+  [[gnu::noinline]] ~elementwise_node() override {}
+
+  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
+
+  const state_ptr* inputs(int& count) const final {
+    count = sinks;
+    return state.data();
+  }
+
+  void release() override {
+    leaf.clear();
+    result = {};
+  }
+
+  /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
+  bool keep_leaves(const leaf_ref* all) {
+    leaf.resize(static_cast<std::size_t>(leaves));
+    target.reserve(static_cast<std::size_t>(sinks));
+    state.reserve(static_cast<std::size_t>(sinks));
+    bool any = false;
+    for (int i = 0; i < leaves; ++i) {
+      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+      if (all[i].state == nullptr) continue;
+      target.emplace_back().keep(all[i], false);
+      state.push_back(*all[i].state);
+      any = any || state.back();
+    }
+    return any;
+  }
+
+  /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
+  template <int R>
+  void set_space(const extents<R>& shape, const extents<R>& of_result) {
+    space.rank = result.rank = R;
+    for (int d = 0; d < R; ++d) {
+      space.shape[d] = shape[d];
+      result.shape[d] = of_result[d];
+    }
+  }
+
+  void backward(grad_state& y) override {
+    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
+    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
+    std::vector<storage_ptr> unused;
+    fill(y, in.data(), out.data(), unused);
+    run(in.data(), out.data(), space.rank > 0 ? space : result);
+  }
+
+ private:
+  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
+      leaf[i].check_version(name, "operand");
+      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
+    }
+    bool has = false;
+    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank,
+                  result_size};
+    if (with_result) {
+      result.check_version(name, "result");
+      in[leaves + 1] = result.ref();
+    }
+    const saved_leaf& swept = space.rank > 0 ? space : result;
+    for (std::size_t s = 0; s < target.size(); ++s) {
+      const saved_leaf& l = target[s];
+      out[s].element_size = l.element_size;
+      if (state[s]) {
+        out[s].data = state[s]->gradient(out[s].add);
+      } else {
+        index_t n = l.element_size;
+        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
+        unused.push_back(allocate(static_cast<std::size_t>(n)));
+        out[s].data = unused.back()->data;
+      }
+      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides,
+                        swept.rank);
+    }
+  }
+
+  static extents<max_rank> dense_strides(const saved_leaf& l) {
+    extents<max_rank> strides;
+    row_major_strides(l.shape.data(), l.rank, strides.values);
+    return strides;
+  }
+
+  extents<max_rank> dense_;
+};
+
+/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
+/// surely sums, so that a GPU needs no kernel for when there are none.
+template <device D, class T, class K, int Axes, bool Sums>
+struct statement_node : elementwise_node {
+  static constexpr kernel::leaves_read<K> reads{};
+
+  K plan;
+
+  explicit statement_node(const K& k)
+      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
+                         &device_runtime<D>::allocate),
+        plan(k) {}
+
+  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
+    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>)
+      reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
+    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
+  }
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+namespace detail {
+
+/// The variable that `node` made.
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
+  variable<T, R, D, Order> y(value);
+  access::state_of(y)->producer = node.release();
+  return y;
+}
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
+  return access::make_variable<Order>(value, state_ptr());
+}
+
+template <class Ready>
+struct graph_node;
+
+template <class Ready>
+using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                  is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
+                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+template <class Ready>
+struct node_type {
+  using type = plain_node<Ready>;
+};
+template <class Ready>
+  requires(Ready::order >= 2)
+struct node_type<Ready> {
+  using type = graph_node<Ready>;  // grad/second_order.hpp
+};
+template <class Ready>
+using node_for = typename node_type<Ready>::type;
+
+/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
+/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
+template <class Ready>
+auto make_statement(const Ready& ready) {
+  using Node = node_for<Ready>;
+  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
+  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
+  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
+  else node->name = "statement";
+  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
+  return node;
+}
+
+/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
+template <class Ready, class Value, class... Kept>
+auto record(const Ready& ready, const Value& value, const Kept&... kept) {
+  if (!recording()) return unrecorded<Ready::order>(value);
+  auto node = make_statement(ready);
+  if (!node) return unrecorded<Ready::order>(value);
+  node->result.keep(leaf_of(value), node->with_result);
+  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; })
+    static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
+  return produced<Ready::order>(value, std::move(node));
+}
+
+/// An expression without points, its variables replaced by their values.
+template <class E>
+auto untrack(const E& e) {
+  if constexpr (is_variable<E>) return access::value_of(e);
+  else if constexpr (is_tensor<E> || is_constant<E>) return e;
+  else if constexpr (requires { e.untracked(); }) return e.untracked();
+  else return e.rebuild([](const auto& child) { return untrack(child); });
+}
+
+/// True when backward can hand the gradient of e on without e's own value in memory.
+template <class E>
+inline constexpr bool passes_gradient_on = [] {
+  if constexpr (!is_tracked_v<E> || is_variable<E>) return true;
+  else if constexpr (points_in<E> > 0) return false;
+  else return !kernel::reads_result<lowered<true, E>>;
+}();
+
+/// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
+template <class E>
+inline constexpr bool fuses_as_prologue = points_in<E> == 0 && passes_gradient_on<E>;
+template <class E>
+using prologue_of = std::conditional_t<fuses_as_prologue<bare<E>>, bare<E>, evaluated<E>>;
+template <class E>
+prologue_of<E> prologue(E&& e) {
+  if constexpr (fuses_as_prologue<bare<E>>) return bare<E>(std::forward<E>(e));
+  else return eval_to_read(std::forward<E>(e));
+}
+
+/// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
+/// statement e, the value of which is nowhere in memory. Null where nothing is tracked.
+template <class E>
+state_ptr prologue_state(const E& e) {
+  if constexpr (!is_tracked_v<E>) {
+    return {};
+  } else if constexpr (is_variable<E>) {
+    return access::state_of(e);
+  } else {
+    auto node = make_statement(e);
+    if (!node) return {};
+    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape()));
+    node->result.rank = rank_of<E>;
+    for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
+    state->producer = node.release();
+    return state;
+  }
+}
+
+/// An expression without points, kept for backward with the versions of its leaves.
+template <class E>
+class versioned_expression {
+ public:
+  void keep(const E& e) {
+    e_.emplace(e);
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i) version_[i] = version_of(leaves.at[i]);
+  }
+  void drop() { e_.reset(); }
+  /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
+  const E& get(const char* doing, const char* name) const {
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i)
+      if (version_of(leaves.at[i]) != version_[i])
+        refuse<autograd_error>(
+            {doing, " '", name,
+             "': an operand was modified in place after the statement; use a copy, or write to it after "
+             "the gradient is taken"});
+    return *e_;
+  }
+
+ private:
+  static std::uint64_t version_of(const leaf_ref& l) {
+    return *l.memory ? (*l.memory)->version.load(std::memory_order_relaxed) : 0;
+  }
+
+  std::optional<E> e_;
+  std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
+};
+
+/// Backward of a view: its gradient goes to the same elements of the base's gradient.
+template <class T, int R, int ViewR, device D, class F>
+struct view_node final : tape_node {
+  F view;
+  state_ptr base;
+
+  view_node(F f, state_ptr b) : view(std::move(f)), base(std::move(b)) { name = "view"; }
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &base;
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
+    auto& to = static_cast<typed_state<T, R, D>&>(*base.get());
+    if (!to.has_grad) {
+      bool add = false;
+      to.gradient(add);
+      write(constant_node<T>{T(0)}, to.grad);
+    }
+    view(to.grad) += from.grad;
+  }
+};
+
+/// Backward of a copy to another device: the gradient is copied back.
+template <class T, int R, device From, device To>
+struct transfer_node final : tape_node {
+  state_ptr source;
+  explicit transfer_node(state_ptr s) : source(std::move(s)) { name = "to"; }
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
+  }
+};
+
+}  // namespace detail
+
+template <class T, auto Shape, device D, int Order>
+template <class F>
+auto variable<T, Shape, D, Order>::view(F f) const {
+  static_assert(
+      Order < 2,
+      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
+  const auto v = f(value_);
+  constexpr int R = detail::bare<decltype(v)>::rank;
+  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
+  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
+}
+
+template <class T, auto Shape, device D, int Order>
+template <device To>
+variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
+  if constexpr (std::is_same_v<To, D>) {
+    return *this;
+  } else {
+    static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
+    auto copy = value_.template to<To>();
+    if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
+    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
+  }
+}
+
+}  // namespace sinter
+
+namespace sinter {
+
+namespace detail {
+
+/// The gradients gathered so far, by state; variables of order 1.
+class graph_gradients {
+ public:
+  template <class T, int R, device D>
+  variable<T, R, D> get(const state_ptr& s) const {
+    const auto at = held_.find(s.get());
+    return at == held_.end() ? variable<T, R, D>() : *static_cast<const variable<T, R, D>*>(at->second.get());
+  }
+  template <class T, int R, device D>
+  void add(const state_ptr& s, const variable<T, R, D>& g) {
+    if (!s) return;
+    std::shared_ptr<void>& sum = held_[s.get()];
+    if (sum) sum = std::make_shared<variable<T, R, D>>(*static_cast<const variable<T, R, D>*>(sum.get()) + g);
+    else sum = std::make_shared<variable<T, R, D>>(g);
+  }
+  bool has(const state_ptr& s) const { return held_.count(s.get()) != 0; }
+
+ private:
+  std::unordered_map<const grad_state*, std::shared_ptr<void>> held_;
+};
+
+/// An expression whose variables of order 2 have become variables of order 1 with the same value and state.
+template <class E>
+auto lower_order(const E& e) {
+  if constexpr (is_variable<E>) {
+    if constexpr (E::order >= 2) return access::make_variable<1>(access::value_of(e), access::state_of(e));
+    else return e;
+  } else if constexpr (is_tensor<E> || is_constant<E>) {
+    return e;
+  } else {
+    static_assert(is_map<E>, "sinter: let has no second derivative; name the value with a variable of order 2 instead");
+    return e.rebuild([](const auto& child) { return lower_order(child); });
+  }
+}
+template <class E>
+using lower_order_of = decltype(lower_order(std::declval<const E&>()));
+
+/// g summed over the axes along which `shape` was broadcast (ops/grad.hpp).
+template <class T, int R, device D, int N>
+variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape);
+
+/// Hands each leaf of order 2 in `e` its gradient as an expression; `low` is e over variables of order 1.
+template <class E, class Low, class G, class F>
+void derive(const E& e, const Low& low, const G& g, const F& give) {
+  if constexpr (is_variable<E>) {
+    if constexpr (E::order >= 2) give(e, g);
+  } else if constexpr (is_map<E>) {
+    static_assert(requires { E::op_type::grad_uses; }, "sinter: this op has no derivative");
+    if constexpr (requires { e.c; }) {
+      if constexpr (decltype(e.a)::order >= 2)
+        derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low.c, low), give);
+      if constexpr (decltype(e.b)::order >= 2)
+        derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low.c, low), give);
+      if constexpr (decltype(e.c)::order >= 2)
+        derive(e.c, low.c, e.op.template grad<2>(g, low.a, low.b, low.c, low), give);
+    } else if constexpr (requires { e.b; }) {
+      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low), give);
+      if constexpr (decltype(e.b)::order >= 2) derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low), give);
+    } else {
+      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low), give);
+    }
+  }
+}
+
+/// The gradient of a result of rank R, with its reduced axes back as extents of 1.
+template <class T, int R, int Space, device D>
+variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const state_ptr& result,
+                                       const extents<max_rank>& kept) {
+  const variable<T, R, D> g = gradients.get<T, R, D>(result);
+  if constexpr (R == Space) {
+    return g;
+  } else {
+    index_t shape[std::size_t{Space > 0 ? Space : 1}] = {};
+    for (int d = 0; d < Space; ++d) shape[d] = kept[d];
+    return g.reshape(shape);
+  }
+}
+
+/// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
+template <class Ready>
+struct graph_node final : plain_node<Ready> {
+  using T = element_of<Ready>;
+  using D = device_of<Ready>;
+  static constexpr int R = Ready::rank;
+  using base = plain_node<Ready>;
+  using base::base;
+
+  variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&,
+                             const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
+
+  void keep_graph(const Ready& ready) { graph_.keep(ready); }
+
+  void backward_graph(const state_ptr& y, graph_gradients& to) override {
+    const Ready& ready = graph_.get("grad through", this->name);
+    const variable<T, R, D> g = widen(to, y, this->result.shape);
+    extents<R> swept;
+    for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
+    derive(ready, lower_order(ready), g, [&](const auto& x, const auto& dx) {
+      using U = element_of<decltype(x)>;  // not T beyond a cast
+      const variable<U, R, D> full = dx + zeros<U, D>(ones_extents<R>()).broadcast_to(swept);
+      to.add(access::state_of(x), sum_to(full, x.shape()));
+    });
+  }
+
+ private:
+  versioned_expression<Ready> graph_;
+};
+
+/// From the newest state to the oldest, as walk_back, without freeing anything.
+inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients) {
+  const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
+  std::vector<state_ptr> heap{root};
+  std::unordered_map<const grad_state*, bool> reached;
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), older);
+    const state_ptr s = std::move(heap.back());
+    heap.pop_back();
+    if (s.get() == target.get() || s->producer == nullptr || !gradients.has(s)) continue;
+    if (s->producer->released)
+      refuse<autograd_error>({"grad: the graph through '", s->producer->name,
+                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
+    s->producer->backward_graph(s, gradients);
+    int count = 0;
+    const state_ptr* inputs = s->producer->inputs(count);
+    for (int i = 0; i < count; ++i) {
+      if (!inputs[i] || reached[inputs[i].get()]) continue;
+      reached[inputs[i].get()] = true;
+      heap.push_back(inputs[i]);
+      std::push_heap(heap.begin(), heap.end(), older);
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+// sinter/math.hpp: the vocabulary ops are written in.
+
+// sinter/ops.hpp: every op; one line each.
+
+// sinter/ops/abs.hpp: the absolute value.
+
+namespace sinter {
+namespace ops {
+
+struct abs_op : number_op {
+  static constexpr const char* name = "abs";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::abs(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * sign(x);
+  }
+};
+
+}  // namespace ops
+
+/// |x|, elementwise; the least signed integer wraps to itself. Derivative: g sign(x), 0 at 0.
+///
+///     tensor y = abs(x);
+SINTER_UNARY_FUNCTION(abs, ops::abs_op)
+
+}  // namespace sinter
+// sinter/ops/acos.hpp: the inverse cosine.
+
+namespace sinter {
+namespace ops {
+
+struct acos_op : real_op {
+  static constexpr const char* name = "acos";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::acos(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return -g * rsqrt(1 - x * x);
+  }
+};
+
+}  // namespace ops
+
+/// The inverse cosine, in [0, pi], elementwise, floating point; NaN outside [-1, 1]. Derivative: -g / sqrt(1 - x^2).
+///
+///     tensor y = acos(x);
+SINTER_UNARY_FUNCTION(acos, ops::acos_op)
+
+}  // namespace sinter
+// sinter/ops/add.hpp: the sum of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct add_op : number_op {
+  static constexpr const char* name = "add";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) + wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
+    return g;
+  }
+};
+
+}  // namespace ops
+
+/// a + b, elementwise and broadcast. All element types but bool; a literal takes the tensor's type.
+/// Derivative: g to both. Integers wrap around.
+///
+///     tensor y = x + 1.f;
+SINTER_BINARY_FUNCTION(operator+, ops::add_op)
+
+}  // namespace sinter
+// sinter/ops/all.hpp: whether every element is true.
+
+// sinter/ops/reduction.hpp: the node behind sum, max, ...: reduces an expression along axes, with what precedes and
+// follows it.
+
+// sinter/ops/cast.hpp: conversion to another element type.
+
+namespace sinter {
+namespace ops {
+
+template <class To, class From>
+struct cast_op {
+  static constexpr const char* name = "cast";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class>
+  static constexpr bool accepts = true;
+  template <class>
+  using result = To;
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    if constexpr (narrow_element<To>) return math::rounded<To>(math::cast<float>(x));
+    else return math::cast<To>(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    if constexpr (expression<G>) return cast<From>(g);
+    else return math::cast<compute_type<From>>(g);
+  }
+};
+
+}  // namespace ops
+
+/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
+/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
+/// itself. Derivative: g, cast back, between floating-point types; the result of a cast to an integer or bool is not
+/// tracked.
+///
+///     tensor<float, 2> y = cast<float>(pixels) / 255;
+template <element To, expression A>
+auto cast(A&& x) {
+  if constexpr (std::is_same_v<To, element_of<A>>) return detail::bare<A>(std::forward<A>(x));
+  else return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
+}
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// As last argument of a reduction: reduced axes stay, with extent 1.
+///
+///     tensor centred = x - mean(x, 1, keepdim);
+struct keepdim_t {};
+inline constexpr keepdim_t keepdim{};
+
+namespace detail {
+
+/// Which axes a reduction removes.
+struct axis_set {
+  bool has[max_rank] = {};
+};
+
+template <int R>
+axis_set axes_of(const char* op, const index_t* axes, int count) {
+  axis_set set;
+  for (int i = 0; i < count; ++i) {
+    const int a = checked_axis(op, axes[i], R);
+    if (set.has[a]) refuse<index_error>({op, ": axis ", axes[i], " is named twice"});
+    set.has[a] = true;
+  }
+  return set;
+}
+
+template <int R>
+axis_set all_axes() {
+  axis_set set;
+  for (int d = 0; d < R; ++d) set.has[d] = true;
+  return set;
+}
+
+/// What a derivative gets for the value of an elementwise statement that is folded at once.
+struct summand_op {
+  static constexpr const char* name = "sum";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class T>
+  using result = T;
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x;
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static G grad(const G& g, const X&, const Y&) {
+    return g;
+  }
+};
+
+}  // namespace detail
+
+/// Op names the reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative
+/// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
+/// reduction.
+template <class Op, class E, int R>
+struct [[nodiscard]] reduce_node
+    : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
+                         Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
+  using T = element_of<E>;
+  using reducer = typename Op::template reducer<T>;
+  using Out = typename reducer::result;
+  using D = device_of<E>;
+  static constexpr int points = 1 + detail::points_in<E>;
+  static constexpr bool is_sum = !requires { typename Op::seed; };
+  static constexpr bool differentiable_twice = is_sum;
+  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
+  static constexpr bool takes_epilogue = R < E::rank && is_sum;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  reduce_node(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
+    index_t n = 1;
+    for (int d = 0, to = 0; d < E::rank; ++d) {
+      if (axes.has[d]) n *= e.shape()[d];
+      kept_[d] = axes.has[d] ? 1 : e.shape()[d];
+      if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
+    }
+    if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
+      detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
+  }
+
+  template <class Epilogue>
+  void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
+    auto&& ready = detail::materialise(e);
+    using Ready = detail::bare<decltype(ready)>;
+    detail::backend<D>::template reduce<reducer, T>(
+        detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()), detail::leaves_of<Ready>(ready),
+        axes.has, detail::access::data(to), epilogue);
+  }
+
+  /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
+  auto record(const tensor<Out, R, D>& value) const {
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
+    auto&& ready = detail::materialise(e);
+    if constexpr (is_sum) {
+      if constexpr (detail::passes_gradient_on<detail::bare<decltype(ready)>>)
+        return finish_record(value, detail::make_statement(ready), ready.shape());
+      else  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
+        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)),
+                             ready.shape());
+    } else {
+      const tensor<Out, E::rank, D> result = value.reshape(kept_);
+      const auto aux = Op::aux(ready, result, axes);
+      return finish_record(value, detail::make_statement(detail::make_map(typename Op::seed{}, ready, result, aux)),
+                           ready.shape());
+    }
+  }
+
+  E e;
+  detail::axis_set axes;
+
+ private:
+  template <class Node>
+  auto finish_record(const tensor<Out, R, D>& value, std::unique_ptr<Node> node, const extents<E::rank>& space) const {
+    if (!node) return detail::unrecorded<base::order>(value);
+    node->name = Op::name;
+    node->set_space(space, kept_);
+    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
+    return detail::produced<base::order>(value, std::move(node));
+  }
+
+  extents<E::rank> kept_;
+};
+
+namespace detail {
+
+/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
+template <class Op, class E>
+auto reduce_now(const E& e, const axis_set& axes) {
+  return reduce_node<Op, E, E::rank>(e, axes, true).result();
+}
+
+template <class Op, class Node>
+auto finish_fold(Node node, index_t n) {
+  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
+  else return node;
+}
+
+/// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
+/// the fold of n values. Of half and bfloat16 all of it is done in float, and rounded at the end.
+template <class Op, int R, class E>
+auto make_reduction(E&& e, const axis_set& set, bool keep) {
+  const auto build = [&](auto&& x) {
+    using X = bare<decltype(x)>;
+    index_t n = 1;
+    for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
+    reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
+    return finish_fold<Op>(std::move(node), n);
+  };
+  using T = element_of<E>;
+  if constexpr (narrow_element<T>) {
+    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
+    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
+    else return folded;
+  } else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
+  else return build(std::forward<E>(e));
+}
+
+template <class Op, class E>
+auto reduce_all(E&& e) {
+  check_defined(Op::name, e);
+  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
+}
+template <class Op, bool Keep, class E, std::size_t N>
+auto reduce_axes(E&& e, const index_t (&axes)[N]) {
+  constexpr int rank = rank_of<E>;
+  constexpr int count = int{N};
+  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
+  check_defined(Op::name, e);
+  const axis_set set = axes_of<rank>(Op::name, axes, count);
+  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set, Keep);
+}
+
+/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
+struct seed_base {
+  static constexpr const char* name = "reduction";
+  template <class T, class...>
+  using result = T;
+};
+
+}  // namespace detail
+
+struct axis_that_is_not_an_integer;
+struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
+
+namespace detail {
+template <class K>
+concept keep_word = std::same_as<K, keepdim_t>;
+}
+}  // namespace sinter
+
+// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not
+// fit.
+#define SINTER_REDUCTION(name, op)                                                                      \
+  template <::sinter::expression E>                                                                     \
+    requires(op::template accepts<::sinter::element_of<E>>)                                             \
+  auto name(E&& e) {                                                                                    \
+    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                        \
+  }                                                                                                     \
+  template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>            \
+    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                     \
+  auto name(E&& e, Axis axis, Keep...) {                                                                \
+    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0, E,                                 \
+           1 > (std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});                            \
+  }                                                                                                     \
+  template <std::size_t N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                 \
+    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                     \
+  auto name(E&& e, const ::sinter::index_t(&axes)[N], Keep...) {                                        \
+    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0 > (std::forward<E>(e), axes);       \
+  }                                                                                                     \
+  template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,  \
+            class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp> \
+    requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>)                            \
+  void name(E&&, const Axis&) = delete;                                                                 \
+  template <::sinter::expression E, class... Rest,                                                      \
+            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<E>>,            \
+            class Fix = ::sinter::use_another_element_type_or_cast>                                     \
+    requires(!op::template accepts<::sinter::element_of<E>>)                                            \
+  void name(E&&, const Rest&...) = delete;
+
+namespace sinter {
+namespace ops {
+
+struct all_op {
+  static constexpr const char* name = "all";
+  static constexpr bool differentiable = false;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::all_reducer<T>;
+};
+
+}  // namespace ops
+
+/// Whether every element is true (not zero), over all, along one axis, or along a list of axes; with keepdim they stay
+/// with extent 1. Of nothing: true. No derivative.
+///
+///     bool found = all(x > 3).item();
+SINTER_REDUCTION(all, ops::all_op)
+
+}  // namespace sinter
+// sinter/ops/any.hpp: whether at least one element is true.
+
+namespace sinter {
+namespace ops {
+
+struct any_op {
+  static constexpr const char* name = "any";
+  static constexpr bool differentiable = false;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::any_reducer<T>;
+};
+
+}  // namespace ops
+
+/// Whether at least one element is true (not zero), over all, along one axis, or along a list of axes; with keepdim
+/// they stay with extent 1. Of nothing: false. No derivative.
+///
+///     bool found = any(x > 3).item();
+SINTER_REDUCTION(any, ops::any_op)
+
+}  // namespace sinter
+// sinter/ops/argmax.hpp: the index of the largest element.
+
+namespace sinter {
+namespace ops {
+
+struct argmax_op {
+  static constexpr const char* name = "argmax";
+  static constexpr bool differentiable = false;
+  static constexpr bool needs_values = true;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::argmax_reducer<T>;
+};
+
+}  // namespace ops
+
+/// Index (int64) of the first largest element of all in row-major order, or along an axis; the first NaN wins. No
+/// derivative. Throws shape_error where there are no elements.
+///
+///     tensor predicted = argmax(logits, 1);
+SINTER_REDUCTION(argmax, ops::argmax_op)
+
+}  // namespace sinter
+// sinter/ops/argmin.hpp: the index of the smallest element.
+
+namespace sinter {
+namespace ops {
+
+struct argmin_op {
+  static constexpr const char* name = "argmin";
+  static constexpr bool differentiable = false;
+  static constexpr bool needs_values = true;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::argmin_reducer<T>;
+};
+
+}  // namespace ops
+
+/// Index (int64) of the first smallest element of all in row-major order, or along an axis; the first NaN wins. No
+/// derivative. Throws shape_error where there are no elements.
+///
+///     tensor predicted = argmin(logits, 1);
+SINTER_REDUCTION(argmin, ops::argmin_op)
+
+}  // namespace sinter
+// sinter/ops/asin.hpp: the inverse sine.
+
+namespace sinter {
+namespace ops {
+
+struct asin_op : real_op {
+  static constexpr const char* name = "asin";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::asin(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * rsqrt(1 - x * x);
+  }
+};
+
+}  // namespace ops
+
+/// The inverse sine, in [-pi/2, pi/2], elementwise, floating point; NaN outside [-1, 1]. Derivative: g / sqrt(1 -
+/// x^2).
+///
+///     tensor y = asin(x);
+SINTER_UNARY_FUNCTION(asin, ops::asin_op)
+
+}  // namespace sinter
+// sinter/ops/atan.hpp: the inverse tangent.
+
+namespace sinter {
+namespace ops {
+
+struct atan_op : real_op {
+  static constexpr const char* name = "atan";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::atan(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (1 + x * x);
+  }
+};
+
+}  // namespace ops
+
+/// The inverse tangent, in [-pi/2, pi/2], elementwise, floating point. Derivative: g / (1 + x^2).
+///
+///     tensor y = atan(x);
+SINTER_UNARY_FUNCTION(atan, ops::atan_op)
+
+}  // namespace sinter
+// sinter/ops/atan2.hpp: the angle of a point.
+
+namespace sinter {
+namespace ops {
+
+struct atan2_op : real_op {
+  static constexpr const char* name = "atan2";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    const V zero = math::constant<V>(0), pi = math::constant<V>(3.14159265358979324);
+    const V y = math::abs(a), x = math::abs(b);
+    const V larger = math::max(y, x);
+    const auto equal = math::logical_or(larger == 0, math::logical_and(math::isinf(a), math::isinf(b)));
+    const V ratio =
+        math::select(equal, math::select(larger == 0, zero, math::constant<V>(1)), math::min(y, x) / larger);
+    const V octant = math::atan(ratio);
+    const V quadrant = math::select(y > x, pi / 2 - octant, octant);
+    const V half = math::select(below(b), pi - quadrant, quadrant);
+    return math::select(below(a), math::neg(half), half);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto square = a * a + b * b;
+    if constexpr (I == 0) return select(square == 0, zero_of(g), g * (b / square));
+    else return select(square == 0, zero_of(g), -g * (a / square));
+  }
+
+ private:
+  /// Whether the sign bit is set, that of -0 too.
+  template <class V>
+  SINTER_WORD static auto below(V x) {
+    return math::logical_or(x < 0, math::reciprocal(x) < 0);
+  }
+};
+
+}  // namespace ops
+
+/// The angle of the point (b, a) from the positive first axis, in [-pi, pi], elementwise and broadcast, floating
+/// point; signed zeros as C's atan2. Derivative: g b / (a^2 + b^2) to a, -g a / (a^2 + b^2) to b; 0 at the origin.
+///
+///     tensor angle = atan2(y, x);
+SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
+
+}  // namespace sinter
+// sinter/ops/bincount.hpp: how often each integer occurs.
+
+// sinter/ops/max.hpp: the largest element along axes.
+
+// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
+
+// sinter/ops/sum.hpp: the sum along axes.
+
+namespace sinter {
+namespace ops {
+
+struct sum_op {
+  static constexpr const char* name = "sum";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
+/// the error does not grow with the length. Derivative: g, broadcast along the axes.
+///
+///     tensor total = sum(x);
+///     tensor per_row = sum(square(x), 1);
+SINTER_REDUCTION(sum, ops::sum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+/// Is x the extreme element, or one of those that are? NaN is where there is one.
+struct wins_op : predicate_op {
+  static constexpr const char* name = "wins";
+  template <class V>
+  SINTER_WORD static auto apply(V x, V extreme) {
+    return math::logical_or(x == extreme, x != x);
+  }
+};
+
+struct extreme_op {
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = true;
+  template <class T>
+  static constexpr bool accepts = true;
+
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    template <int I, class G, class X, class Y, class N, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
+      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
+    }
+  };
+  /// How many elements share the gradient.
+  template <class E, class R>
+  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
+    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
+    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
+  }
+};
+
+}  // namespace ops
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct max_op : extreme_op {
+  static constexpr const char* name = "max";
+  template <class T>
+  using reducer = sinter::detail::max_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
+/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no
+/// elements.
+///
+///     tensor row_max = max(x, 1);
+SINTER_REDUCTION(max, ops::max_op)
+
+}  // namespace sinter
+// sinter/ops/min.hpp: the smallest element along axes.
+
+namespace sinter {
+namespace ops {
+
+struct min_op : extreme_op {
+  static constexpr const char* name = "min";
+  template <class T>
+  using reducer = sinter::detail::min_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
+/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are
+/// no elements.
+///
+///     tensor row_min = min(x, 1);
+SINTER_REDUCTION(min, ops::min_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <int>
+struct counted_values_of_rank;
+struct flatten_them_to_rank_1;
+
+namespace detail {
+
+/// How often each of 0, ..., bins - 1 occurs in e, an int64 expression without points.
+template <class E>
+tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
+  const auto counts = zeros<std::int64_t, device_of<E>>({bins});
+  if (bins > 0 && e.shape().numel() > 0) backend<device_of<E>>::count(e, counts);
+  return counts;
+}
+
+template <class E>
+constexpr auto find_bincount_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!integer_element<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else if constexpr (rank_of<E> != 1) return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using bincount_mistake = decltype(find_bincount_mistake<bare<E>>());
+
+}  // namespace detail
+
+/// How often 0, 1, 2, ... occur among the elements of x, which has rank 1 and any integer type: int64, up to the
+/// largest element and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors:
+/// value_error for a negative element or minlength.
+///
+///     tensor per_class = bincount(labels, 10);
+template <class E>
+  requires(detail::is_fitting<detail::bincount_mistake<E>>)
+tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
+  detail::check_defined("bincount", x);
+  if (minlength < 0) detail::refuse<value_error>({"bincount: minlength ", minlength, " is negative"});
+  const tensor<std::int64_t, 1, device_of<E>> values = cast<std::int64_t>(x);
+  index_t bins = minlength;
+  if (values.numel() > 0) {
+    const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
+    if (least < 0)
+      detail::refuse<value_error>({"bincount: element ", least, " is negative; shift the elements to start at 0"});
+    if (most > std::numeric_limits<index_t>::max() / 16)
+      detail::refuse<value_error>(
+          {"bincount: element ", most, " would need more bins than there is memory for; unique() counts such values"});
+    if (most >= bins) bins = most + 1;
+  }
+  return detail::counts_of(values, bins);
+}
+template <class E, class Problem = typename detail::bincount_mistake<E>::problem,
+          class Fix = typename detail::bincount_mistake<E>::fix>
+void bincount(E&&, index_t = 0) = delete;
+
+}  // namespace sinter
+// sinter/ops/bit_and.hpp: the bits set in both operands.
+
+namespace sinter {
+namespace ops {
+
+struct bit_and_op : integer_op {
+  static constexpr const char* name = "bit_and";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(a & b);
+  }
+};
+
+}  // namespace ops
+
+/// a & b, elementwise and broadcast on integers: the bits set in both operands.
+///
+///     tensor y = k & 1;
+SINTER_BINARY_FUNCTION(operator&, ops::bit_and_op)
+
+}  // namespace sinter
+// sinter/ops/bit_not.hpp: the complement of every bit.
+
+namespace sinter {
+namespace ops {
+
+struct bit_not_op : integer_op {
+  static constexpr const char* name = "bit_not";
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return static_cast<V>(~x);
+  }
+};
+
+}  // namespace ops
+
+/// ~x, elementwise on integers.
+///
+///     tensor y = ~k;
+SINTER_UNARY_FUNCTION(operator~, ops::bit_not_op)
+
+}  // namespace sinter
+// sinter/ops/bit_or.hpp: the bits set in either operand.
+
+namespace sinter {
+namespace ops {
+
+struct bit_or_op : integer_op {
+  static constexpr const char* name = "bit_or";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(a | b);
+  }
+};
+
+}  // namespace ops
+
+/// a | b, elementwise and broadcast on integers: the bits set in either operand.
+///
+///     tensor y = k | 1;
+SINTER_BINARY_FUNCTION(operator|, ops::bit_or_op)
+
+}  // namespace sinter
+// sinter/ops/bit_xor.hpp: the bits set in one operand only.
+
+namespace sinter {
+namespace ops {
+
+struct bit_xor_op : integer_op {
+  static constexpr const char* name = "bit_xor";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(a ^ b);
+  }
+};
+
+}  // namespace ops
+
+/// a ^ b, elementwise and broadcast on integers: the bits set in one operand only.
+///
+///     tensor y = k ^ 1;
+SINTER_BINARY_FUNCTION(operator^, ops::bit_xor_op)
+
+}  // namespace sinter
+// sinter/ops/cbrt.hpp: the cube root.
+
+namespace sinter {
+namespace ops {
+
+struct cbrt_op : real_op {
+  static constexpr const char* name = "cbrt";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::cbrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g / (3 * y * y);
+  }
+};
+
+}  // namespace ops
+
+/// The real cube root, elementwise, floating point. Derivative: g / (3 y^2), inf at 0.
+///
+///     tensor y = cbrt(x);
+SINTER_UNARY_FUNCTION(cbrt, ops::cbrt_op)
+
+}  // namespace sinter
+// sinter/ops/ceil.hpp: the smallest integer not below x.
+
+namespace sinter {
+namespace ops {
+
+struct ceil_op : number_op {
+  static constexpr const char* name = "ceil";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::ceil(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// The smallest integer not below x, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = ceil(x);
+SINTER_UNARY_FUNCTION(ceil, ops::ceil_op)
+
+}  // namespace sinter
+// sinter/ops/celu.hpp: the continuously differentiable exponential linear unit.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct celu_op : real_op {
+  static constexpr const char* name = "celu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T alpha;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x > 0, x, math::expm1(x / alpha) * alpha);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x > 0, g, g * exp(x / alpha));
+  }
+};
+
+}  // namespace ops
+
+/// x where x > 0, otherwise alpha (e^(x/alpha) - 1); elementwise, floating point. alpha must not be 0.
+/// Derivative: g, or e^(x/alpha) g. Barron, "Continuously differentiable exponential linear units", 2017.
+///
+///     tensor y = celu(x, 0.5);
+template <real_expression A>
+auto celu(A&& x, double alpha = 1) {
+  if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::celu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(celu)
+
+}  // namespace sinter
+// sinter/ops/clamp.hpp: x limited to an interval.
+
+namespace sinter {
+namespace ops {
+
+struct clamp_op : number_op {
+  static constexpr const char* name = "clamp";
+  static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third,
+                                            uses::first | uses::second | uses::third,
+                                            uses::first | uses::second | uses::third};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b, V c) {
+    return math::min(math::max(a, b), c);
+  }
+  template <int I, class G, class A, class B, class C, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
+    // x == x tells that x is no NaN: where one of the three is, none loses g.
+    if constexpr (I == 0)
+      return select(logical_or(logical_and(a <= b, c == c), logical_and(a >= c, b == b)), zero_of(g), g);
+    else if constexpr (I == 1)
+      return select(logical_or(logical_and(a > b, c == c), logical_and(b >= c, a == a)), zero_of(g), g);
+    else return select(logical_and(a < c, b < c), zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// min(max(x, low), high), elementwise and broadcast; the limits are literals or tensors, high wins where low is above
+/// it. NaN if one of them is. Derivative: g to x strictly within the limits, otherwise to the limit that is taken, and
+/// to all where one is NaN.
+///
+///     tensor y = clamp(x, -1, 1);
+SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)
+
+// For three const operands of one type std::clamp fits as well, and better than a function of three types.
+template <class A>
+  requires(detail::fits<ops::clamp_op, const A&, const A&, const A&>)
+auto clamp(const A& a, const A& b, const A& c) {
+  return detail::make_ternary(ops::clamp_op{}, a, b, c);
+}
+
+}  // namespace sinter
+// sinter/ops/clamp_max.hpp: x limited from above.
+
+namespace sinter {
+namespace ops {
+
+struct clamp_max_op : number_op {
+  static constexpr const char* name = "clamp_max";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return select(a >= b, zero_of(g), g);
+    else return select(a < b, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// min(x, high), elementwise and broadcast; NaN if either is. Derivative: g to x where x < high,
+/// otherwise to high, and to both where one is NaN.
+///
+///     tensor y = clamp_max(x, 1);
+SINTER_BINARY_FUNCTION(clamp_max, ops::clamp_max_op)
+
+}  // namespace sinter
+// sinter/ops/clamp_min.hpp: x limited from below.
+
+namespace sinter {
+namespace ops {
+
+struct clamp_min_op : number_op {
+  static constexpr const char* name = "clamp_min";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::max(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return select(a <= b, zero_of(g), g);
+    else return select(a > b, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// max(x, low), elementwise and broadcast; NaN if either is. Derivative: g to x where x > low,
+/// otherwise to low, and to both where one is NaN.
+///
+///     tensor y = clamp_min(x, 0);
+SINTER_BINARY_FUNCTION(clamp_min, ops::clamp_min_op)
+
+}  // namespace sinter
+// sinter/ops/concat.hpp: concat and stack, several tensors as one.
+
+namespace sinter {
+
+template <int...>
+struct operands_of_different_ranks;
+
+namespace detail {
+
+/// Backward of concat and stack: each source gets its part of the gradient.
+template <class T, int R, int SourceR, device D>
+struct concat_tape final : tape_node {
+  std::vector<state_ptr> sources;
+  std::vector<index_t> begins;  // where each source starts along the axis, and the end
+  int axis = 0;
+
+  const state_ptr* inputs(int& count) const override {
+    count = static_cast<int>(sources.size());
+    return sources.data();
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (!sources[i]) continue;
+      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, begins[i], begins[i + 1]));
+      else add_gradient(sources[i], g.select(axis, begins[i]));
+    }
+  }
+};
+
+/// Joins evaluated parts; Stack says whether the axis is new.
+template <bool Stack, class Part>
+auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
+  using T = element_of<Part>;
+  using D = device_of<Part>;
+  constexpr int R = Part::rank + (Stack ? 1 : 0);
+  if (parts.empty()) refuse<shape_error>({op, ": there are no tensors"});
+  const int a = checked_axis(op, axis, R);
+  extents<R> shape;
+  std::vector<index_t> begins;
+  index_t total = 0;
+  for (const Part& p : parts) {
+    check_defined(op, p);
+    bool fits = true;
+    for (int d = 0; d < Part::rank; ++d) fits = fits && ((!Stack && d == a) || p.shape()[d] == parts[0].shape()[d]);
+    if (!fits)
+      refuse<shape_error>({op, ": shapes ", parts[0].shape(), " and ", p.shape(),
+                           Stack ? std::string(" differ") : joined({" differ outside axis ", a})});
+    begins.push_back(total);
+    if constexpr (Stack) total += 1;
+    else total += p.shape()[a];
+  }
+  begins.push_back(total);
+  for (int d = 0; d < Part::rank; ++d) shape[Stack && d >= a ? d + 1 : d] = parts[0].shape()[d];
+  shape[a] = total;
+  const auto y = tensor<T, R, D>::uninitialized(shape);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& part = [&]() -> const auto& {
+      if constexpr (is_variable<Part>) return access::value_of(parts[i]);
+      else return parts[i];
+    }();
+    if constexpr (Stack) write(part, y.select(a, begins[i]));
+    else write(part, y.slice(a, begins[i], begins[i + 1]));
+  }
+  if constexpr (is_variable<Part>) {
+    static_assert(Part::order < 2,
+                  "sinter: concat and stack have no second derivative; use them on variables of order 1");
+    auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
+    bool any = false;
+    for (const Part& p : parts) {
+      node->sources.push_back(access::state_of(p));
+      any = any || access::state_of(p);
+    }
+    if (!any || !recording()) return unrecorded<1>(y);
+    node->name = op;
+    node->begins = std::move(begins);
+    node->axis = a;
+    return produced<1>(y, std::move(node));
+  } else {
+    return y;
+  }
+}
+
+template <class... E>
+constexpr auto find_join_mistake() {
+  if constexpr (sizeof...(E) == 0 || !(expression<E> && ...)) {
+    return not_operands{};
+  } else if constexpr (!is_fitting<operand_check<E...>>) {
+    return operand_check<E...>{};
+  } else if constexpr (!((rank_of<E> == larger(E::rank...)) && ...)) {
+    return mistake<operands_of_different_ranks<rank_of<E>...>, use_reshape_squeeze_or_unsqueeze>{};
+  } else {
+    return fitting<literals_type<E...>>{};
+  }
+}
+template <class... E>
+using join_mistake = decltype(find_join_mistake<bare<E>...>());
+
+/// The type that holds any of the parts: variables where one is tracked.
+template <class... E>
+using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...),
+                                         typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
+
+template <class Part, class E>
+Part as_part(const E& e) {
+  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
+  else return eval(e);
+}
+
+}  // namespace detail
+
+/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once. Also of a vector,
+/// concat(axis, parts), and of a list, concat({a, b}, axis = 0).
+/// Derivative: each gets its part of g. Errors: shape_error when other extents differ.
+///
+///     tensor both = concat(0, train, test);
+template <class... E>
+  requires(detail::is_fitting<detail::join_mistake<E...>>)
+auto concat(detail::whole axis, const E&... parts) {
+  using Part = detail::part_of<E...>;
+  return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto concat(detail::whole axis, const std::vector<Part>& parts) {
+  return detail::join<false>("concat", axis, parts);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto concat(std::initializer_list<Part> parts, detail::whole axis = 0) {
+  return detail::join<false>("concat", axis, std::vector<Part>(parts));
+}
+
+/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
+/// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
+/// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
+///
+///     tensor batch = stack(0, image_a, image_b, image_c);
+template <class... E>
+  requires(detail::is_fitting<detail::join_mistake<E...>>)
+auto stack(detail::whole axis, const E&... parts) {
+  using Part = detail::part_of<E...>;
+  return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto stack(detail::whole axis, const std::vector<Part>& parts) {
+  return detail::join<true>("stack", axis, parts);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto stack(std::initializer_list<Part> parts, detail::whole axis = 0) {
+  return detail::join<true>("stack", axis, std::vector<Part>(parts));
+}
+
+template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
+          class Fix = typename detail::join_mistake<E...>::fix>
+void concat(index_t, E&&...) = delete;
+template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
+          class Fix = typename detail::join_mistake<E...>::fix>
+void stack(index_t, E&&...) = delete;
+
+}  // namespace sinter
+// sinter/ops/cos.hpp: the cosine.
+
+namespace sinter {
+namespace ops {
+
+struct cos_op : real_op {
+  static constexpr const char* name = "cos";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::cos(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return -g * sin(x);
+  }
+};
+
+}  // namespace ops
+
+/// The cosine of x in radians, elementwise, floating point. Derivative: -g sin x.
+///
+///     tensor y = cos(x);
+SINTER_UNARY_FUNCTION(cos, ops::cos_op)
+
+}  // namespace sinter
+// sinter/ops/cosh.hpp: the hyperbolic cosine.
+
+namespace sinter {
+namespace ops {
+
+struct cosh_op : real_op {
+  static constexpr const char* name = "cosh";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::cosh(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * sinh(x);
+  }
+};
+
+}  // namespace ops
+
+/// The hyperbolic cosine, elementwise, floating point. Derivative: g sinh x.
+///
+///     tensor y = cosh(x);
+SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
+
+}  // namespace sinter
+// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
+
+// sinter/ops/mean.hpp: the arithmetic mean along axes.
+
+// sinter/ops/divide.hpp: the quotient of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct divide_op : number_op {
+  static constexpr const char* name = "divide";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::divide(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B& b, const Y& y) {
+    if constexpr (I == 0) return g / b;
+    else return -(g * y / b);
+  }
+};
+
+}  // namespace ops
+
+/// a / b, elementwise and broadcast. Integers truncate as in C, and give 0 when divided by zero.
+/// Derivative: g / b to a, -g a / b^2 = -g y / b to b.
+///
+///     tensor y = x / 2;
+SINTER_BINARY_FUNCTION(operator/, ops::divide_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct mean_op {
+  static constexpr const char* name = "mean";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class Node>
+  static auto finish(Node node, index_t n) {
+    return std::move(node) / static_cast<element_of<Node>>(n);
+  }
+};
+
+}  // namespace ops
+
+/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
+/// point; NaN where there is nothing to average. Derivative: g / n.
+///
+///     tensor centred = x - mean(x, 0, keepdim);
+SINTER_REDUCTION(mean, ops::mean_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+namespace detail {
+
+template <class E>
+struct cross_entropy_tape final : tape_node {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
+  tensor<std::int64_t, 1, D> labels;
+  std::uint64_t labels_version = 0;
+  tensor<compute_type<T>, 1, D> lse;
+  state_ptr source;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {
+    logits.drop();
+    labels = {};
+    lse = {};
+  }
+  void backward(grad_state& result) override {
+    auto& to = static_cast<typed_state<T, 2, D>&>(*source);
+    const auto& x = logits.get("backward of", name);
+    if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
+      throw autograd_error(
+          "backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
+    if constexpr (is_cpu_v<D>)
+      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(),
+                              x.shape()[1]);
+    bool add = false;
+    to.gradient(add);
+    backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
+  }
+};
+
+}  // namespace detail
+
+/// The loss of each row; see cross_entropy.
+template <class E>
+struct [[nodiscard]] cross_entropy_node
+    : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = false;
+  static constexpr const char* explained_as() { return "cross_entropy"; }
+
+  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
+    this->shape_[0] = e.shape()[0];
+  }
+
+  void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
+    // On the host they may have changed since the node was made; a GPU looks at them here only.
+    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(),
+                                    e.shape()[1]);
+    lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
+    detail::backend<D>::cross_entropy(e, labels, to, lse_);
+  }
+
+  auto record(const tensor<T, 1, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded<1>(value);
+    auto node = std::make_unique<detail::cross_entropy_tape<E>>();
+    node->name = "cross_entropy";
+    node->logits.keep(detail::untrack(e));
+    node->labels = labels;
+    node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
+    node->lse = lse_;
+    node->source = source;
+    return detail::produced<1>(value, std::move(node));
+  }
+
+  E e;
+  tensor<std::int64_t, 1, D> labels;
+
+ private:
+  mutable tensor<compute_type<T>, 1, D> lse_;
+};
+
+namespace detail {
+
+template <class E, class L>
+cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
+  check_defined("cross_entropy", logits);
+  check_defined("cross_entropy", labels);
+  if (labels.shape()[0] != logits.shape()[0])
+    refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
+  const auto y = [&] {
+    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+    else return eval(cast<std::int64_t>(labels));
+  }();
+  if constexpr (is_cpu_v<device_of<E>>)
+    backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
+  return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
+}
+
+template <class E>
+using cross_entropy_of = cross_entropy_node<prologue_of<E>>;
+
+}  // namespace detail
+
+template <class...>
+struct logits_and_labels_with_elements_of_type;
+template <int, int>
+struct logits_and_labels_of_ranks;
+struct use_floating_logits_and_integer_labels;
+struct use_logits_of_rank_2_and_labels_of_rank_1;
+
+namespace detail {
+
+template <class E, class L>
+constexpr auto find_classification_mistake() {
+  if constexpr (!expression<E> || !expression<L>) return not_operands{};
+  else if constexpr (!same_device<E, L>)
+    return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
+    return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
+                   use_floating_logits_and_integer_labels>{};
+  else if constexpr (rank_of<E> != 2 || rank_of<L> != 1)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>, use_logits_of_rank_2_and_labels_of_rank_1>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, class L>
+using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
+
+}  // namespace detail
+
+/// How a loss combines the losses of its samples.
+namespace reduction {
+struct none_t {};
+struct sum_t {};
+struct mean_t {};
+inline constexpr none_t none{};
+inline constexpr sum_t sum{};
+inline constexpr mean_t mean{};
+}  // namespace reduction
+
+/// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
+/// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
+/// produces them; backward recomputes the probabilities from the kept logits.
+/// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
+/// label outside [0, C), on a GPU where the host next waits for it.
+///
+///     variable loss = cross_entropy(model(x), labels);
+template <class E, class L>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {})
+    -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
+  return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
+}
+template <class E, class L>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t)
+    -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
+  return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
+}
+template <class E, class L>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
+  return detail::make_cross_entropy(std::forward<E>(logits), labels);
+}
+template <class E, class L, class Reduction = reduction::mean_t,
+          class Problem = typename detail::classification_mistake<E, L>::problem,
+          class Fix = typename detail::classification_mistake<E, L>::fix>
+void cross_entropy(E&&, L&&, Reduction = {}) = delete;
+
+}  // namespace sinter
+// sinter/ops/cummax.hpp: running maxima.
+
+// sinter/ops/running_extreme.hpp: what cummax and cummin share.
+
+// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+
+// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
+
+// sinter/ops/multiply.hpp: the product of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct multiply_op : number_op {
+  static constexpr const char* name = "multiply";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) * wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return g * b;
+    else return g * a;
+  }
+};
+
+}  // namespace ops
+
+/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
+///
+///     tensor y = x * 2.f;
+SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
+
+}  // namespace sinter
+// sinter/ops/subtract.hpp: the difference of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct subtract_op : number_op {
+  static constexpr const char* name = "subtract";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) - wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
+    if constexpr (I == 0) return g;
+    else return -g;
+  }
+};
+
+}  // namespace ops
+
+/// a - b, elementwise and broadcast. Derivative: g to a, -g to b. Integers wrap around.
+///
+///     tensor y = 1 - x;
+SINTER_BINARY_FUNCTION(operator-, ops::subtract_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+struct left_side_is_const;
+struct left_side_has_not_been_evaluated;
+struct write_through_dot_in_place;
+struct assign_it_to_a_tensor_first;
+
+namespace detail {
+
+template <class Y, class E>
+constexpr auto find_update_mistake() {
+  using Target = bare<Y>;
+  if constexpr (is_assignment<Target> || is_assignment<bare<E>>) return operand_check<Y, E>{};
+  else if constexpr (!expression<Y> || !operand<E>) return not_operands{};
+  else if constexpr (is_variable<Target>)
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!is_tensor<Target>)
+    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
+  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
+    return mistake<left_side_is_const, write_through_dot_in_place>{};
+  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>) return operand_check<Y, E>{};
+  else if constexpr (!expression<E>) return fitting<element_of<Y>>{};
+  else if constexpr (is_tracked_v<E>)
+    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
+  else if constexpr ((rank_of<E>) > rank_of<Y>)
+    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
+  else return fitting<element_of<Y>>{};
+}
+
+/// fitting<T>, a mistake, or not_operands, of `y += e`.
+template <class Y, class E>
+using update_check = decltype(find_update_mistake<Y, E>());
+template <class Op, class Y, class E>
+using update_mistake = op_check<Op, update_check<Y, E>>;
+
+/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
+template <class Op, class Y, class E>
+using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>,
+                            map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
+
+template <class Assignment, class Op, class Y, class E>
+Assignment update(Op op, Y& y, E&& e) {
+  check_defined("in-place update", y);
+  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
+}
+
+}  // namespace detail
+
+// `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
+// statement, or in one pass with others inside fuse().
+SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
+SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
+SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
+SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// Elements of x along an axis, and where they stand in it.
+///
+///     auto [values, indices] = sort(x, 1);
+template <class Values>
+struct values_and_indices {
+  Values values;
+  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
+};
+
+namespace detail {
+
+/// Indices of E's elements.
+template <class E>
+using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
+
+template <class T, int R, device D>
+struct picked_tape final : tape_node {
+  tensor<std::int64_t, R, D> index;
+  std::uint64_t version = 0;  ///< of the index
+  state_ptr source;
+  int axis = 0;
+  index_order order = index_order::any;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override { index = {}; }
+  void backward(grad_state& y) override {
+    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
+      refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
+                              " were modified in place after the statement; use a copy"});
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (!to.has_grad) {
+      bool add = false;
+      to.gradient(add);
+      write(constant_node<T>{T(0)}, to.grad);
+    }
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    if constexpr (narrow_element<T>) {
+      if (index.shape()[axis] > many) add_sums<double>(to.grad, g);
+      else add_sums<float>(to.grad, g);
+    } else if (std::is_same_v<T, float> && index.shape()[axis] > many) {
+      add_sums<double>(to.grad, g);
+    } else {
+      backend<D>::scatter_add(to.grad, axis, index, g, order);
+    }
+  }
+
+ private:
+  /// Picks along the axis beyond which sums are gathered in double. An element that is read 2^24 times would take up
+  /// nothing more in float. Sums in double take about three times as long.
+  static constexpr index_t many = index_t{1} << 20;
+
+  template <class Wide>
+  void add_sums(const tensor<T, R, D>& to, const tensor<T, R, D>& g) const {
+    const auto sums = zeros<Wide, D>(to.shape());
+    if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
+    else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
+    to.in_place() += cast<T>(sums);
+  }
+};
+
+/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
+template <class X, class T, int R, device D>
+evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis,
+                    const tensor<std::int64_t, R, D>& index, index_order order) {
+  if constexpr (is_tracked_v<X>) {
+    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
+    if (!source) return unrecorded<1>(y);
+    auto node = std::make_unique<picked_tape<T, R, D>>();
+    node->name = op;
+    node->index = index;
+    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
+    node->source = source;
+    node->axis = axis;
+    node->order = order;
+    return produced<1>(y, std::move(node));
+  } else {
+    return y;
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter::detail {
+
+template <bool Max, class E>
+values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t axis) {
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, rank_of<E>);
+  const auto e = prologue(std::forward<E>(x));
+  using T = element_of<E>;
+  using D = device_of<E>;
+  const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
+  backend<D>::template scan<running_reducer<T, Max>>(
+      e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// The largest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as
+/// `indices`: of equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the
+/// element that was picked.
+///
+///     auto [highest, day] = cummax(x, 0);
+template <detail::has_lines E>
+values_and_indices<detail::evaluated<E>> cummax(E&& x, detail::whole axis) {
+  return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/cummin.hpp: running minima.
+
+namespace sinter {
+
+/// The smallest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as
+/// `indices`: of equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the
+/// element that was picked.
+///
+///     auto [lowest, day] = cummin(x, 0);
+template <detail::has_lines E>
+values_and_indices<detail::evaluated<E>> cummin(E&& x, detail::whole axis) {
+  return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/cumprod.hpp: running products.
+
+// sinter/ops/cumsum.hpp: running sums.
+
+// sinter/ops/scan.hpp: the node behind cumsum, cumprod, ...: folds of all elements up to each along an axis, with fused
+// prologue and, along the last axis, fused epilogue.
+
+namespace sinter {
+
+namespace detail {
+
+/// Backward of a scan: Op::grad, from x and the result y where it reads them.
+template <class Op, class E>
+struct scan_tape final : tape_node {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
+  tensor<T, R, D> y;
+  std::uint64_t version = 0;
+  state_ptr source;
+  int axis = 0;
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {
+    x.drop();
+    y = {};
+  }
+  void backward(grad_state& result) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
+    if constexpr (Op::keeps_operands) {
+      if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
+        refuse<autograd_error>(
+            {"backward of '", name, "': its result of shape ", y.shape(),
+             " was modified in place after the statement; use a copy, or write to it after backward()"});
+      add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
+    } else {
+      add_gradient(source, Op::grad(g, axis));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative:
+/// `keeps_operands` (does it read x and y?) and grad(g, axis) or grad(g, x, y, axis), of tensors.
+template <class Op, class E>
+struct [[nodiscard]] scan_node
+    : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
+                         E::order> {
+  using reducer = typename Op::template reducer<element_of<E>>;
+  using T = typename reducer::result;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  scan_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
+
+  bool ready_for_epilogue() const { return axis == R - 1; }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)},
+                                               epilogue);
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded<1>(value);
+    auto node = std::make_unique<detail::scan_tape<Op, E>>();
+    node->name = Op::name;
+    if constexpr (Op::keeps_operands) {
+      node->x.keep(detail::untrack(e));
+      node->y = value;
+      node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
+    }
+    node->source = source;
+    node->axis = axis;
+    return detail::produced<1>(value, std::move(node));
+  }
+
+  E e;
+  int axis;
+};
+
+namespace detail {
+
+template <class Op, class E>
+scan_node<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
+  check_defined(Op::name, e);
+  const int a = checked_axis(Op::name, axis, rank_of<E>);
+  return scan_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
+}
+
+/// The scan of plain tensors, or of elementwise work on them; used by derivatives.
+template <class Op, class E>
+auto scan_now(const E& e, int axis) {
+  return scan_node<Op, E>(e, axis).result();
+}
+
+template <class Op, class E>
+concept scannable = has_lines<E> && Op::template accepts<element_of<E>>;
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct cumsum_op {
+  static constexpr const char* name = "cumsum";
+  static constexpr bool keeps_operands = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, int axis) {
+    return sinter::detail::scan_now<cumsum_op>(g.flip(axis), axis).flip(axis);
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in
+/// double, so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last
+/// axis work after it too. Derivative: the sums of g from the end.
+///
+///     tensor total_so_far = cumsum(x, 0);
+template <expression E>
+  requires detail::scannable<ops::cumsum_op, E>
+scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
+  return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/equal.hpp: a == b.
+
+namespace sinter {
+namespace ops {
+
+struct equal_op : predicate_op {
+  static constexpr const char* name = "equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) == plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x == 0;
+SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
+
+}  // namespace sinter
+// sinter/ops/logical_and.hpp: whether both are true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_and_op : logical_op {
+  static constexpr const char* name = "logical_and";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_and(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 && x < 1;
+SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
+SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct cumprod_op {
+  static constexpr const char* name = "cumprod";
+  static constexpr bool keeps_operands = true;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::prod_reducer<T>;
+  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the
+  // products in which 1 stands for it. After it 0.
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+    using sinter::detail::scan_now;
+    const auto sum_from = [axis](const Tensor& a, const Tensor& b) {
+      return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
+    };
+    const auto zeros = scan_now<cumsum_op>(x == 0, axis);
+    const auto first = eval(zeros == 1 && x == 0);
+    const auto z = scan_now<cumprod_op>(where(first, 1, x), axis);
+    return where(zeros == 0, sum_from(g, y) / x, where(first, sum_from(g, z), 0));
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are
+/// gathered in double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
+///
+///     tensor survival = cumprod(1 - x, 1);
+template <expression E>
+  requires detail::scannable<ops::cumprod_op, E>
+scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
+  return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
+
+namespace sinter {
+
+template <int, int>
+struct dot_of_ranks;
+template <int, int>
+struct mv_of_ranks;
+struct both_of_rank_1;
+struct a_matrix_of_rank_2_and_a_vector_of_rank_1;
+
+namespace detail {
+
+/// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
+template <int R, template <int, int> class Ranks, class Fix, class A, class B>
+constexpr auto find_vector_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<ops::multiply_op, A, B>) return mistake_of<ops::multiply_op, A, B>{};
+  else if constexpr (rank_of<A> != R || rank_of<B> != 1) return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using dot_mistake = decltype(find_vector_mistake<1, dot_of_ranks, both_of_rank_1, bare<A>, bare<B>>());
+template <class A, class B>
+using mv_mistake =
+    decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
+
+template <class A, class B>
+void check_inner(const char* op, const A& a, const B& b) {
+  check_defined(op, a);
+  check_defined(op, b);
+  if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
+    refuse<shape_error>(
+        {op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
+}
+
+}  // namespace detail
+
+/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a.
+/// Errors: shape_error when the extents differ.
+///
+///     tensor projection = dot(gain, direction);
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::dot_mistake<A, B>>)
+auto dot(A&& a, B&& b) {
+  detail::check_inner("dot", a, b);
+  return sum(std::forward<A>(a) * std::forward<B>(b));
+}
+template <class A, class B, class Problem = typename detail::dot_mistake<A, B>::problem,
+          class Fix = typename detail::dot_mistake<A, B>::fix>
+void dot(A&&, B&&) = delete;
+
+/// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
+/// db = a^T g. Errors: shape_error when the extents do not fit.
+///
+///     tensor slopes = mv(x, direction) + bias;
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::mv_mistake<A, B>>)
+auto mv(A&& a, B&& b) {
+  detail::check_inner("mv", a, b);
+  return sum(std::forward<A>(a) * std::forward<B>(b), 1);
+}
+template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
+          class Fix = typename detail::mv_mistake<A, B>::fix>
+void mv(A&&, B&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/elu.hpp: the exponential linear unit.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct elu_op : real_op {
+  static constexpr const char* name = "elu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T alpha;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x > 0, x, math::expm1(x) * alpha);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x > 0, g, g * exp(x) * alpha);
+  }
+};
+
+}  // namespace ops
+
+/// x where x > 0, otherwise alpha (e^x - 1); elementwise, floating point. Derivative: g, or alpha e^x g.
+/// Clevert et al., "Fast and accurate deep network learning by exponential linear units", ICLR 2016.
+///
+///     tensor y = elu(x);
+template <real_expression A>
+auto elu(A&& x, double alpha = 1) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(elu)
+
+}  // namespace sinter
+// sinter/ops/erf.hpp: the error function.
+
+namespace sinter {
+namespace ops {
+
+struct erf_op : real_op {
+  static constexpr const char* name = "erf";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::erf(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * number(g, 1.128379167095512574) * exp(-(x * x));
+  }
+};
+
+}  // namespace ops
+
+/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, floating point.
+/// Derivative: g 2/sqrt(pi) e^-x^2.
+///
+///     tensor y = erf(x);
+SINTER_UNARY_FUNCTION(erf, ops::erf_op)
+
+}  // namespace sinter
+// sinter/ops/erfc.hpp: the complementary error function.
+
+namespace sinter {
+namespace ops {
+
+struct erfc_op : real_op {
+  static constexpr const char* name = "erfc";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::erfc(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return -g * number(g, 1.128379167095512574) * exp(-(x * x));
+  }
+};
+
+}  // namespace ops
+
+/// 1 - erf(x), elementwise, floating point; keeps its relative accuracy where erf(x) rounds to 1.
+/// Derivative: -g 2/sqrt(pi) e^-x^2.
+///
+///     tensor y = erfc(x);
+SINTER_UNARY_FUNCTION(erfc, ops::erfc_op)
+
+}  // namespace sinter
+// sinter/ops/exp.hpp: e to the power x.
+
+namespace sinter {
+namespace ops {
+
+struct exp_op : real_op {
+  static constexpr const char* name = "exp";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::exp(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * y;
+  }
+};
+
+}  // namespace ops
+
+/// e^x, elementwise, floating point. Derivative: g y.
+///
+///     tensor y = exp(x);
+SINTER_UNARY_FUNCTION(exp, ops::exp_op)
+
+}  // namespace sinter
+// sinter/ops/exp2.hpp: 2 to the power x.
+
+namespace sinter {
+namespace ops {
+
+struct exp2_op : real_op {
+  static constexpr const char* name = "exp2";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::exp2(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * y * number(g, 0.693147180559945309);
+  }
+};
+
+}  // namespace ops
+
+/// 2^x, elementwise, floating point. Derivative: g y ln 2.
+///
+///     tensor y = exp2(x);
+SINTER_UNARY_FUNCTION(exp2, ops::exp2_op)
+
+}  // namespace sinter
+// sinter/ops/expm1.hpp: e to the power x, less 1.
+
+namespace sinter {
+namespace ops {
+
+struct expm1_op : real_op {
+  static constexpr const char* name = "expm1";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::expm1(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * (y + 1);
+  }
+};
+
+}  // namespace ops
+
+/// e^x - 1, elementwise, floating point; exact to rounding near 0. Derivative: g (y + 1).
+///
+///     tensor y = expm1(x);
+SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)
+
+}  // namespace sinter
+// sinter/ops/floor.hpp: the largest integer not above x.
+
+namespace sinter {
+namespace ops {
+
+struct floor_op : number_op {
+  static constexpr const char* name = "floor";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::floor(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// The largest integer not above x, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = floor(x);
+SINTER_UNARY_FUNCTION(floor, ops::floor_op)
+
+}  // namespace sinter
+// sinter/ops/fma.hpp: a b + c.
+
+namespace sinter {
+namespace ops {
+
+struct fma_op : number_op {
+  static constexpr const char* name = "fma";
+  static constexpr unsigned grad_uses[3] = {uses::second, uses::first, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b, V c) {
+    return math::fma(a, b, c);
+  }
+  template <int I, class G, class A, class B, class C, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C&, const Y&) {
+    if constexpr (I == 0) return g * b;
+    else if constexpr (I == 1) return g * a;
+    else return g;
+  }
+};
+
+}  // namespace ops
+
+/// a b + c, elementwise and broadcast; rounded once where the processor has the instruction. Integers wrap around.
+/// Derivative: g b to a, g a to b, g to c.
+///
+///     tensor y = fma(a, b, 1.f);
+SINTER_TERNARY_FUNCTION(fma, ops::fma_op)
+
+}  // namespace sinter
+// sinter/ops/fmod.hpp: the remainder of a division, with the sign of the dividend.
+
+namespace sinter {
+namespace ops {
+
+struct fmod_op : number_op {
+  static constexpr const char* name = "fmod";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::fmod(a, b);
+  }
+  /// trunc(a / b), where `rest` = fmod(a, b): a / b itself may round up to the next whole number.
+  template <class A, class B, class R>
+  SINTER_WORD static auto quotient(const A& a, const B& b, const R& rest) {
+    return round(a / b - rest / b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return g;
+    else return -g * quotient(a, b, call<fmod_op>(a, b));
+  }
+};
+
+}  // namespace ops
+
+/// a - b trunc(a / b), elementwise and broadcast: the remainder with the sign of the dividend, as in C.
+/// An integer divided by zero gives 0. Derivative: g to a, -g trunc(a / b) to b.
+///
+///     tensor y = fmod(x, 2);
+SINTER_BINARY_FUNCTION(fmod, ops::fmod_op)
+
+}  // namespace sinter
+// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
+
+namespace sinter {
+
+namespace detail {
+
+/// Indices as int64 on their device; each must lie in [0, extent).
+template <class I>
+auto checked_indices(const char* op, const I& index, index_t extent) {
+  check_defined(op, index);
+  const auto i = [&] {
+    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
+    else return eval(cast<std::int64_t>(index));
+  }();
+  const auto dense = i.contiguous();
+  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
+  return i;
+}
+
+/// y[c] = x[c with coordinate `axis` = index[c]]; index has the shape of y, possibly as a broadcast view.
+template <class X, int R, device D>
+evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
+  using T = element_of<X>;
+  const auto y = tensor<T, R, D>::uninitialized(index.shape());
+  if constexpr (is_variable<X>) backend<D>::gather(access::value_of(x), axis, index, y);
+  else backend<D>::gather(x, axis, index, y);
+  return picked(op, y, x, axis, index, index_order::any);
+}
+
+}  // namespace detail
+
+template <class...>
+struct index_of_element_type;
+template <int...>
+struct elements_and_index_of_ranks;
+struct use_an_integer_index;
+struct use_an_index_of_the_rank_of_the_elements;
+struct use_an_index_of_rank_1;
+
+namespace detail {
+
+template <class X, class I, bool OneAxis>
+constexpr auto find_index_mistake() {
+  if constexpr (!expression<X> || !expression<I>) return not_operands{};
+  else if constexpr (!same_device<X, I>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!integer_element<element_of<I>>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
+  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class I>
+using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
+template <class X, class I>
+using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
+
+}  // namespace detail
+
+/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
+/// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
+/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
+/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
+///
+///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
+template <expression X, expression I>
+  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
+detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
+  detail::check_defined("gather", x);
+  const int a = detail::checked_axis("gather", axis, rank_of<X>);
+  const auto source = eval(x);
+  for (int d = 0; d < rank_of<X>; ++d)
+    if (d != a && index.shape()[d] > source.shape()[d])
+      detail::refuse<shape_error>(
+          {"gather: index of shape ", index.shape(), " is larger than x of shape ", source.shape(), " on axis ", d});
+  return detail::gather_evaluated("gather", source, a, detail::checked_indices("gather", index, source.shape()[a]));
+}
+
+/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
+/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
+/// as for gather.
+///
+///     tensor batch = index_select(images, 0, permutation);
+template <expression X, expression I>
+  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
+detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
+  detail::check_defined("index_select", x);
+  constexpr int R = rank_of<X>;
+  const int a = detail::checked_axis("index_select", axis, R);
+  const auto source = eval(x);
+  const auto i = detail::checked_indices("index_select", index, source.shape()[a]);
+  extents<R> line = detail::ones_extents<R>();
+  extents<R> shape = source.shape();
+  line[a] = shape[a] = i.numel();
+  return detail::gather_evaluated("index_select", source, a, i.reshape(line).broadcast_to(shape));
+}
+
+template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
+          class Fix = typename detail::gather_mistake<X, I>::fix>
+void gather(X&&, index_t, I&&) = delete;
+template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
+          class Fix = typename detail::index_select_mistake<X, I>::fix>
+void index_select(X&&, index_t, I&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/gelu.hpp: the Gaussian error linear unit.
+
+namespace sinter {
+namespace ops {
+
+struct gelu_op : real_op {
+  static constexpr const char* name = "gelu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x / 2 * math::erfc(x * math::constant<V>(-0.707106781186547524));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto below = erfc(x * number(g, -0.707106781186547524)) / 2;
+    const auto density = exp(x * x / -2) * number(g, 0.398942280401432678);
+    return g * (below + x * density);
+  }
+};
+
+}  // namespace ops
+
+/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point; as x/2 erfc(-x / sqrt
+/// 2), which keeps its digits where x is far below 0. Derivative: g (P(N <= x) + x p(x)), p the normal density.
+/// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
+///
+///     tensor y = gelu(x);
+SINTER_UNARY_FUNCTION(gelu, ops::gelu_op)
+
+}  // namespace sinter
+// sinter/ops/gelu_tanh.hpp: the Gaussian error linear unit, approximated with tanh.
+
+// sinter/ops/sigmoid.hpp: the logistic function.
+
+namespace sinter {
+namespace ops {
+
+struct sigmoid_op : real_op {
+  static constexpr const char* name = "sigmoid";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sigmoid(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * y * (1 - y);
+  }
+};
+
+}  // namespace ops
+
+/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
+///
+///     tensor p = sigmoid(logits);
+SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct gelu_tanh_op : real_op {
+  static constexpr const char* name = "gelu_tanh";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x * math::sigmoid((x + x * x * x * math::constant<V>(0.044715)) * math::constant<V>(1.59576912160573071));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto square = x * x;
+    const auto s = call<sigmoid_op>(x * (1 + square * number(g, 0.044715)) * number(g, 1.59576912160573071));
+    const auto bounded = select(square < 256, x, number(x, 0));  // beyond, s is 0 or 1
+    const auto slope = (1 - s) * (1 + bounded * bounded * number(g, 0.134145)) * number(g, 1.59576912160573071);
+    return g * s * (1 + bounded * slope);
+  }
+};
+
+}  // namespace ops
+
+/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, floating point; within 5e-4 of gelu. Computed as
+/// x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is the same and keeps its digits where x is far below 0.
+/// Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+///
+///     tensor y = gelu_tanh(x);
+SINTER_UNARY_FUNCTION(gelu_tanh, ops::gelu_tanh_op)
+
+}  // namespace sinter
+// sinter/ops/grad.hpp: grad(y, x), a gradient that can be differentiated again.
+
+namespace sinter {
+
+namespace detail {
+
+template <class T, int R, device D, int N>
+variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
+  axis_set axes;
+  bool any = false;
+  for (int d = 0; d < R; ++d) {
+    const index_t n = d < R - N ? 1 : shape[d - (R - N)];
+    axes.has[d] = d < R - N || n != g.shape()[d];
+    any = any || axes.has[d];
+  }
+  index_t to[std::size_t{N > 0 ? N : 1}] = {};
+  for (int d = 0; d < N; ++d) to[d] = shape[d];
+  if constexpr (R == N) {
+    if (!any) return g;
+    return eval(make_reduction<ops::sum_op, R>(g, axes, true));
+  } else {
+    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes, true)) : g;
+    if constexpr (N == 0) return sum(kept);
+    else return kept.reshape(to);
+  }
+}
+
+}  // namespace detail
+
+struct variables_of_order_1;
+struct declare_them_with_order_2;
+struct keep_variables_of_order_2_on_one_device;
+
+/// dy/dx as a variable of order 1, whose own backward() gives second derivatives. y is a scalar computed from x; both
+/// are variables of order 2 on one device: copies to another have no second derivative. Nothing is added to any grad(),
+/// and the graph of y stays. Every elementwise op, sum, mean, var, norm, matmul and linear can be on the way; others do
+/// not compile at order 2. Errors: shape_error when y is not a scalar, autograd_error when y does not depend on x.
+///
+///     variable<float, 1, cpu, 2> x = tensor<float, 1>{1, 2};
+///     variable y = sum(x * x * x);
+///     variable slope = grad(y, x);         // 3 x^2
+///     variable(sum(slope)).backward();     // x.grad() is 6 x
+template <class T, auto SY, auto SX, device D>
+variable<T, SX, D, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, D, 2>& x) {
+  detail::check_defined("grad", y);
+  if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
+  const detail::state_ptr& root = detail::access::state_of(y);
+  const detail::state_ptr& target = detail::access::state_of(x);
+  detail::graph_gradients gradients;
+  if (root && target) {
+    gradients.add(root, variable<T, SY, D>(ones<T, D>(y.shape())));
+    detail::walk_graph(root, target, gradients);
+  }
+  if (!target || !gradients.has(target))
+    throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
+  return gradients.get<T, SX, D>(target);
+}
+/// The same for an expression y that has yet to be computed.
+template <expression Y, auto SX>
+  requires(!detail::is_variable<Y> && Y::order == 2)
+auto grad(const Y& y, const variable<element_of<Y>, SX, device_of<Y>, 2>& x) {
+  return grad(detail::eval_to_read(y), x);
+}
+template <expression Y, expression X, class Problem = operands_on_different_devices<device_of<Y>, device_of<X>>,
+          class Fix = keep_variables_of_order_2_on_one_device>
+  requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
+void grad(const Y&, const X&) = delete;
+template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1,
+          class Fix = declare_them_with_order_2>
+  requires(OY < 2 || OX < 2)
+void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
+
+}  // namespace sinter
+// sinter/ops/greater.hpp: a > b.
+
+namespace sinter {
+namespace ops {
+
+struct greater_op : order_op {
+  static constexpr const char* name = "greater";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) > plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a > b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x > 0;
+SINTER_BINARY_FUNCTION(operator>, ops::greater_op)
+
+}  // namespace sinter
+// sinter/ops/greater_equal.hpp: a >= b.
+
+namespace sinter {
+namespace ops {
+
+struct greater_equal_op : order_op {
+  static constexpr const char* name = "greater_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) >= plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a >= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x >= 0;
+SINTER_BINARY_FUNCTION(operator>=, ops::greater_equal_op)
+
+}  // namespace sinter
+// sinter/ops/hardshrink.hpp: 0 near 0, the identity elsewhere.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct hardshrink_op : real_op {
+  static constexpr const char* name = "hardshrink";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T lambda;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(math::abs(x) <= lambda, math::constant<V>(0), x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(abs(x) <= lambda, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// 0 where |x| <= lambda, otherwise x; elementwise, floating point; NaN stays NaN. Derivative: 0, or g.
+///
+///     tensor y = hardshrink(x, 0.1);
+template <real_expression A>
+auto hardshrink(A&& x, double lambda = 0.5) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::hardshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(hardshrink)
+
+}  // namespace sinter
+// sinter/ops/hardsigmoid.hpp: the logistic function in three straight pieces.
+
+namespace sinter {
+namespace ops {
+
+struct hardsigmoid_op : real_op {
+  static constexpr const char* name = "hardsigmoid";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V y = x / 6 + math::constant<V>(0.5);
+    return math::min(math::max(y, math::constant<V>(0)), math::constant<V>(1));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(logical_or(y <= 0, y >= 1), zero_of(g), g / 6);
+  }
+};
+
+}  // namespace ops
+
+/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: 0 where y <= 0 or y >= 1, otherwise g / 6.
+///
+///     tensor y = hardsigmoid(x);
+SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
+
+}  // namespace sinter
+// sinter/ops/hardswish.hpp: x times the logistic function in straight pieces.
+
+namespace sinter {
+namespace ops {
+
+struct hardswish_op : real_op {
+  static constexpr const char* name = "hardswish";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V gate = math::min(math::max(x + 3, math::constant<V>(0)), math::constant<V>(6));
+    return x * gate / 6;
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto inside = g * (x / 3 + number(g, 0.5));
+    return select(x >= 3, g, select(x <= -3, zero_of(g), inside));
+  }
+};
+
+}  // namespace ops
+
+/// x hardsigmoid(x), elementwise, floating point. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
+/// Howard et al., "Searching for MobileNetV3", ICCV 2019.
+///
+///     tensor y = hardswish(x);
+SINTER_UNARY_FUNCTION(hardswish, ops::hardswish_op)
+
+}  // namespace sinter
+// sinter/ops/hardtanh.hpp: the identity between two limits.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct hardtanh_op : real_op {
+  static constexpr const char* name = "hardtanh";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  T low;
+  T high;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::min(math::max(x, low), high);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X&, const Y& y) const {
+    return select(logical_or(y <= low, y >= high), zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: 0 where x <= low or x >= high,
+/// otherwise g. low must not be above high. clamp takes other element types, and tensors as limits.
+///
+///     tensor y = hardtanh(x);
+template <real_expression A>
+auto hardtanh(A&& x, double low = -1, double high = 1) {
+  if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)},
+                          std::forward<A>(x));
+}
+SINTER_REAL_ONLY(hardtanh)
+
+}  // namespace sinter
+// sinter/ops/histc.hpp: the histogram of a tensor.
+
+// sinter/ops/less_equal.hpp: a <= b.
+
+namespace sinter {
+namespace ops {
+
+struct less_equal_op : order_op {
+  static constexpr const char* name = "less_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) <= plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x <= 0;
+SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
+
+}  // namespace sinter
+// sinter/ops/minimum.hpp: the smaller of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct minimum_op : number_op {
+  static constexpr const char* name = "minimum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = g / 2;
+    if constexpr (I == 0) return select(a == b, half, select(a > b, zero_of(g), g));
+    else return select(a == b, half, select(b > a, zero_of(g), g));
+  }
+};
+
+}  // namespace ops
+
+/// The smaller of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
+/// NaN. min(x, axis) is the reduction.
+///
+///     tensor y = minimum(a, b);
+SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element
+/// type: float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the
+/// extremes of x take their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors:
+/// value_error for fewer than one bin and for a range that is empty or not finite.
+///
+///     tensor brightness = histc(x, 256, 0, 1);
+template <expression E>
+  requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
+tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
+  detail::check_defined("histc", x);
+  if (bins < 1) detail::refuse<value_error>({"histc: ", bins, " bins; there must be at least 1"});
+  const no_grad guard;
+  const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
+  if (low == high && e.shape().numel() > 0) {
+    low = static_cast<double>(eval(min(e)).item());
+    high = static_cast<double>(eval(max(e)).item());
+  }
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  if (!(low < high) || !std::isfinite(high - low))
+    detail::refuse<value_error>({"histc: the range [", low, ", ", high, "] is empty or not finite"});
+  const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
+  return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
+}
+SINTER_REAL_ONLY(histc)
+
+}  // namespace sinter
+// sinter/ops/hypot.hpp: the length of the hypotenuse.
+
+namespace sinter {
+namespace ops {
+
+struct hypot_op : real_op {
+  static constexpr const char* name = "hypot";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::result, uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    // scaled by the larger leg, whose square may overflow
+    const V x = math::abs(a), y = math::abs(b);
+    const V larger = math::max(x, y);
+    const V ratio = math::select(larger == 0, larger, math::min(x, y) / larger);
+    const V length = larger * math::sqrt(1 + ratio * ratio);
+    const V infinity = math::constant<V>(std::numeric_limits<double>::infinity());
+    return math::select(math::logical_or(math::isinf(a), math::isinf(b)), infinity, length);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
+    if constexpr (I == 0) return select(y == 0, zero_of(g), g * (a / y));
+    else return select(y == 0, zero_of(g), g * (b / y));
+  }
+};
+
+}  // namespace ops
+
+/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, floating point.
+/// Infinite if either is. Derivative: g a / y to a, g b / y to b; 0 where y is 0.
+///
+///     tensor radius = hypot(x, y);
+SINTER_BINARY_FUNCTION(hypot, ops::hypot_op)
+
+}  // namespace sinter
+// sinter/ops/isfinite.hpp: whether x is neither infinite nor NaN.
+
+namespace sinter {
+namespace ops {
+
+struct isfinite_op : predicate_op {
+  static constexpr const char* name = "isfinite";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::isfinite(x);
+  }
+};
+
+}  // namespace ops
+
+/// Whether x is neither infinite nor NaN, elementwise; a mask of bool without derivative.
+///
+///     tensor mask = isfinite(x);
+SINTER_UNARY_FUNCTION(isfinite, ops::isfinite_op)
+
+}  // namespace sinter
+// sinter/ops/isinf.hpp: whether x is an infinity.
+
+namespace sinter {
+namespace ops {
+
+struct isinf_op : predicate_op {
+  static constexpr const char* name = "isinf";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::isinf(x);
+  }
+};
+
+}  // namespace ops
+
+/// Whether x is an infinity, elementwise; a mask of bool without derivative.
+///
+///     tensor mask = isinf(x);
+SINTER_UNARY_FUNCTION(isinf, ops::isinf_op)
+
+}  // namespace sinter
+// sinter/ops/isnan.hpp: whether x is not a number.
+
+namespace sinter {
+namespace ops {
+
+struct isnan_op : predicate_op {
+  static constexpr const char* name = "isnan";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::isnan(x);
+  }
+};
+
+}  // namespace ops
+
+/// Whether x is not a number, elementwise; a mask of bool without derivative.
+///
+///     tensor mask = isnan(x);
+SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
+
+}  // namespace sinter
+// sinter/ops/layer_norm.hpp: rows of mean 0 and variance 1.
+
+// sinter/ops/row_op.hpp: the node behind softmax, layer_norm and their relatives: a row-persistent op along one axis,
+// with fused prologue and, where no gradient is recorded, fused epilogue.
+
+namespace sinter {
+
+namespace detail {
+
+/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
+template <class Tensor>
+Tensor swap_to_end(const Tensor& t, int axis) {
+  if constexpr (Tensor::rank >= 2) return t.transpose(axis, -1);
+  else return t;
+}
+
+/// Backward from the saved result y.
+template <class Op, class T, int R, device D>
+struct row_tape final : tape_node {
+  Op op;
+  tensor<T, R, D> y;
+  tensor<compute_type<T>, 1, D> saved;
+  std::uint64_t version = 0;
+  state_ptr source;
+  int axis = 0;
+
+  explicit row_tape(const Op& what) : op(what) {}
+
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {
+    y = {};
+    saved = {};
+  }
+  void backward(grad_state& result) override {
+    if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
+      refuse<autograd_error>(
+          {"backward of '", name, "': its result of shape ", y.shape(),
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
+    const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
+    const auto moved = swap_to_end(y, axis).contiguous();
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    if (axis == R - 1) {
+      bool add = false;
+      to.gradient(add);
+      backend<D>::reverse_rows(op, moved, g, saved, to.grad, add);
+    } else {
+      const auto dx = tensor<T, R, D>::uninitialized(g.shape());
+      backend<D>::reverse_rows(op, moved, g, saved, dx, false);
+      add_gradient(source, swap_to_end(dx, axis));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Op is a struct with `name`, `saves_row_factor` (does backward need a value per row?) and the op's parameters.
+template <class Op, class E>
+struct [[nodiscard]] row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = E::order == 0;  // backward reads the result
+  static constexpr bool by_rows = true;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  row_node(const Op& what, E x, int along) : e(std::move(x)), op(what), axis(along) { this->shape_ = e.shape(); }
+
+  bool ready_for_epilogue() const { return axis == R - 1; }
+
+  template <class Epilogue>
+  void compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
+    if constexpr (Op::saves_row_factor) {
+      const index_t n = to.shape()[axis];
+      saved_ = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
+    }
+    if (axis == R - 1) {
+      detail::backend<D>::rows(op, e, to, saved_, epilogue);
+    } else {
+      const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
+      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
+      detail::backend<D>::rows(op, moved, out, saved_, detail::no_epilogue<D>);
+      detail::write(detail::swap_to_end(out, axis), to);
+    }
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded<1>(value);
+    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>(op);
+    node->name = Op::name;
+    node->y = value;
+    node->saved = saved_;
+    node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
+    node->source = source;
+    node->axis = axis;
+    return detail::produced<1>(value, std::move(node));
+  }
+
+  E e;
+  Op op;
+  int axis;
+
+ private:
+  mutable tensor<compute_type<T>, 1, D> saved_;
+};
+
+namespace detail {
+
+template <class Op, class E>
+row_node<Op, prologue_of<E>> make_row_op(const Op& op, E&& e, index_t axis) {
+  check_defined(Op::name, e);
+  const int a = checked_axis(Op::name, axis, rank_of<E>);
+  return row_node<Op, prologue_of<E>>(op, prologue(std::forward<E>(e)), a);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct layer_norm_op {
+  static constexpr const char* name = "layer_norm";
+  static constexpr bool saves_row_factor = true;
+  double eps;
+};
+
+}  // namespace ops
+
+namespace detail {
+
+inline double checked_eps(const char* op, double eps) {
+  if (!(eps >= 0) || !std::isfinite(eps))
+    refuse<value_error>({op, ": eps is ", eps, "; it must be a finite number, 0 or more"});
+  return eps;
+}
+
+/// A weight or bias of a normalisation has one value for each of the last axis.
+template <class E, class W>
+void check_row_operand(const char* op, const char* what, const E& x, const W& w) {
+  check_defined(op, x);
+  check_defined(op, w);
+  if (w.shape()[0] != x.shape()[rank_of<E> - 1])
+    refuse<shape_error>({op, ": a ", what, " of shape ", w.shape(), " for rows of x of shape ", x.shape(),
+                         "; it needs one value for each of the last axis"});
+}
+
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Floating point, any rank from 1. A
+/// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(variance + eps),
+/// derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer normalization", 2016. Errors: value_error for a
+/// negative or non-finite eps.
+///
+///     tensor y = layer_norm(x);
+template <expression E>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
+row_node<ops::layer_norm_op, detail::prologue_of<E>> layer_norm(E&& x, double eps = 1e-5) {
+  return detail::make_row_op(ops::layer_norm_op{detail::checked_eps("layer_norm", eps)}, std::forward<E>(x), -1);
+}
+
+/// layer_norm(x, eps) * weight + bias, both of one value for each of the last axis. Without gradients one pass. Errors:
+/// shape_error for a weight or bias of another length.
+///
+///     tensor y = layer_norm(x, gain, bias);
+template <expression E, expression W, expression B>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1 && rank_of<W> == 1 && rank_of<B> == 1)
+auto layer_norm(E&& x, W&& weight, B&& bias, double eps = 1e-5) {
+  detail::check_row_operand("layer_norm", "weight", x, weight);
+  detail::check_row_operand("layer_norm", "bias", x, bias);
+  return layer_norm(std::forward<E>(x), eps) * std::forward<W>(weight) + std::forward<B>(bias);
+}
+
+}  // namespace sinter
+// sinter/ops/leaky_relu.hpp: the rectifier with a slope below 0.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct leaky_relu_op : real_op {
+  static constexpr const char* name = "leaky_relu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T slope;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x > 0, x, x * slope);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x > 0, g, g * slope);
+  }
+};
+
+}  // namespace ops
+
+/// x where x > 0, otherwise slope x; elementwise, floating point. Derivative: g, or slope g.
+/// Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013.
+///
+///     tensor y = leaky_relu(x, 0.2);
+template <real_expression A>
+auto leaky_relu(A&& x, double slope = 0.01) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::leaky_relu_op<T>{{}, detail::literal_value<T>(slope)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(leaky_relu)
+
+}  // namespace sinter
+// sinter/ops/lerp.hpp: a point between two.
+
+namespace sinter {
+namespace ops {
+
+struct lerp_op : real_op {
+  static constexpr const char* name = "lerp";
+  static constexpr unsigned grad_uses[3] = {uses::third, uses::third, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b, V c) {
+    const V step = b - a;
+    return math::select(c < math::constant<V>(0.5), a + c * step, b - (1 - c) * step);
+  }
+  template <int I, class G, class A, class B, class C, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
+    if constexpr (I == 0) return g * (1 - c);
+    else if constexpr (I == 1) return g * c;
+    else return g * (b - a);
+  }
+};
+
+}  // namespace ops
+
+/// a + w (b - a), elementwise and broadcast, floating point; exactly a at w = 0 and b at w = 1.
+/// Derivative: g (1 - w) to a, g w to b, g (b - a) to w.
+///
+///     tensor y = lerp(a, b, 0.1);
+SINTER_TERNARY_FUNCTION(lerp, ops::lerp_op)
+
+}  // namespace sinter
+// sinter/ops/less.hpp: a < b.
+
+namespace sinter {
+namespace ops {
+
+struct less_op : order_op {
+  static constexpr const char* name = "less";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) < plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+/// Masks themselves have no order: write (0 < x) && (x < 1).
+///
+///     tensor mask = x < 0;
+SINTER_BINARY_FUNCTION(operator<, ops::less_op)
+
+}  // namespace sinter
+// sinter/ops/log.hpp: the natural logarithm.
+
+namespace sinter {
+namespace ops {
+
+struct log_op : real_op {
+  static constexpr const char* name = "log";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / x;
+  }
+};
+
+}  // namespace ops
+
+/// The natural logarithm, elementwise, floating point; -inf at 0, NaN below. Derivative: g / x.
+///
+///     tensor y = log(x);
+SINTER_UNARY_FUNCTION(log, ops::log_op)
+
+}  // namespace sinter
+// sinter/ops/log10.hpp: the logarithm to base 10.
+
+namespace sinter {
+namespace ops {
+
+struct log10_op : real_op {
+  static constexpr const char* name = "log10";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log10(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (x * number(g, 2.302585092994045684));
+  }
+};
+
+}  // namespace ops
+
+/// The logarithm to base 10, elementwise, floating point. Derivative: g / (x ln 10).
+///
+///     tensor y = log10(x);
+SINTER_UNARY_FUNCTION(log10, ops::log10_op)
+
+}  // namespace sinter
+// sinter/ops/log1p.hpp: the natural logarithm of 1 + x.
+
+namespace sinter {
+namespace ops {
+
+struct log1p_op : real_op {
+  static constexpr const char* name = "log1p";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log1p(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (1 + x);
+  }
+};
+
+}  // namespace ops
+
+/// ln(1 + x), elementwise, floating point; exact to rounding near 0. Derivative: g / (1 + x).
+///
+///     tensor y = log1p(x);
+SINTER_UNARY_FUNCTION(log1p, ops::log1p_op)
+
+}  // namespace sinter
+// sinter/ops/log2.hpp: the logarithm to base 2.
+
+namespace sinter {
+namespace ops {
+
+struct log2_op : real_op {
+  static constexpr const char* name = "log2";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log2(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (x * number(g, 0.693147180559945309));
+  }
+};
+
+}  // namespace ops
+
+/// The logarithm to base 2, elementwise, floating point. Derivative: g / (x ln 2).
+///
+///     tensor y = log2(x);
+SINTER_UNARY_FUNCTION(log2, ops::log2_op)
+
+}  // namespace sinter
+// sinter/ops/log_sigmoid.hpp: the logarithm of the logistic function.
+
+namespace sinter {
+namespace ops {
+
+struct log_sigmoid_op : real_op {
+  static constexpr const char* name = "log_sigmoid";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    // ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|): no overflow, no logarithm of a rounded 0
+    return math::min(x, math::constant<V>(0)) - math::log1p(math::exp(math::neg(math::abs(x))));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return -g * expm1(y);
+  }
+};
+
+}  // namespace ops
+
+/// ln sigmoid(x), elementwise, floating point; exact to rounding at both ends, where log(sigmoid(x)) is not.
+/// Derivative: g (1 - e^y).
+///
+///     tensor loss = -log_sigmoid(margin);
+SINTER_UNARY_FUNCTION(log_sigmoid, ops::log_sigmoid_op)
+
+}  // namespace sinter
+// sinter/ops/log_softmax.hpp: log-probabilities from scores.
+
+namespace sinter {
+namespace ops {
+
+struct log_softmax_op {
+  static constexpr const char* name = "log_softmax";
+  static constexpr bool saves_row_factor = false;
+};
+
+}  // namespace ops
+
+/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank
+/// from
+/// 1. Derivative: g - exp(y) sum(g).
+///
+///     tensor lp = log_softmax(logits, 1);
+template <expression E>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
+row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, detail::whole axis) {
+  return detail::make_row_op(ops::log_softmax_op{}, std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
+
+// sinter/ops/negate.hpp: the additive inverse.
+
+namespace sinter {
+namespace ops {
+
+struct negate_op : number_op {
+  static constexpr const char* name = "negate";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::neg(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return -g;
+  }
+};
+
+}  // namespace ops
+
+/// -x, elementwise. Derivative: -g. Integers wrap around.
+///
+///     tensor y = -x;
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/not_equal.hpp: a != b.
+
+namespace sinter {
+namespace ops {
+
+struct not_equal_op : predicate_op {
+  static constexpr const char* name = "not_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) != plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x != 0;
+SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct logcumsumexp_op {
+  static constexpr const char* name = "logcumsumexp";
+  static constexpr bool keeps_operands = true;
+  template <class T>
+  static constexpr bool accepts = std::is_floating_point_v<T>;
+  template <class T>
+  using reducer = sinter::detail::logsumexp_reducer<T>;
+  // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+    constexpr auto nothing = -std::numeric_limits<element_of<Tensor>>::infinity();
+    const auto part = [&](const Tensor& h) {
+      const auto late = h.flip(axis), of = y.flip(axis);
+      const auto terms = where(late > 0 && of != nothing, log(where(late > 0, late, 1)) - of, nothing);
+      return sinter::detail::scan_now<logcumsumexp_op>(terms, axis).flip(axis);
+    };
+    return where(x == nothing, 0, exp(x + part(g)) - exp(x + part(eval(-g))));
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = log(exp(x[0]) + ... + exp(x[i])) along an axis, -1 for the last, without overflow. Float and double.
+/// Derivative: exp(x[k]) times the sum of g exp(-y) from k on; 0 where x is -inf.
+///
+///     tensor evidence = logcumsumexp(energies, 1);
+template <expression E>
+  requires detail::scannable<ops::logcumsumexp_op, E>
+scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
+  return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
+}
+SINTER_REAL_ONLY(logcumsumexp)
+
+}  // namespace sinter
+// sinter/ops/logical_not.hpp: the negation of a mask.
+
+namespace sinter {
+namespace ops {
+
+struct logical_not_op : logical_op {
+  static constexpr const char* name = "logical_not";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::logical_not(x);
+  }
+};
+
+}  // namespace ops
+
+/// !x, elementwise on bool; a mask without derivative.
+///
+///     tensor mask = !(x > 0);
+SINTER_UNARY_FUNCTION(operator!, ops::logical_not_op)
+SINTER_UNARY_FUNCTION(logical_not, ops::logical_not_op)
+
+}  // namespace sinter
+// sinter/ops/logical_or.hpp: whether either is true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_or_op : logical_op {
+  static constexpr const char* name = "logical_or";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_or(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a || b, elementwise and broadcast on bool: whether either is true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 || x < 1;
+SINTER_BINARY_FUNCTION(operator||, ops::logical_or_op)
+SINTER_BINARY_FUNCTION(logical_or, ops::logical_or_op)
+
+}  // namespace sinter
+// sinter/ops/logical_xor.hpp: whether one only is true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_xor_op : logical_op {
+  static constexpr const char* name = "logical_xor";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_xor(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast on bool: whether one only is true; a mask without derivative.
+///
+///     tensor mask = logical_xor(x > 0, y > 0);
+SINTER_BINARY_FUNCTION(logical_xor, ops::logical_xor_op)
+
+}  // namespace sinter
+// sinter/ops/logit.hpp: the inverse of the logistic function.
+
+namespace sinter {
+namespace ops {
+
+struct logit_op : real_op {
+  static constexpr const char* name = "logit";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    // With m the smaller of x and 1 - x, which is exact, |logit| = ln((1 - m) / m) = ln(1 + (1 - 2m) / m). + 0 is for
+    // -0. Below 2^-100 m is scaled, so that its reciprocal is finite.
+    const V m = math::min(x, 1 - x) + math::constant<V>(0.0);
+    const auto tiny = math::abs(m) < math::constant<V>(0x1p-100);
+    const V side = x - math::constant<V>(0.5);
+    if (!math::any(tiny)) return math::copysign(math::log1p((1 - m * 2) / m), side);
+    const V size = math::log1p((1 - m * 2) / math::select(tiny, m * math::constant<V>(0x1p64), m));
+    return math::copysign(math::select(tiny, size + math::constant<V>(44.3614195558364998), size), side);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return select(logical_or(x < 0, x > 1), number(g, std::numeric_limits<double>::quiet_NaN()), g / (x * (1 - x)));
+  }
+};
+
+template <class T>
+struct limited_logit_op : real_op {
+  static constexpr const char* name = "logit";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T eps;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return logit_op::apply(math::min(math::max(x, eps), 1 - eps));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(logical_or(x < eps, x > 1 - eps), zero_of(g), g / (x * (1 - x)));
+  }
+};
+
+}  // namespace ops
+
+/// ln(x / (1 - x)), elementwise, floating point: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
+/// Derivative: g / (x (1 - x)), NaN where the value is.
+///
+///     tensor logits = logit(p);
+SINTER_UNARY_FUNCTION(logit, ops::logit_op)
+
+/// The same of x limited to [eps, 1 - eps], so that the result is finite; the derivative is 0 outside. eps lies in
+/// [0, 0.5].
+///
+///     tensor logits = logit(p, 1e-6);
+template <real_expression A>
+auto logit(A&& x, double eps) {
+  if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::limited_logit_op<T>{{}, detail::literal_value<T>(eps)}, std::forward<A>(x));
+}
+
+}  // namespace sinter
+// sinter/ops/logsumexp.hpp: the logarithm of a sum of exponentials along axes.
+
+namespace sinter {
+namespace ops {
+
+struct logsumexp_op {
+  static constexpr const char* name = "logsumexp";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::logsumexp_reducer<T>;
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    template <int I, class G, class X, class Y, class Aux, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
+      return select(y == number(g, -std::numeric_limits<double>::infinity()), zero_of(g), g * exp(x - y));
+    }
+  };
+  template <class E, class R>
+  static R aux(const E&, const R& result, const sinter::detail::axis_set&) {
+    return result;
+  }
+};
+
+}  // namespace ops
+
+/// log(sum(exp(x))), computed from the largest element so that it neither overflows nor underflows; -inf of nothing.
+/// Floating point. Derivative: g exp(x - y), the softmax.
+///
+///     tensor partition = logsumexp(energies, 1);
+SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
+
+}  // namespace sinter
+// sinter/ops/matmul.hpp: matrix products, plain, batched, and as a linear layer.
+
+// sinter/ops/matmul_precision.hpp: in what arithmetic products of float matrices are computed.
+
+namespace sinter {
+
+/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on
+/// the host devices, which compute float32 whatever is asked for.
+enum class matmul_precision {
+  float32,  ///< every product and sum in float; the default
+  tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
+};
+
+/// While one is alive, products that start on this thread are computed in the given precision: forward and, where
+/// backward() is called under it, backward. They may nest, and end in
+/// any order, on the thread that made them. What is recorded into a cuda_graph keeps the precision it was
+/// recorded with. As torch.set_float32_matmul_precision, but never more than asked for: without one, nothing is TF32.
+///
+///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
+class [[nodiscard]] use_matmul_precision {
+ public:
+  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept
+      : precision_(p), before_(std::exchange(newest(), this)) {}
+  ~use_matmul_precision() {
+    use_matmul_precision** link = &newest();
+    while (*link != this) link = &(*link)->before_;
+    *link = before_;
+  }
+  use_matmul_precision(const use_matmul_precision&) = delete;
+  use_matmul_precision& operator=(const use_matmul_precision&) = delete;
+
+  /// What holds on this thread now: what the newest one alive asks for.
+  static matmul_precision now() noexcept {
+    return newest() == nullptr ? matmul_precision::float32 : newest()->precision_;
+  }
+
+ private:
+  static use_matmul_precision*& newest() noexcept {
+    static thread_local use_matmul_precision* one = nullptr;
+    return one;
+  }
+
+  matmul_precision precision_;
+  use_matmul_precision* before_;
+};
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <class A, class B, bool BT>
+struct matmul_node;
+
+namespace detail {
+
+template <class A, class B, bool BT>
+using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
+
+template <class T, auto S, device D>
+matrix_ref matrix_of(const tensor<T, S, D>& t) {
+  constexpr int R = tensor<T, S, D>::rank;
+  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
+  if constexpr (R == 3) {
+    m.batches = t.shape()[0];
+    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
+  }
+  return m;
+}
+
+/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3.
+template <class A, class B, class C>
+void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
+                   const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
+  backend<device_of<C>>::template matmul<element_of<C>>(matrix_of(a), matrix_of(b), matrix_of(c), accumulate, epilogue);
+}
+
+template <class E>
+state_ptr state_if_tracked(const E& e) {
+  if constexpr (is_variable<E>) return access::state_of(e);
+  else return {};
+}
+
+/// Runs dest (+)= a b on the gradient of `to`.
+template <class T, int R, device D, class A, class B>
+void add_product(const state_ptr& to, const A& a, const B& b) {
+  auto& s = static_cast<typed_state<T, R, D>&>(*to);
+  bool add = false;
+  s.gradient(add);
+  multiply_into(a, b, s.grad, add);
+}
+
+/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before
+/// the activation. False where that is not one kernel.
+template <class T, device D, class A, class B>
+bool add_product_through(const state_ptr& to, const A& a, const B& b) {
+  if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
+    layer_node::ends e;
+    if (!open_layer(to, e)) return false;
+    auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
+    struct guard {
+      const layer_node::ends& e;
+      grad_state& layer;
+      ~guard() {
+        if (layer.passed_on) return;
+        e.product->drop_gradient();
+        if (e.bias) e.bias->drop_gradient();
+      }
+    } otherwise{e, *to};
+    bool add = false;  // stays so
+    product.gradient(add);
+    void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
+    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad),
+                                                               e.gelu_tanh, e.kept->data, sums);
+    return to->passed_on;
+  } else {
+    return false;
+  }
+}
+
+/// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
+template <class T, int R, device D, bool BT>
+struct matmul_node_tape : product_node {
+  tensor<T, R, D> a, b;
+  std::uint64_t a_version = 0, b_version = 0;
+
+  void release() override { a = b = {}; }
+  void backward(grad_state& y) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    if (state[0]) {
+      check_version(b, b_version);
+      if constexpr (BT) add_to_left(g, b);
+      else add_to_left(g, b.transpose());
+    }
+    if (state[1]) {
+      check_version(a, a_version);
+      if constexpr (BT) add_to_right(y, g.transpose(), a);
+      else add_to_right(y, a.transpose(), g);
+    }
+  }
+  template <class A, class B>
+  void add_to_left(const A& x, const B& z) {
+    if constexpr (R == 2)
+      if (add_product_through<T, D>(state[0], x, z)) return;
+    add_product<T, R, D>(state[0], x, z);
+  }
+  template <class A, class B>
+  void add_to_right(grad_state& y, const A& x, const B& z) {
+    if constexpr (R == 2 && requires { &backend<D>::template matmul_and_sums<T>; }) {
+      if (const state_ptr waiting = std::move(bias)) {
+        auto& s = static_cast<typed_state<T, R, D>&>(*state[1]);
+        bool add = false, again = false;
+        s.gradient(add);
+        void* const sums = waiting->gradient(again);
+        if (backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
+          return;
+        waiting->drop_gradient();
+        sum_rows(y, waiting);
+        return multiply_into(x, z, s.grad, add);
+      }
+    }
+    add_product<T, R, D>(state[1], x, z);
+  }
+  static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
+    if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
+      refuse<autograd_error>(
+          {"backward of 'matmul': its operand of shape ", t.shape(),
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
+  }
+};
+
+template <bool BT, class A, class B>
+matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
+
+/// The same, when the gradient itself is to be differentiated.
+template <class A, class B, bool BT>
+struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device_of<A>, BT> {
+  using T = element_of<A>;
+  static constexpr int R = A::rank;
+  using D = device_of<A>;
+  lower_order_of<A> left;
+  lower_order_of<B> right;
+
+  matmul_graph_tape(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
+  void release() override {
+    matmul_node_tape<T, R, D, BT>::release();
+    left = {};
+    right = {};
+  }
+  void backward_graph(const state_ptr& y, graph_gradients& to) override {
+    const variable<T, R, D> g = to.get<T, R, D>(y);
+    if (this->state[1]) this->check_version(this->a, this->a_version);
+    if (this->state[0]) this->check_version(this->b, this->b_version);
+    if constexpr (A::order >= 2) {
+      if constexpr (BT) to.add(this->state[0], eval(make_matmul<false>("matmul", g, right)));
+      else to.add(this->state[0], eval(make_matmul<false>("matmul", g, right.transpose())));
+    }
+    if constexpr (B::order >= 2) {
+      if constexpr (BT) to.add(this->state[1], eval(make_matmul<false>("matmul", g.transpose(), left)));
+      else to.add(this->state[1], eval(make_matmul<false>("matmul", left.transpose(), g)));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
+template <class A, class B, bool BT>
+struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+                                                      detail::larger(A::order, B::order)> {
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = A::rank == 2;
+  static constexpr bool keeps_input = true;
+  static constexpr bool differentiable_twice = true;
+  static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
+  using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+                                  detail::larger(A::order, B::order)>;
+  using T = element_of<A>;
+  using D = device_of<A>;
+  static constexpr int R = A::rank;
+
+  matmul_node(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
+    const auto& s = a.shape();
+    const auto& t = b.shape();
+    const index_t inner = BT ? t[R - 1] : t[R - 2];
+    bool fits = s[R - 1] == inner;
+    if constexpr (R == 3) fits = fits && s[0] == t[0];
+    if (!fits)
+      detail::refuse<shape_error>(
+          {op, ": shapes ", s, " and ", t,
+           BT ? " do not fit: both must have the same last extent"
+              : " do not fit: the last extent of the first must be the second to last of the second",
+           (R == 3 ? ", and the batches be equal" : "")});
+    this->shape_ = s;
+    this->shape_[R - 1] = BT ? t[R - 2] : t[R - 1];
+  }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    const auto& left = detail::plain(a);
+    const auto& right = detail::plain(b);
+    if constexpr (BT) detail::multiply_into(left, right.transpose(), to, false, epilogue);
+    else detail::multiply_into(left, right, to, false, epilogue);
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr sa = detail::state_if_tracked(a);
+    const detail::state_ptr sb = detail::state_if_tracked(b);
+    if (!detail::recording() || (!sa && !sb)) return detail::unrecorded<base::order>(value);
+    auto node = [&] {
+      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
+      else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
+    }();
+    node->name = BT ? "linear" : "matmul";
+    node->state[0] = sa;
+    node->state[1] = sb;
+    if (sb) node->a = detail::plain(a), node->a_version = detail::access::storage_of(node->a)->version;
+    if (sa) node->b = detail::plain(b), node->b_version = detail::access::storage_of(node->b)->version;
+    return detail::produced<base::order>(value, std::move(node));
+  }
+
+  A a;
+  B b;
+};
+
+namespace detail {
+
+template <bool BT, class A, class B>
+matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
+  check_defined(op, a);
+  check_defined(op, b);
+  return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
+}
+
+}  // namespace detail
+
+template <int, int>
+struct matmul_of_ranks;
+template <int, int>
+struct linear_of_ranks;
+struct both_of_rank_2_or_both_of_rank_3;
+struct both_of_rank_2;
+struct product_of_a_value_that_let_names;
+struct evaluate_it_before_let;
+
+namespace detail {
+
+/// Products are of every element type but bool.
+struct product_op {
+  template <class T>
+  static constexpr bool accepts = !std::is_same_v<T, bool>;
+};
+
+template <class A, class B>
+constexpr auto find_matmul_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
+  else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
+    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
+  else if constexpr (reads_name<A> || reads_name<B>)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
+template <class A, class B>
+inline constexpr bool multipliable_matrices = is_fitting<matmul_mistake<A, B>>;
+
+/// Of linear(x, w) and linear(x, w, bias).
+template <class X, class W, class... B>
+constexpr auto find_linear_mistake() {
+  if constexpr (!expression<X> || !expression<W>) return not_operands{};
+  else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
+  else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
+    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
+  else if constexpr (reads_name<X> || reads_name<W>)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class... Rest>
+using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
+template <class X, class... Rest>
+inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
+
+}  // namespace detail
+
+/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
+/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
+/// tells in what arithmetic. For vectors there are mv() and dot().
+/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
+///
+///     tensor y = relu(matmul(x, w) + bias);
+template <expression A, expression B>
+  requires(detail::multipliable_matrices<A, B>)
+detail::matmul_of<A, B, false> matmul(A&& a, B&& b) {
+  return detail::make_matmul<false>("matmul", std::forward<A>(a), std::forward<B>(b));
+}
+template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
+          class Fix = typename detail::matmul_mistake<A, B>::fix>
+void matmul(A&&, B&&) = delete;
+
+namespace detail {
+
+template <int R>
+void check_bias(const extents<2>& product, const extents<R>& bias) {
+  if (R != 1 || bias[0] != product[1])
+    refuse<shape_error>(
+        {"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
+}
+
+}  // namespace detail
+
+/// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
+///
+///     auto h = relu(linear(x, w, b));
+template <expression X, expression W, class B>
+  requires(detail::linear_fits<X, W, B>)
+auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
+  auto product = detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
+  if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
+  return std::move(product) + std::forward<B>(b);
+}
+template <expression X, expression W>
+  requires(detail::linear_fits<X, W>)
+detail::matmul_of<X, W, true> linear(X&& x, W&& w) {
+  return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
+          class Fix = typename detail::linear_mistake<X, W, B>::fix>
+void linear(X&&, W&&, B&&) = delete;
+template <class X, class W, class Problem = typename detail::linear_mistake<X, W>::problem,
+          class Fix = typename detail::linear_mistake<X, W>::fix>
+void linear(X&&, W&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/maximum.hpp: the larger of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct maximum_op : number_op {
+  static constexpr const char* name = "maximum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::max(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = g / 2;
+    if constexpr (I == 0) return select(a == b, half, select(a < b, zero_of(g), g));
+    else return select(a == b, half, select(b < a, zero_of(g), g));
+  }
+};
+
+}  // namespace ops
+
+/// The larger of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the larger, half to each where they are equal, g to both where one is
+/// NaN. max(x, axis) is the reduction.
+///
+///     tensor y = maximum(a, b);
+SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
+
+}  // namespace sinter
+// sinter/ops/norm.hpp: the Euclidean norm along axes.
+
+// sinter/ops/square.hpp: x times x.
+
+namespace sinter {
+namespace ops {
+
+struct square_op : number_op {
+  static constexpr const char* name = "square";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return multiply_op::apply(x, x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return 2 * g * x;
+  }
+};
+
+}  // namespace ops
+
+/// x^2, elementwise; integers wrap around. Derivative: 2 g x.
+///
+///     tensor loss = sum(square(y - target));
+SINTER_UNARY_FUNCTION(square, ops::square_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+/// The square root whose derivative at 0 is taken as 0.
+struct root_op : real_op {
+  static constexpr const char* name = "norm";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(y == 0, zero_of(g), g / (y * 2));
+  }
+};
+
+struct norm_op {
+  static constexpr const char* name = "norm";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set&) {
+    return square(e);
+  }
+  template <class Node>
+  static auto finish(Node node, index_t) {
+    return sinter::detail::make_map(root_op{}, std::move(node));
+  }
+};
+
+}  // namespace ops
+
+/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Floating point. Derivative: g x / y, and 0 where y is 0.
+///
+///     tensor length = norm(x, 1);
+SINTER_REDUCTION(norm, ops::norm_op)
+
+}  // namespace sinter
+// sinter/ops/pow.hpp: a to the power b.
+
+namespace sinter {
+namespace ops {
+
+struct pow_op : number_op {
+  static constexpr const char* name = "pow";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::pow(a, b);
+  }
+  // b a^(b-1) and a^b ln a; 0 where a^0 and 0^b, which are constant, would give 0 inf.
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
+    if constexpr (I == 0) return select(b == 0, zero_of(g), g * (b * pow(a, b - 1)));
+    else return select(logical_and(a == 0, b >= 0), zero_of(g), g * (y * log(a)));
+  }
+};
+
+/// x to a power that is the same for all elements; small whole powers are products.
+template <class T>
+struct power_op : number_op {
+  static constexpr const char* name = "pow";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T exponent;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    if (exponent == T(1)) return x;
+    if (exponent == T(2)) return multiply_op::apply(x, x);
+    if (exponent == T(3)) return multiply_op::apply(multiply_op::apply(x, x), x);
+    if (exponent == T(-1)) return math::reciprocal(x);
+    return math::pow(x, exponent);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    const power_op lower{{}, exponent == T(0) ? T(0) : exponent - T(1)};  // 0 x^0 = 0 stands for the derivative of x^0
+    if constexpr (expression<X>) return g * (exponent * sinter::detail::make_map(lower, x));
+    else return g * (exponent * lower.apply(x));
+  }
+};
+
+}  // namespace ops
+
+/// a^b, elementwise and broadcast, tensors or literals. Integers wrap around; a negative exponent gives the truncated
+/// value. Derivative: g b a^(b-1) to a (0 where b is 0), g y ln a to b (0 where a is 0 and b is not negative).
+///
+///     tensor y = pow(2.f, x);
+template <class A, class B>
+  requires(expression<B> && detail::fits<ops::pow_op, A, B>)
+auto pow(A&& a, B&& b) {
+  return detail::make_binary(ops::pow_op{}, std::forward<A>(a), std::forward<B>(b));
+}
+
+/// x to a literal power; 1, 2, 3 and -1 are computed as products.
+///
+///     tensor y = pow(x, 2);
+template <expression A, literal B>
+  requires(detail::fits<ops::pow_op, A, B>)
+auto pow(A&& x, B exponent) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::power_op<T>{{}, detail::literal_value<T>(exponent)}, std::forward<A>(x));
+}
+SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
+
+}  // namespace sinter
+// sinter/ops/prod.hpp: the product along axes.
+
+namespace sinter {
+namespace ops {
+
+struct prod_op {
+  static constexpr const char* name = "prod";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::prod_reducer<T>;
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    /// `others`: see aux().
+    template <int I, class G, class X, class Y, class O, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& product, const O& others, const R&) {
+      return g * select(is_divisible(product), product / x, others);
+    }
+  };
+  /// True if dividing the product by an element leaves the product of the others: it is finite, normal and not 0, and
+  /// then so is every element, or subnormal.
+  template <class Y>
+  SINTER_WORD static auto is_divisible(const Y& product) {
+    using limits = std::numeric_limits<math::element_t<Y>>;
+    const auto size = abs(product);
+    return logical_and(size >= limits::min(), size <= limits::max());
+  }
+  /// The product of all elements but each one. Where all products can be divided, which the host looks up, the products
+  /// stand for it.
+  template <class E, class R>
+  static R aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
+    using D = device_of<R>;
+    if constexpr (is_cpu_v<D>) {
+      using limits = std::numeric_limits<element_of<R>>;
+      const auto size = abs(result);
+      if (all(size >= limits::min() && size <= limits::max()).item()) return result;
+    }
+    return products_of_others(sinter::detail::untrack(e), axes);
+  }
+  /// With P the products over the axes so far, each further axis contributes what lies before an element times what
+  /// lies behind it: no element is divided by. In double, as products are gathered.
+  template <class E>
+  static auto products_of_others(const E& e, const sinter::detail::axis_set& axes) {
+    using sinter::detail::scan_now;
+    using D = device_of<E>;
+    constexpr int R = rank_of<E>;
+    tensor<double, R, D> others = ones<double, D>(sinter::detail::ones_extents<R>());
+    tensor<double, R, D> product = cast<double>(e);
+    for (int a = 0; a < R; ++a) {
+      const index_t n = product.shape()[a];
+      if (!axes.has[a]) continue;
+      if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
+      const auto before = scan_now<cumprod_op>(product, a);
+      const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
+      const auto rest = ones_like(product);
+      rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
+      rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
+      others = others * rest;
+      product = before.slice(a, n - 1, n);
+    }
+    return tensor<element_of<E>, R, D>(cast<element_of<E>>(others));
+  }
+};
+
+}  // namespace ops
+
+/// The product of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Integers
+/// and bool multiply to int64. Derivative: g times the product of the other elements, whatever they are:
+/// zeros, infinities and NaN too.
+///
+///     tensor volume = prod(extents, 1);
+SINTER_REDUCTION(prod, ops::prod_op)
+
+}  // namespace sinter
+// sinter/ops/reciprocal.hpp: one divided by x.
+
+namespace sinter {
+namespace ops {
+
+struct reciprocal_op : real_op {
+  static constexpr const char* name = "reciprocal";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::reciprocal(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return -(g * y * y);
+  }
+};
+
+}  // namespace ops
+
+/// 1 / x, elementwise, floating point. Derivative: -g y^2.
+///
+///     tensor y = reciprocal(x);
+SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)
+
+}  // namespace sinter
+// sinter/ops/relu.hpp: the rectifier.
+
+namespace sinter {
+namespace ops {
+
+struct relu_op : number_op {
+  static constexpr const char* name = "relu";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::max(x, math::constant<V>(0));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(y <= 0, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// max(x, 0), elementwise; NaN stays NaN. Derivative: 0 where x <= 0, otherwise g.
+/// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
+///
+///     tensor y = relu(x);
+SINTER_UNARY_FUNCTION(relu, ops::relu_op)
+
+}  // namespace sinter
+// sinter/ops/relu6.hpp: the rectifier that saturates at 6.
+
+namespace sinter {
+namespace ops {
+
+struct relu6_op : number_op {
+  static constexpr const char* name = "relu6";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::min(math::max(x, math::constant<V>(0)), math::constant<V>(6));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(logical_or(y <= 0, y >= 6), zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// min(max(x, 0), 6), elementwise; NaN stays NaN. Derivative: 0 where x <= 0 or x >= 6, otherwise g.
+/// Sandler et al., "MobileNetV2", CVPR 2018.
+///
+///     tensor y = relu6(x);
+SINTER_UNARY_FUNCTION(relu6, ops::relu6_op)
+
+}  // namespace sinter
+// sinter/ops/remainder.hpp: the remainder of a division, with the sign of the divisor.
+
+namespace sinter {
+namespace ops {
+
+struct remainder_op : number_op {
+  static constexpr const char* name = "remainder";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::remainder(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) {
+      return g;
+    } else {
+      const auto rest = call<fmod_op>(a, b);
+      const auto toward_zero = fmod_op::quotient(a, b, rest);
+      const auto is_below = logical_or(logical_and(rest < 0, b > 0), logical_and(rest > 0, b < 0));
+      return -g * select(is_below, toward_zero - 1, toward_zero);
+    }
+  }
+};
+
+}  // namespace ops
+
+/// a - b floor(a / b), elementwise and broadcast: the remainder with the sign of the divisor, as Python's %.
+/// An integer divided by zero gives 0. Derivative: g to a, -g floor(a / b) to b.
+///
+///     tensor hour = remainder(x, 24);
+SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
+
+}  // namespace sinter
+// sinter/ops/rms_norm.hpp: rows of mean square 1.
+
+namespace sinter {
+namespace ops {
+
+struct rms_norm_op {
+  static constexpr const char* name = "rms_norm";
+  static constexpr bool saves_row_factor = true;
+  double eps;
+};
+
+}  // namespace ops
+
+/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache
+/// together with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g
+/// y)). Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite
+/// eps.
+///
+///     tensor y = rms_norm(x);
+template <expression E>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
+row_node<ops::rms_norm_op, detail::prologue_of<E>> rms_norm(E&& x, double eps = 1e-6) {
+  return detail::make_row_op(ops::rms_norm_op{detail::checked_eps("rms_norm", eps)}, std::forward<E>(x), -1);
+}
+
+/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error
+/// for a weight of another length.
+///
+///     tensor y = rms_norm(x, gain);
+template <expression E, expression W>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1 && rank_of<W> == 1)
+auto rms_norm(E&& x, W&& weight, double eps = 1e-6) {
+  detail::check_row_operand("rms_norm", "weight", x, weight);
+  return rms_norm(std::forward<E>(x), eps) * std::forward<W>(weight);
+}
+
+}  // namespace sinter
+// sinter/ops/round.hpp: the integer nearest to x, halves to the even one.
+
+namespace sinter {
+namespace ops {
+
+struct round_op : number_op {
+  static constexpr const char* name = "round";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::round(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// The integer nearest to x, halves to the even one, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = round(x);
+SINTER_UNARY_FUNCTION(round, ops::round_op)
+
+}  // namespace sinter
+// sinter/ops/rsqrt.hpp: the reciprocal of the square root.
+
+namespace sinter {
+namespace ops {
+
+struct rsqrt_op : real_op {
+  static constexpr const char* name = "rsqrt";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::rsqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return -(g * y * y * y) / 2;
+  }
+};
+
+}  // namespace ops
+
+/// 1 / sqrt(x), elementwise, floating point. Derivative: -g y^3 / 2.
+///
+///     tensor y = rsqrt(x);
+SINTER_UNARY_FUNCTION(rsqrt, ops::rsqrt_op)
+
+}  // namespace sinter
+// sinter/ops/selu.hpp: the self-normalising exponential linear unit.
+
+namespace sinter {
+namespace ops {
+
+struct selu_op : real_op {
+  static constexpr const char* name = "selu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V below = math::expm1(x) * math::constant<V>(1.758099340847376624);  // scale times alpha
+    return math::select(x > 0, x * math::constant<V>(1.050700987355480493), below);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return select(x > 0, g * number(g, 1.050700987355480493), g * exp(x) * number(g, 1.758099340847376624));
+  }
+};
+
+}  // namespace ops
+
+/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, floating point, with the constants that keep
+/// mean 0 and variance 1. Derivative: scale g, or scale alpha e^x g.
+/// Klambauer et al., "Self-normalizing neural networks", 2017.
+///
+///     tensor y = selu(x);
+SINTER_UNARY_FUNCTION(selu, ops::selu_op)
+
+}  // namespace sinter
+// sinter/ops/shift_left.hpp: bits moved up.
+
+namespace sinter {
+namespace ops {
+
+struct shift_left_op : integer_op {
+  static constexpr const char* name = "shift_left";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
+    const V moved = static_cast<V>(a << static_cast<V>(b & top));
+    if constexpr (std::is_unsigned_v<math::element_t<V>>)  // compilers warn of what is compared with 0
+      return math::select(b <= top, moved, zero);
+    else return math::select(math::logical_and(b >= zero, b <= top), moved, zero);
+  }
+};
+
+}  // namespace ops
+
+/// a << b, elementwise and broadcast on integers; 0 where b is negative or not below the number of bits.
+///
+///     tensor y = k << 3;
+SINTER_BINARY_FUNCTION(operator<<, ops::shift_left_op)
+
+}  // namespace sinter
+// sinter/ops/shift_right.hpp: bits moved down.
+
+namespace sinter {
+namespace ops {
+
+struct shift_right_op : integer_op {
+  static constexpr const char* name = "shift_right";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
+    const V moved = static_cast<V>(a >> static_cast<V>(b & top));
+    if constexpr (std::is_unsigned_v<math::element_t<V>>) {  // compilers warn of what is compared with 0
+      return math::select(b <= top, moved, zero);
+    } else {
+      const V sign = math::select(a < zero, static_cast<V>(~zero), zero);
+      return math::select(math::logical_and(b >= zero, b <= top), moved, sign);
+    }
+  }
+};
+
+}  // namespace ops
+
+/// a >> b, elementwise and broadcast on integers; signed ones keep their sign. Where b is negative or not below the
+/// number of bits: 0, or -1 for negative a.
+///
+///     tensor y = k >> 3;
+SINTER_BINARY_FUNCTION(operator>>, ops::shift_right_op)
+
+}  // namespace sinter
+// sinter/ops/sign.hpp: the sign.
+
+namespace sinter {
+namespace ops {
+
+struct sign_op : number_op {
+  static constexpr const char* name = "sign";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sign(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// -1, 0 or 1 by the sign of x, elementwise; NaN stays NaN. Derivative: 0.
+///
+///     tensor y = sign(x);
+SINTER_UNARY_FUNCTION(sign, ops::sign_op)
+
+}  // namespace sinter
+// sinter/ops/silu.hpp: x sigmoid(x).
+
+namespace sinter {
+namespace ops {
+
+struct silu_op : real_op {
+  static constexpr const char* name = "silu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    if (!math::any(x < far_below)) return x * sigmoid_op::apply(x);
+    const V y = x * sigmoid_op::apply(math::select(x < far_below, x + step, x));
+    return math::select(x < far_below, y * math::constant<V>(step_down), y);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    if constexpr (!expression<X>) {
+      if (!any(x < far_below)) {
+        const auto s = call<sigmoid_op>(x);
+        return g * s * (1 + x * (1 - s));
+      }
+    }
+    const auto s = call<sigmoid_op>(select(x < far_below, x + step, x));
+    const auto slope = s * (1 + x * (1 - s));
+    return g * select(x < far_below, slope * number(g, step_down), slope);
+  }
+
+ private:
+  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit, and the second is no denormal number where x
+  // sigmoid(x) is none.
+  static constexpr int far_below = -80, step = 40;
+  static constexpr double step_down = 4.24835425529158900e-18;
+};
+
+}  // namespace ops
+
+/// x / (1 + e^-x), elementwise, floating point; also called swish. With s = sigmoid(x), the derivative is
+/// g s (1 + x (1 - s)).
+/// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
+///
+///     tensor y = silu(x);
+SINTER_UNARY_FUNCTION(silu, ops::silu_op)
+
+}  // namespace sinter
+// sinter/ops/sin.hpp: the sine.
+
+namespace sinter {
+namespace ops {
+
+struct sin_op : real_op {
+  static constexpr const char* name = "sin";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sin(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * cos(x);
+  }
+};
+
+}  // namespace ops
+
+/// The sine of x in radians, elementwise, floating point. Derivative: g cos x.
+///
+///     tensor y = sin(x);
+SINTER_UNARY_FUNCTION(sin, ops::sin_op)
+
+}  // namespace sinter
+// sinter/ops/sinh.hpp: the hyperbolic sine.
+
+namespace sinter {
+namespace ops {
+
+struct sinh_op : real_op {
+  static constexpr const char* name = "sinh";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sinh(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * cosh(x);
+  }
+};
+
+}  // namespace ops
+
+/// The hyperbolic sine, elementwise, floating point. Derivative: g cosh x.
+///
+///     tensor y = sinh(x);
+SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
+
+}  // namespace sinter
+// sinter/ops/softmax.hpp: probabilities from scores.
+
+namespace sinter {
+namespace ops {
+
+struct softmax_op {
+  static constexpr const char* name = "softmax";
+  static constexpr bool saves_row_factor = false;
+};
+
+}  // namespace ops
+
+/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows.
+/// Floating point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
+/// Derivative: y (g - sum(g y)).
+///
+///     tensor p = softmax(logits, 1);
+template <expression E>
+  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
+row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, detail::whole axis) {
+  return detail::make_row_op(ops::softmax_op{}, std::forward<E>(x), axis);
+}
+
+}  // namespace sinter
+// sinter/ops/softplus.hpp: a smooth rectifier.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct softplus_op : real_op {
+  static constexpr const char* name = "softplus";
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
+  T beta;
+  T threshold;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    const V t = x * beta;
+    const V smooth = math::max(t, math::constant<V>(0)) + math::log1p(math::exp(math::neg(math::abs(t))));
+    return math::select(t > threshold, x, smooth / beta);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y& y) const {
+    return select(x * beta > threshold, g, -g * expm1(-(y * beta)));  // 1 - e^-ln(1 + e^t) = sigmoid(t)
+  }
+};
+
+}  // namespace ops
+
+/// ln(1 + e^(beta x)) / beta, elementwise, floating point; x itself where beta x > threshold. beta must not be 0.
+/// No overflow. Derivative: g / (1 + e^(-beta x)), computed from y.
+///
+///     tensor y = softplus(x);
+template <real_expression A>
+auto softplus(A&& x, double beta = 1, double threshold = 20) {
+  if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)},
+                          std::forward<A>(x));
+}
+SINTER_REAL_ONLY(softplus)
+
+}  // namespace sinter
+// sinter/ops/softshrink.hpp: shrinkage towards 0.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct softshrink_op : real_op {
+  static constexpr const char* name = "softshrink";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T lambda;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return x - math::min(math::max(x, math::neg(lambda)), lambda);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(abs(x) <= lambda, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, floating point; NaN stays NaN.
+/// Derivative: 0 in [-lambda, lambda], otherwise g. lambda must not be negative.
+///
+///     tensor y = softshrink(x, 0.1);
+template <real_expression A>
+auto softshrink(A&& x, double lambda = 0.5) {
+  if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::softshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(softshrink)
+
+}  // namespace sinter
+// sinter/ops/softsign.hpp: x divided by 1 + |x|.
+
+namespace sinter {
+namespace ops {
+
+struct softsign_op : real_op {
+  static constexpr const char* name = "softsign";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x / (1 + math::abs(x));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto n = 1 + abs(x);
+    return g / (n * n);
+  }
+};
+
+}  // namespace ops
+
+/// x / (1 + |x|), elementwise, floating point. Derivative: g / (1 + |x|)^2.
+///
+///     tensor y = softsign(x);
+SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
+
+}  // namespace sinter
+// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
+
+namespace sinter {
+
+namespace detail {
+
+/// The first k elements of x along the axis, or all.
+template <class E>
+values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
+  constexpr int R = rank_of<E>;
+  using T = element_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, R);
+  extents<R> shape = x.shape();
+  if (all) k = shape[a];
+  if (k < 0 || k > shape[a])
+    refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
+  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
+    refuse<shape_error>({op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
+  shape[a] = k;
+  const auto e = prologue(std::forward<E>(x));
+  const auto values = tensor<T, R, D>::uninitialized(shape);
+  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
+  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace detail
+
+/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
+/// `indices`. Equal elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every
+/// element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: each g goes back to
+/// the element that it belongs to.
+///
+///     auto [values, indices] = sort(x, 1);
+template <detail::has_lines E>
+values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
+  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
+}
+
+/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
+///
+///     tensor ranking = argsort(energies, 1, true);
+template <detail::has_lines E>
+detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
+  const no_grad guard;
+  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
+}
+
+/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
+/// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
+/// as the largest. All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
+/// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+///
+///     auto [scores, classes] = topk(logits, 5, 1);
+template <detail::has_lines E>
+values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
+  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+}
+
+}  // namespace sinter
+// sinter/ops/sqrt.hpp: the square root.
+
+namespace sinter {
+namespace ops {
+
+struct sqrt_op : real_op {
+  static constexpr const char* name = "sqrt";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g / (2 * y);
+  }
+};
+
+}  // namespace ops
+
+/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
+///
+///     tensor y = sqrt(x);
+SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
+
+}  // namespace sinter
+// sinter/ops/tan.hpp: the tangent.
+
+namespace sinter {
+namespace ops {
+
+struct tan_op : real_op {
+  static constexpr const char* name = "tan";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::tan(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * (1 + y * y);
+  }
+};
+
+}  // namespace ops
+
+/// The tangent of x in radians, elementwise, floating point. Derivative: g (1 + y^2).
+///
+///     tensor y = tan(x);
+SINTER_UNARY_FUNCTION(tan, ops::tan_op)
+
+}  // namespace sinter
+// sinter/ops/tanh.hpp: the hyperbolic tangent.
+
+namespace sinter {
+namespace ops {
+
+struct tanh_op : real_op {
+  static constexpr const char* name = "tanh";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::tanh(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * (1 - y * y);
+  }
+};
+
+}  // namespace ops
+
+/// tanh(x), elementwise, floating point; in [-1, 1]. Derivative: g (1 - y^2).
+///
+///     tensor y = tanh(x);
+SINTER_UNARY_FUNCTION(tanh, ops::tanh_op)
+
+}  // namespace sinter
+// sinter/ops/tanhshrink.hpp: x less its hyperbolic tangent.
+
+namespace sinter {
+namespace ops {
+
+struct tanhshrink_op : real_op {
+  static constexpr const char* name = "tanhshrink";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V by_series = x * near_zero(x * x);
+    return math::select(math::abs(x) < 1, by_series, x - math::tanh(x));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto t = tanh(x);
+    return g * t * t;
+  }
+
+ private:
+  /// 1 - tanh(x) / x for t = x^2 up to 1, of Lambert's fraction tanh(x) / x = 1 / (1 + t / (3 + t / (5 + ...))): with p
+  /// / q for 3 + t / (5 + ...) it is t q / (p + t q), in which nothing cancels. It is cut at t / 19, in float at t /
+  /// 11, which leaves 2^-62 and 2^-29.
+  template <class V>
+  SINTER_WORD static V near_zero(V t) {
+    constexpr int last = sizeof(math::element_t<V>) == 4 ? 11 : 19;
+    V p = last - 2 + t / last, q = math::constant<V>(1);
+    for (int c = last - 4; c >= 3; c -= 2) {
+      const V next = p * math::constant<V>(c) + t * q;
+      q = p;
+      p = next;
+    }
+    return t * q / (p + t * q);
+  }
+};
+
+}  // namespace ops
+
+/// x - tanh(x), elementwise, floating point. Derivative: g tanh(x)^2.
+///
+///     tensor y = tanhshrink(x);
+SINTER_UNARY_FUNCTION(tanhshrink, ops::tanhshrink_op)
+
+}  // namespace sinter
+// sinter/ops/threshold.hpp: x above a limit, a constant up to it.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct threshold_op : real_op {
+  static constexpr const char* name = "threshold";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T limit;
+  T value;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x <= limit, math::constant<V>(value), x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x <= limit, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// x where x > limit, otherwise value; elementwise, floating point; NaN stays NaN. Derivative: g, or 0.
+///
+///     tensor y = threshold(x, 0.1, 20);
+template <real_expression A>
+auto threshold(A&& x, double limit, double value) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::threshold_op<T>{{}, detail::literal_value<T>(limit), detail::literal_value<T>(value)},
+                          std::forward<A>(x));
+}
+SINTER_REAL_ONLY(threshold)
+
+}  // namespace sinter
+// sinter/ops/trunc.hpp: x without its fraction.
+
+namespace sinter {
+namespace ops {
+
+struct trunc_op : number_op {
+  static constexpr const char* name = "trunc";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::trunc(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// X without its fraction, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = trunc(x);
+SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)
+
+}  // namespace sinter
+// sinter/ops/unique.hpp: the different elements of a tensor.
+
+namespace sinter {
+
+/// What unique() finds: values in ascending order, for each element of x the place of its value among them, and how
+/// often each value occurs.
+///
+///     auto [values, inverse, counts] = unique(labels);
+template <class T, int R, device D>
+struct unique_elements {
+  tensor<T, 1, D> values;
+  tensor<std::int64_t, R, D> inverse;
+  tensor<std::int64_t, 1, D> counts;
+};
+
+/// The different elements of x, of any shape and element type but half and bfloat16, in ascending order: `values`,
+/// `inverse` (int64, of x's shape) and `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits
+/// for the number of values. No derivative.
+///
+///     tensor classes = unique(labels).values;
+template <expression E>
+  requires(!narrow_element<element_of<E>>)
+unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
+  using D = device_of<E>;
+  detail::check_defined("unique", x);
+  const no_grad guard;
+  const auto shape = x.shape();
+  const auto flat = detail::plain(eval(std::forward<E>(x))).flatten();
+  const index_t n = flat.numel();
+  const auto [values, indices] = detail::sorted("unique", flat, 0, 0, true, false);
+  const auto group = zeros<std::int64_t, D>({n});
+  if (n > 1) group.slice(0, 1, n) = cumsum(values.slice(0, 1, n) != values.slice(0, 0, n - 1), 0);
+  const auto counts = detail::counts_of(group, n > 0 ? group[n - 1].item() + 1 : 0);
+  const auto inverse = zeros<std::int64_t, D>({n});
+  detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
+  const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
+  return {detail::gather_evaluated("unique", values, 0, first), inverse.reshape(shape), counts};
+}
+
+}  // namespace sinter
+// sinter/ops/var.hpp: the variance along axes.
+
+namespace sinter {
+namespace ops {
+
+struct var_op {
+  static constexpr const char* name = "var";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
+    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes, true));
+  }
+  template <class Node>
+  static auto finish(Node node, index_t n) {
+    using T = element_of<Node>;
+    return std::move(node) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
+  }
+};
+
+}  // namespace ops
+
+/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
+/// keepdim they stay with extent 1. Two passes, so no cancellation. NaN of fewer than two elements.
+/// Derivative: 2 g (x - mean) / (n - 1).
+///
+///     tensor spread = sqrt(var(x, 0));
+SINTER_REDUCTION(var, ops::var_op)
+
+}  // namespace sinter
+
+// Last, so that no op is reached through it; see sinter.hpp.
+// sinter/ops/availability.hpp: concepts with which user code asks whether an op applies to its operands.
+
+namespace sinter {
+
+/// `a + b` compiles: one device, one element type (or a literal that fits), and elements that can be added.
+///
+///     template <class A, class B>
+///       requires addable<A, B>
+///     auto mean_of(const A& a, const B& b) { return (a + b) / 2; }
+template <class A, class B>
+concept addable = requires(const A& a, const B& b) { a + b; };
+
+/// `a - b` compiles.
+template <class A, class B>
+concept subtractable = requires(const A& a, const B& b) { a - b; };
+
+/// `a * b` compiles.
+template <class A, class B>
+concept multipliable = requires(const A& a, const B& b) { a* b; };
+
+/// `a / b` compiles.
+template <class A, class B>
+concept dividable = requires(const A& a, const B& b) { a / b; };
+
+/// `a == b` and `a < b` compile and give masks; not so for masks themselves, which have no order.
+template <class A, class B>
+concept comparable = requires(const A& a, const B& b) {
+  a == b;
+  a < b;
+  requires expression<decltype(a < b)>;
+};
+
+namespace detail {
+
+template <class, class T>
+using value_for = compute_type<T>;
+
+template <class Op, class... A>
+struct applies {
+  static constexpr bool test() {
+    if constexpr (fits<Op, A...>) return requires(Op op, value_for<A, literals_type<A...>>... x) { op.apply(x...); };
+    else return false;
+  }
+};
+
+template <class M, class A, class B>
+struct applies<ops::where_op, M, A, B> {
+  static constexpr bool test() {
+    return requires(const M& m, const A& a, const B& b) { where(m, a, b); };
+  }
+};
+
+}  // namespace detail
+
+/// The op (`ops::hypot_op`, `ops::clamp_op`, ...) takes operands of these types: at least one is an expression, all are
+/// on one device and of one element type that the op accepts, and literals fit it.
+///
+///     static_assert(!applicable<ops::add_op, tensor<float, 2>, tensor<float, 2, cuda<0>>>);
+template <class Op, class... A>
+concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::applies<Op, detail::bare<A>...>::test();
+
+}  // namespace sinter
 #if SINTER_WITH_CUDA
 // sinter/cuda.hpp: evaluation on GPUs, for files compiled by nvcc or clang's CUDA mode.
 
@@ -17865,27 +18012,29 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 
 // sinter/cuda/count.hpp: the body that counts integers. Sums of integers are the same in any order.
 
-// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns of it.
+// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns
+// of it.
 
-// sinter/cuda/chunk.hpp: neighbouring elements that a thread reads or writes together, in accesses of 16 bytes where they lie so.
+// sinter/cuda/chunk.hpp: neighbouring elements that a thread reads or writes together, in accesses of 16 bytes where
+// they lie so.
 
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same way and says
-// what was there; g.arrives_last(counter, n), true in the last of n
-// blocks to ask, which then reads with g.fresh(p) what the others have written, and leaves the counter at 0 as it was;
-// g.copy_ahead(to, from), which begins to copy a multiple of 16 bytes from memory to what a block shares, and g.finish_copies(),
-// after which the thread may read what it has begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same
-// bodies on the host.
+// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same
+// way and says what was there; g.arrives_last(counter, n), true in the last of n blocks to ask, which then reads with
+// g.fresh(p) what the others have written, and leaves the counter at 0 as it was; g.copy_ahead(to, from), which begins
+// to copy a multiple of 16 bytes from memory to what a block shares, and g.finish_copies(), after which the thread may
+// read what it has begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the
+// host.
 
 namespace sinter::cuda_impl {
 
 using sinter::detail::leaf_ref;
 using sinter::detail::sink_ref;
 
-/// Called with its counter in a loop that seldom goes round, which a GPU's compiler would unroll all the same: `#pragma unroll 1`
-/// gets lost where the body has branches. A counter that it cannot follow it leaves alone.
+/// Called with its counter in a loop that seldom goes round, which a GPU's compiler would unroll all the same: `#pragma
+/// unroll 1` gets lost where the body has branches. A counter that it cannot follow it leaves alone.
 SINTER_WORD void keep_loop([[maybe_unused]] int& counter) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) asm("" : "+r"(counter));
@@ -17899,7 +18048,8 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
-///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started before; what
+///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started
+///   before; what
 ///                                  may be larger is started by launch_on(), see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
@@ -17931,7 +18081,7 @@ struct no_folds {
 
 /// Where the memory at an address lies, seen from a device.
 struct memory_place {
-  std::string name;  ///< such as "host memory", "that of GPU 1"; empty: it is the device's own
+  std::string name;        ///< such as "host memory", "that of GPU 1"; empty: it is the device's own
   std::string to_wrap_as;  ///< the device whose wrap() takes it
 };
 
@@ -17966,7 +18116,7 @@ template <int Most>
 struct index_space {
   static constexpr int room = Most > 0 ? Most : 1;
   int outer_axes = 0;
-  bool narrow = true;  ///< row numbers fit the dividers
+  bool narrow = true;           ///< row numbers fit the dividers
   bool narrow_elements = true;  ///< so do element numbers
   index_t inner = 1;
   index_t rows = 1;
@@ -17989,8 +18139,8 @@ SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits)
   return fits ? static_cast<index_t>(by(static_cast<std::uint32_t>(n))) : n / d;
 }
 
-/// Calls f(axis, coordinate) for the outer axes of row number `row`: without a loop, as there are at most Most; axes that were joined
-/// with others, which all threads agree on, are left out.
+/// Calls f(axis, coordinate) for the outer axes of row number `row`: without a loop, as there are at most Most; axes
+/// that were joined with others, which all threads agree on, are left out.
 template <int Most, class F>
 SINTER_WORD void each_coordinate(const index_space<Most>& space, index_t row, const F& f) {
   SINTER_UNROLL
@@ -18004,14 +18154,15 @@ SINTER_WORD void each_coordinate(const index_space<Most>& space, index_t row, co
 
 /// Adds to at[s], in elements, where row number `row` of each operand begins.
 template <int N, int Most>
-SINTER_WORD void add_row(const index_space<Most>& space, const operand_table<N, Most>& operands, index_t row, index_t* at) {
+SINTER_WORD void add_row(const index_space<Most>& space, const operand_table<N, Most>& operands, index_t row,
+                         index_t* at) {
   each_coordinate(space, row, [&](int d, index_t i) {
     for (int s = 0; s < N; ++s) at[s] += i * operands.stride[s][d];
   });
 }
 
-/// The axes of a pass while it is prepared, with the strides of all its operands. They are counted at run time: what the host
-/// does before a launch is compiled once, not for every statement.
+/// The axes of a pass while it is prepared, with the strides of all its operands. They are counted at run time: what
+/// the host does before a launch is compiled once, not for every statement.
 struct pass_axes {
   static constexpr int most = 2 * sinter::detail::max_operands;
   int rank = 0;
@@ -18056,7 +18207,8 @@ struct pass_axes {
   }
 
   void coalesce() {
-    rank = sinter::detail::coalesce_axes(shape, rank, operands + 1, [this](int s) { return s < operands ? strides[s] : index; });
+    rank = sinter::detail::coalesce_axes(shape, rank, operands + 1,
+                                         [this](int s) { return s < operands ? strides[s] : index; });
   }
 
   /// Puts the outer axes along which operand `s` does not repeat before the other ones.
@@ -18095,7 +18247,8 @@ struct pass_axes {
     s.narrow = s.rows < fits;
     s.narrow_elements = s.inner < fits && s.rows * s.inner < fits;
     if (s.narrow_elements && s.inner > 0) s.by_inner = divider(static_cast<std::uint32_t>(s.inner));
-    for (int d = 0; d < s.outer_axes; ++d) s.by[d] = s.narrow && shape[d] > 0 ? divider(static_cast<std::uint32_t>(shape[d])) : divider();
+    for (int d = 0; d < s.outer_axes; ++d)
+      s.by[d] = s.narrow && shape[d] > 0 ? divider(static_cast<std::uint32_t>(shape[d])) : divider();
     return s;
   }
 
@@ -18116,8 +18269,8 @@ struct pass_axes {
   }
 };
 
-/// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp does), which
-/// GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
+/// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp
+/// does), which GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
 inline constexpr std::size_t usual_shared_bytes = 47 * 1024, most_shared_bytes = 63 * 1024;
 
 /// What a kernel does, as errors name it, and over which shape.
@@ -18132,7 +18285,8 @@ struct work {
   work(const char* name, const extents<R>& over) : work(name, over.data(), R) {}
 
   SINTER_COLD std::string text() const {
-    return sinter::detail::joined({"'", what, "'", shape != nullptr ? " over shape " + sinter::detail::shape_text(shape, rank) : ""});
+    return sinter::detail::joined(
+        {"'", what, "'", shape != nullptr ? " over shape " + sinter::detail::shape_text(shape, rank) : ""});
   }
 };
 
@@ -18185,7 +18339,8 @@ struct alignas(16) held<type_list<T...>, Lanes> {
 /// Registers in which functions that kernels share hand over what they read, at most.
 inline constexpr int most_read_at_once = 64;
 
-/// Says that p points to the memory of the GPU, or to what it sees as such; a function that kernels share does not know.
+/// Says that p points to the memory of the GPU, or to what it sees as such; a function that kernels share does not
+/// know.
 template <class T>
 SINTER_WORD T* in_memory(T* p) {
 #if defined(__CUDA_ARCH__)
@@ -18266,9 +18421,10 @@ template <int N, int Most>
 struct element_places {
   index_space<Most> space;
   operand_table<N, Most> in;
-  bool straight = false;     ///< chunks of rows lie in one row of the space each
-  bool dense = false;        ///< leaves are flat arrays like the space, which whole chunks are read of at once
-  bool by_rows = false;      ///< the rows lie in one row of the space each, and whole chunks of them are read of all leaves at once
+  bool straight = false;  ///< chunks of rows lie in one row of the space each
+  bool dense = false;     ///< leaves are flat arrays like the space, which whole chunks are read of at once
+  bool by_rows =
+      false;  ///< the rows lie in one row of the space each, and whole chunks of them are read of all leaves at once
   std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
   std::uint64_t unread = 0;  ///< leaves that chunks do without
 
@@ -18323,7 +18479,8 @@ SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number,
   auto n = from.find(number);
   if (from.straight) {
     each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
-      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid, from.in.step[s] * index_t{sizeof(U)});
+      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid,
+                                                     from.in.step[s] * index_t{sizeof(U)});
       SINTER_UNROLL
       for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
     });
@@ -18389,7 +18546,8 @@ struct element_source : element_places<K::leaves, Most> {
 
   K plan;
 
-  element_source(const K& k, const pass_axes& axes) : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
+  element_source(const K& k, const pass_axes& axes)
+      : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
 
   /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
   element_source in_rows(int lanes, index_t rows, index_t n) const {
@@ -18415,9 +18573,7 @@ struct element_source : element_places<K::leaves, Most> {
   };
 
   /// Element `number` in row-major order of the space.
-  SINTER_WORD auto operator()(index_t number) const {
-    return value(machine{*this, number, this->find(number)});
-  }
+  SINTER_WORD auto operator()(index_t number) const { return value(machine{*this, number, this->find(number)}); }
 
   /// Where a row begins, by its first element.
   struct row {
@@ -18474,7 +18630,8 @@ struct element_source : element_places<K::leaves, Most> {
       const index_t at = k == 0 ? number : second;
       const int of_it = k == 0 ? valid : second_valid;
       if constexpr (K::leaves > 0 && !reads_ahead)
-        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at) : read_anyhow<lanes>(at, of_it);
+        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at)
+                                               : read_anyhow<lanes>(at, of_it);
       f(chunk_of(m), at, of_it);
       m = {ahead, second};
     }
@@ -18490,7 +18647,8 @@ struct element_source : element_places<K::leaves, Most> {
   template <int lanes>
   SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
     using inputs = held<leaf_types, lanes>;
-    if constexpr (inputs::registers <= most_read_at_once) return read_elements_apart<lanes, leaf_types, places>(*this, number, valid);
+    if constexpr (inputs::registers <= most_read_at_once)
+      return read_elements_apart<lanes, leaf_types, places>(*this, number, valid);
     else return read_elements<lanes, leaf_types, places>(*this, number, valid);
   }
   struct size_list {
@@ -18581,7 +18739,8 @@ struct finish_results {
 
   SINTER_WORD void operator()(index_t number, T x) const {
     using base = typename Source::machine;
-    out[number] = static_cast<T>(rest.value(given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
+    out[number] = static_cast<T>(rest.value(
+        given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
   }
 };
 
@@ -18596,8 +18755,8 @@ element_source<K, outer_axes_of(Axes)> make_source(const K& plan, pass_axes axes
 
 namespace sinter::cuda_impl {
 
-/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins fit,
-/// a block counts in shared memory first.
+/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins
+/// fit, a block counts in shared memory first.
 template <class Source>
 struct count_body {
   static constexpr index_t most_shared = 4096;
@@ -18636,9 +18795,9 @@ struct count_body {
 
 // sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
 //
-// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes in
-// accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are functions that the
-// kernels of a file share, so that of its own each has little more than its formula.
+// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes
+// in accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are
+// functions that the kernels of a file share, so that of its own each has little more than its formula.
 
 namespace sinter::cuda_impl {
 
@@ -18677,8 +18836,9 @@ using held_inputs = held<types_read<Pass>, lanes_of<Pass>>;
 template <class Pass>
 using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
 
-/// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have side by side.
-/// It holds no pointer: nvcc takes those that functions are handed in a struct for pointers to the memory of the GPU.
+/// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have
+/// side by side. It holds no pointer: nvcc takes those that functions are handed in a struct for pointers to the memory
+/// of the GPU.
 template <class Sum, int Lanes, class G>
 struct gathered {
   static constexpr int in_part = 16 / static_cast<int>(sizeof(Sum)), parts = Lanes / in_part;
@@ -18698,7 +18858,8 @@ struct gathered {
     for (int n = 0; n < parts; ++n) {
       chunk<Sum, in_part> sum = part(to.sum, n);
       SINTER_UNROLL
-      for (int i = 0; i < in_part; ++i) sum.value[i] += n * in_part + i < valid ? static_cast<Sum>(terms.value[n * in_part + i]) : Sum(0);
+      for (int i = 0; i < in_part; ++i)
+        sum.value[i] += n * in_part + i < valid ? static_cast<Sum>(terms.value[n * in_part + i]) : Sum(0);
       part(to.sum, n) = sum;
     }
     return true;
@@ -18724,15 +18885,17 @@ struct addresses {
   char* of[std::size_t{N}];
 };
 
-/// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*, or what
-/// group.hpp has of the kind.
+/// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*,
+/// or what group.hpp has of the kind.
 template <int lanes, class... T, class From>
-SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const addresses<sizeof...(T)>& at, std::uint64_t whole, int valid, const From& from) {
+SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const addresses<sizeof...(T)>& at,
+                                                       std::uint64_t whole, int valid, const From& from) {
   held<type_list<T...>, lanes> to;
   int s = 0;
   const auto read = [&]<class U>() SINTER_INLINE_LAMBDA {
     const U* const p = reinterpret_cast<const U*>(at.of[s]);
-    const chunk<U, lanes> c = (whole >> s & 1) != 0 ? read_chunk<U, lanes>(p, true, lanes, 0) : read_chunk<U, lanes>(p, false, valid, step_of<U>(from[s]));
+    const chunk<U, lanes> c = (whole >> s & 1) != 0 ? read_chunk<U, lanes>(p, true, lanes, 0)
+                                                    : read_chunk<U, lanes>(p, false, valid, step_of<U>(from[s]));
     SINTER_UNROLL
     for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
     ++s;
@@ -18742,23 +18905,29 @@ SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const ad
 }
 /// Writes a result with elements T, or adds it to its sum. Plain: it is a whole chunk, and `to` says nothing else.
 template <class T, int lanes, class Place, class Sums>
-SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool plain, int valid, const Place& to, const Sums& sums) {
+SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool plain, int valid, const Place& to,
+                               const Sums& sums) {
   if (plain) return write_whole(reinterpret_cast<T*>(at), c);
   if (sums.add(to, c, valid)) return;
   const bool whole = to.whole && valid == lanes;
   if constexpr (narrow_element<T>) {
-    if (to.wide) return write_chunk<compute_type<T>, lanes>(reinterpret_cast<compute_type<T>*>(at), whole, valid, step_of<compute_type<T>>(to), to.add, c);
+    if (to.wide)
+      return write_chunk<compute_type<T>, lanes>(reinterpret_cast<compute_type<T>*>(at), whole, valid,
+                                                 step_of<compute_type<T>>(to), to.add, c);
   }
   write_chunk<T, lanes>(reinterpret_cast<T*>(at), whole, valid, step_of<T>(to), to.add, c);
 }
 
-/// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too much.
+/// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too
+/// much.
 template <int lanes, class Types>
-SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid, const operand_place* from) {
+SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid,
+                                                 const operand_place* from) {
   return read_operands<lanes>(Types{}, at, whole, valid, from);
 }
 template <class T, int lanes, class Sums>
-SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid, const operand_place& to, const Sums sums) {
+SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid,
+                                    const operand_place& to, const Sums sums) {
   write_operand<T, lanes>(c, at, plain, valid, to, sums);
 }
 
@@ -18778,7 +18947,8 @@ struct drawn_words<0> {};
 
 /// What a thread holds of a chunk. Much: it needs more registers than two blocks leave to each.
 template <class Pass>
-inline constexpr int registers_held = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * lanes_of<Pass>;
+inline constexpr int registers_held =
+    held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * lanes_of<Pass>;
 template <class Pass>
 inline constexpr bool holds_much = registers_held<Pass> > 80;
 
@@ -18816,10 +18986,11 @@ struct lane_machine : drawn_words<words_of<Pass> * lanes_of<Pass>> {
   }
 };
 
-/// Runs a formula on a chunk: reads all it needs, computes, writes all results. Frame says where they lie, as map_frame and
-/// group_body's item do. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+/// Runs a formula on a chunk: reads all it needs, computes, writes all results. Frame says where they lie, as map_frame
+/// and group_body's item do. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
 template <class Machine, class Pass, class Frame, class Sums = gathers_nothing>
-SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, index_t row, index_t column, const Sums& sums = {}) {
+SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, index_t row, index_t column,
+                           const Sums& sums = {}) {
   using inputs = held_inputs<Pass>;
   static_assert(Pass::input_types::count == Pass::inputs && Pass::output_types::count == Pass::outputs);
   constexpr int lanes = Machine::lanes;
@@ -18856,7 +19027,8 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
   write(typename Pass::output_types{});
 }
 
-/// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by map_body.
+/// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by
+/// map_body.
 struct pass_operands {
   int inputs, outputs;
   pass_axes axes;  ///< inputs, then outputs
@@ -18865,7 +19037,8 @@ struct pass_operands {
   bool wide[sinter::detail::max_operands] = {};
 
   // Not inlined, as the constructors of frames: every statement would compile it again.
-  [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
+  [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count,
+                                  const sink_ref* sinks, int sink_count)
       : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
     for (int s = 0; s < inputs; ++s) {
       axes.bind(s, leaves[s]);
@@ -18883,7 +19056,8 @@ struct pass_operands {
     bool any = false;
     for (int s = 0; s < outputs; ++s) {
       repeated[s] = false;
-      for (int d = 0; d < axes.rank; ++d) repeated[s] = repeated[s] || (axes.strides[inputs + s][d] == 0 && axes.shape[d] != 1);
+      for (int d = 0; d < axes.rank; ++d)
+        repeated[s] = repeated[s] || (axes.strides[inputs + s][d] == 0 && axes.shape[d] != 1);
       any = any || repeated[s];
     }
     return any;
@@ -18895,7 +19069,9 @@ struct pass_operands {
     to.sum = -1;
     to.data = axes.data[s];
     to.step = axes.step(s) * size[s];
-    to.whole = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
+    to.whole =
+        axes.step(s) == 1 &&
+        reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
     for (int d = 0; d + 1 < axes.rank; ++d) to.whole = to.whole && axes.strides[s][d] % lanes == 0;
     if (s >= inputs) {
       to.add = add[s - inputs];
@@ -18903,10 +19079,11 @@ struct pass_operands {
     }
     return to;
   }
-  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain. Strides go where
-  /// `room` of each operand follow each other.
-  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out, std::uint64_t& whole, std::uint64_t& plain,
-                                   index_t* in_strides, index_t* out_strides, int room) const {
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain. Strides go
+  /// where `room` of each operand follow each other.
+  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out,
+                                   std::uint64_t& whole, std::uint64_t& plain, index_t* in_strides,
+                                   index_t* out_strides, int room) const {
     whole = plain = 0;
     for (int s = 0, to = 0; s < inputs; ++s) {
       if ((read >> s & 1) == 0) continue;
@@ -18942,7 +19119,8 @@ struct chunk_space {
   SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
 };
 
-/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands, of as many axes, share it.
+/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands, of as many axes,
+/// share it.
 template <int Reads, int Outputs, int Lanes, int Most>
 struct map_frame : chunk_space<Most> {
   static constexpr bool shared = true;  ///< by the kernels of a file, as are the functions that read and write there
@@ -18951,8 +19129,9 @@ struct map_frame : chunk_space<Most> {
 
   operand_place in[std::size_t{reads > 0 ? reads : 1}];
   operand_place out[std::size_t{outputs > 0 ? outputs : 1}];
-  index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] = {};  ///< `room` of each operand
-  std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
+  index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] =
+                                                              {};  ///< `room` of each operand
+  std::uint64_t whole_inputs, plain_outputs;                       ///< a bit for each
 
   /// The axes of p are coalesced.
   map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space<Most>(p.axes, lanes) {
@@ -18985,9 +19164,12 @@ using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>, outer_
 template <class Pass, int Axes>
 struct map_body : frame_of<Pass, Axes> {
   using frame = frame_of<Pass, Axes>;
-  /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas keeps where all
-  /// operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
-  static constexpr int blocks_at_once = holds_much<Pass> ? 1 : registers_held<Pass> > (frame::lanes > 4 ? 30 : 36) ? 2 : frame::lanes > 4 ? 3 : 4;
+  /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas
+  /// keeps where all operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
+  static constexpr int blocks_at_once = holds_much<Pass>                                      ? 1
+                                        : registers_held<Pass> > (frame::lanes > 4 ? 30 : 36) ? 2
+                                        : frame::lanes > 4                                    ? 3
+                                                                                              : 4;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}
@@ -19011,8 +19193,9 @@ struct map_body : frame_of<Pass, Axes> {
 }  // namespace sinter::cuda_impl
 // sinter/cuda/spill.hpp: starting a body, also one that is larger than what a kernel takes as parameters.
 //
-// Such a body spills to the memory of the GPU. It gets there in the parameters of kernels before it, not by a copy: those keep what
-// they were given, so a captured step can be replayed, and no memory of the host has to wait for the GPU.
+// Such a body spills to the memory of the GPU. It gets there in the parameters of kernels before it, not by a copy:
+// those keep what they were given, so a captured step can be replayed, and no memory of the host has to wait for the
+// GPU.
 
 namespace sinter::cuda_impl {
 
@@ -19068,7 +19251,8 @@ void launch_on(const work& w, const Body& body, const launch_shape& shape) {
 
 namespace sinter::cuda_impl {
 
-/// Where operands lie that are dense arrays, all to 16 bytes or not, and are overwritten: what operand_place says, in fewer bytes.
+/// Where operands lie that are dense arrays, all to 16 bytes or not, and are overwritten: what operand_place says, in
+/// fewer bytes.
 template <int N>
 struct flat_places {
   struct place {
@@ -19093,9 +19277,11 @@ struct group_body {
     std::uint64_t whole_inputs, plain_outputs;
 
     SINTER_WORD index_t row_length() const { return n; }
-    SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in, addresses<Pass::outputs>& to_out) const {
+    SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in,
+                             addresses<Pass::outputs>& to_out) const {
       each_size(typename Pass::input_types{}, [&](int s, index_t size) { to_in.of[s] = in.data[s] + column * size; });
-      each_size(typename Pass::output_types{}, [&](int s, index_t size) { to_out.of[s] = out.data[s] + column * size; });
+      each_size(typename Pass::output_types{},
+                [&](int s, index_t size) { to_out.of[s] = out.data[s] + column * size; });
       return column;
     }
     template <class... T, class F>
@@ -19172,14 +19358,14 @@ class grouped final : public sinter::detail::independent_passes::kind {
 
 namespace sinter::cuda_impl {
 
-/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to element c of `x`
-/// with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
+/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to
+/// element c of `x` with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
 template <int Axes>
 struct gather_lines {
   index_space<outer_axes_of(Axes)> lines;  ///< all other axes, with inner extent 1
   operand_table<3, outer_axes_of(Axes)> at;
   index_t along = 0;
-  index_t extent = 0;  ///< of x along the axis
+  index_t extent = 0;    ///< of x along the axis
   index_t step[3] = {};  ///< of x, index and y along the axis
 };
 
@@ -19198,7 +19384,8 @@ struct gather_body {
       add_row(shape.lines, shape.at, line, at);
       const index_t from = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1]];
       const bool there = from >= 0 && from < shape.extent;
-      reinterpret_cast<T*>(shape.at.data[2])[at[2]] = there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
+      reinterpret_cast<T*>(shape.at.data[2])[at[2]] =
+          there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
     }
   }
 };
@@ -19217,7 +19404,8 @@ struct scatter_add_body {
       for (index_t k = 0; k < shape.along; ++k) {
         const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
         if (to < 0 || to >= shape.extent) continue;
-        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
+        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] +=
+            reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
       }
     }
   }
@@ -19241,7 +19429,8 @@ struct scatter_runs_body {
       if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
       const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
       T sum = y[k * shape.step[2]];
-      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next) sum += y[next * shape.step[2]];
+      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next)
+        sum += y[next * shape.step[2]];
       reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
     }
   }
@@ -19273,9 +19462,11 @@ struct check_range_body {
     found[g.thread()] = first;
     for (int step = g.threads() / 2; step > 0; step /= 2) {
       g.sync();
-      if (g.thread() < step && found[g.thread() + step] < found[g.thread()]) found[g.thread()] = found[g.thread() + step];
+      if (g.thread() < step && found[g.thread() + step] < found[g.thread()])
+        found[g.thread()] = found[g.thread() + step];
     }
-    if (g.thread() == 0 && found[0] < n && fault->op == nullptr) *fault = {op, what, values[found[0]], found[0], extent};
+    if (g.thread() == 0 && found[0] < n && fault->op == nullptr)
+      *fault = {op, what, values[found[0]], found[0], extent};
   }
 };
 
@@ -19295,9 +19486,9 @@ void report_fault() {
 }  // namespace sinter::cuda_impl
 // sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
 //
-// A block goes down a slab of rows, each thread in columns of its own, and adds in shared memory; then its threads add up what
-// they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone. All
-// this is in functions that the kernels of a file share.
+// A block goes down a slab of rows, each thread in columns of its own, and adds in shared memory; then its threads add
+// up what they have, in double, and the block that comes last adds up what all of them have. The order follows from the
+// shape alone. All this is in functions that the kernels of a file share.
 
 namespace sinter::cuda_impl {
 
@@ -19320,7 +19511,9 @@ constexpr int most_sums(int lanes, std::size_t sum_size) {
   while (bytes_of_sums(lanes, n + 1, sum_size) <= most_shared_bytes) ++n;
   return n;
 }
-static_assert(most_sums(4, sizeof(float)) == 13 && most_sums(8, sizeof(float)) == 5 && most_sums(4, sizeof(double)) == 6, "docs/gpu.md says so");
+static_assert(most_sums(4, sizeof(float)) == 13 && most_sums(8, sizeof(float)) == 5 &&
+                  most_sums(4, sizeof(double)) == 6,
+              "docs/gpu.md says so");
 
 /// The blocks of a pass that gathers sums.
 struct sums_grid {
@@ -19334,16 +19527,19 @@ struct sums_grid {
 
   index_t blocks() const { return groups * strips * slabs; }
 
-  /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads more
-  /// columns than it gathers.
+  /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads
+  /// more columns than it gathers.
   bool lay_out(index_t pass_rows, index_t chunks) {
-    const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
+    const auto up = [](index_t n, index_t d) {
+      return std::max<index_t>(1, (n + d - 1) / d);
+    };  // sums of nothing are written too
     height = groups > 0 ? pass_rows / groups : 0;
     const bool wide_block = rows ? columns || pass_rows < 512 : !columns && height == 1;
     across = 1;
     while (across < (wide_block ? block_threads : 32) && across < chunks) across *= 2;
     down = block_threads / across;
-    const index_t high = up(height, down), wide = up(chunks, across), enough = rows || columns || totals ? enough_blocks : most_blocks;
+    const index_t high = up(height, down), wide = up(chunks, across),
+                  enough = rows || columns || totals ? enough_blocks : most_blocks;
     if (rows) {
       if (wide > (columns ? 1 : pass_rows < 128 ? 64 : 4096)) return false;
       strips = 1;
@@ -19407,11 +19603,11 @@ struct sums_plan : sums_grid {
 
 /// The threads of a block that have terms of the same sums, and where their sums go.
 struct team {
-  int place, size, apart;              ///< of the thread among them; how many; how far they lie from each other
-  int count;                           ///< their sums, neighbours
-  int pieces, first_piece, piece;      ///< blocks with terms of the same sums, the first of them and this one
-  index_t row, column;                 ///< of the first sum
-  index_t pitch;                       ///< how far the sums of two blocks lie apart
+  int place, size, apart;          ///< of the thread among them; how many; how far they lie from each other
+  int count;                       ///< their sums, neighbours
+  int pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
+  index_t row, column;             ///< of the first sum
+  index_t pitch;                   ///< how far the sums of two blocks lie apart
 };
 
 template <class F>
@@ -19431,22 +19627,45 @@ struct sums_block {
   // There are at most most_blocks.
   template <class G>
   SINTER_WORD sums_block(const G& g, const sums_grid& grid)
-      : slab(static_cast<unsigned>(g.block()) / static_cast<unsigned>(grid.strips)), strip(g.block() - slab * grid.strips),
-        group(static_cast<unsigned>(slab) / static_cast<unsigned>(grid.slabs)), first(group * grid.height),
+      : slab(static_cast<unsigned>(g.block()) / static_cast<unsigned>(grid.strips)),
+        strip(g.block() - slab * grid.strips),
+        group(static_cast<unsigned>(slab) / static_cast<unsigned>(grid.slabs)),
+        first(group * grid.height),
         begin(first + (slab - group * grid.slabs) * grid.per_slab),
-        end(begin + grid.per_slab < first + grid.height ? begin + grid.per_slab : first + grid.height), row(begin + g.thread() / grid.across),
+        end(begin + grid.per_slab < first + grid.height ? begin + grid.per_slab : first + grid.height),
+        row(begin + g.thread() / grid.across),
         chunk(strip * grid.across + g.thread() % grid.across) {}
   /// The threads with terms of the sums of a column, of a row, and of all of a group.
   template <int lanes, class G>
   SINTER_WORD team with(const G& g, sink_kind kind, const sums_grid& grid, index_t inner, index_t row_of_sum) const {
     if (kind == sink_kind::column) {
       const index_t column = chunk * lanes, left = inner - column;
-      return {static_cast<int>(row - begin), grid.down, grid.across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes),
-              static_cast<int>(grid.slabs), static_cast<int>(group * grid.slabs), static_cast<int>(slab), first, column, inner};
+      return {static_cast<int>(row - begin),
+              grid.down,
+              grid.across,
+              static_cast<int>(left < 0       ? 0
+                               : left < lanes ? left
+                                              : lanes),
+              static_cast<int>(grid.slabs),
+              static_cast<int>(group * grid.slabs),
+              static_cast<int>(slab),
+              first,
+              column,
+              inner};
     }
-    if (kind == sink_kind::row) return {g.thread() % grid.across, grid.across, 1, row_of_sum < end ? 1 : 0, 1, 0, 0, row_of_sum, 0, 0};
+    if (kind == sink_kind::row)
+      return {g.thread() % grid.across, grid.across, 1, row_of_sum < end ? 1 : 0, 1, 0, 0, row_of_sum, 0, 0};
     const index_t blocks = grid.slabs * grid.strips;
-    return {g.thread(), block_threads, 1, 1, static_cast<int>(blocks), static_cast<int>(group * blocks), static_cast<int>(g.block()), first, 0, 1};
+    return {g.thread(),
+            block_threads,
+            1,
+            1,
+            static_cast<int>(blocks),
+            static_cast<int>(group * blocks),
+            static_cast<int>(g.block()),
+            first,
+            0,
+            1};
   }
 };
 
@@ -19465,15 +19684,16 @@ SINTER_WORD_APART sums_part begin_sums(const sums_grid& grid, const gathered<Sum
   return {block.row, block.begin, block.end, block.chunk};
 }
 
-/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles: there may be
-/// elements of half and bfloat16, of double.
+/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles:
+/// there may be elements of half and bfloat16, of double.
 template <int lanes, bool Narrow, bool Doubles, int Most, class G>
-SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_t* stride, const index_space<Most>& space, const team& t,
-                               bool merging) {
+SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_t* stride,
+                               const index_space<Most>& space, const team& t, bool merging) {
   if (merging) {
     each_of(t, [&](int i) {
       share[i] = 0;
-      for (int p = t.place; p < t.pieces; p += t.size) share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
+      for (int p = t.place; p < t.pieces; p += t.size)
+        share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
     });
   } else if (to.kind != sink_kind::column) {
     for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
@@ -19483,7 +19703,8 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
     if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
   }
   if (t.place != 0) return;
-  if (t.pieces > 1 && !merging) return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
+  if (t.pieces > 1 && !merging)
+    return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
   index_t first = t.column * to.step;
   each_coordinate(space, t.row, [&](int d, index_t i) { first += i * stride[d]; });
   each_of(t, [&](int i) {
@@ -19500,11 +19721,11 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
   });
 }
 
-/// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
-/// Then the block that comes last adds up what all have left. All kernels share it.
+/// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when
+/// through of all. Then the block that comes last adds up what all have left. All kernels share it.
 template <bool Narrow, bool Doubles, int Most, class Sum, int lanes, class G>
-SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places, const index_t* strides,
-                              const gathered<Sum, lanes, G> terms, index_t row, bool through) {
+SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places,
+                              const index_t* strides, const gathered<Sum, lanes, G> terms, index_t row, bool through) {
   const G& g = terms.g;
   const sums_block block(g, grid);
   double* const share = g.template shared<double>() + g.thread() * lanes;
@@ -19518,18 +19739,21 @@ SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& sp
         SINTER_UNROLL
         for (int n = 0; n < terms.parts; ++n) {
           SINTER_UNROLL
-          for (int i = 0; i < terms.in_part; ++i) share[n * terms.in_part + i] = static_cast<double>(terms.part(o, n).value[i]);
+          for (int i = 0; i < terms.in_part; ++i)
+            share[n * terms.in_part + i] = static_cast<double>(terms.part(o, n).value[i]);
           terms.part(o, n) = {};
         }
       }
-      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], strides + places[o].output * space.room, space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
+      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], strides + places[o].output * space.room, space,
+                                            block.with<lanes>(g, kind, grid, space.inner, row), merging);
       g.sync();  // before others write to the shares
     }
     if (!through || merging) return;
     const index_t slabs = grid.slabs, blocks = slabs * grid.strips;  // of a group
     unsigned* const arrivals = grid.arrivals;
-    columns_done = !(grid.columns && slabs > 1 &&
-                     g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
+    columns_done = !(
+        grid.columns && slabs > 1 &&
+        g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
     totals_done = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
     if (columns_done && totals_done) return;
     merging = true;
@@ -19544,7 +19768,8 @@ struct sums_frame : sums_grid {
   Frame at;
   sum_place place[std::size_t{outputs}];  ///< of the sums there are
 
-  sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan) : sums_grid(plan), at(p, inputs_read) {
+  sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan)
+      : sums_grid(plan), at(p, inputs_read) {
     sums = plan.place_sums(outputs, at.out, at.plain_outputs, place);
   }
 };
@@ -19559,7 +19784,8 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
   static constexpr int blocks_at_once = holds_much<Pass> ? 1 : 2;
   Pass pass;
 
-  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, Pass::inputs_read, plan), pass(formula) {}
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan)
+      : frame(p, Pass::inputs_read, plan), pass(formula) {}
 
   launch_shape launch() const { return {this->blocks(), sums > 0 ? bytes_of_sums(lanes, sums, sizeof(sum_type)) : 0}; }
 
@@ -19591,8 +19817,8 @@ inline sink_kind sum_of(const pass_axes& axes, int s) {
   return last > 0 ? sink_kind::row : sink_kind::total;
 }
 
-/// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made another
-/// way: there is room for so many. The axes of p are coalesced, and may be put in another order.
+/// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made
+/// another way: there is room for so many. The axes of p are coalesced, and may be put in another order.
 inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* apart, sums_plan& plan) {
   pass_axes& axes = p.axes;
   int first = -1;  // the output that says which rows make up a group
@@ -19616,7 +19842,8 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
   }
   if (first >= 0) axes.bring_forward(p.inputs + first);
   const chunk_space<outer_axes_of(max_rank)> chunks(axes, lanes);
-  if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
+  if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 &&
+      chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
     for (int s = 0; s < p.outputs; ++s)
       if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;
     plan.groups = chunks.space.rows;
@@ -19628,7 +19855,8 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
   }
   if (numel > 0 || plan.rows || plan.columns || plan.totals) {
     if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
-    for (int s = 0; s < p.outputs; ++s) apart[s] = apart[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
+    for (int s = 0; s < p.outputs; ++s)
+      apart[s] = apart[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
     return false;
   }
   plan.groups = 0;  // nothing to do
@@ -19648,23 +19876,24 @@ namespace sinter::cuda_impl {
 
 using sinter::detail::matrix_ref;
 
-/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, product * act'(what forward has
-/// kept), and sums for the gradient of a bias.
+/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, product * act'(what
+/// forward has kept), and sums for the gradient of a bias.
 struct product_tail {
   enum class activation { none, relu, gelu_tanh };
   enum class summed { none, product, left, right };
 
   const void* bias = nullptr;  ///< one value for each column of the row-major product
   activation act = activation::none;
-  bool slope = false;        ///< act', not act
-  void* kept = nullptr;      ///< written in forward, or null; read for a slope. See kept_leading
-  summed of = summed::none;  ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
+  bool slope = false;    ///< act', not act
+  void* kept = nullptr;  ///< written in forward, or null; read for a slope. See kept_leading
+  summed of =
+      summed::none;  ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
   void* sums = nullptr;
 
   bool empty() const { return bias == nullptr && act == activation::none && of == summed::none; }
 
-  /// What is kept has a row for each of the row-major product: signs of relu, a bit each, or the argument of gelu_tanh. This is
-  /// how many columns it has.
+  /// What is kept has a row for each of the row-major product: signs of relu, a bit each, or the argument of gelu_tanh.
+  /// This is how many columns it has.
   index_t kept_leading(index_t columns) const {
     const index_t whole = act == activation::relu ? 128 : 8;
     return (columns + whole - 1) / whole * whole;
@@ -19686,7 +19915,8 @@ struct tail_formula<sinter::detail::kernel::leaf<T, false>> {
   static constexpr auto act = product_tail::activation::none;
 };
 template <class T>
-struct tail_formula<sinter::detail::kernel::map<ops::add_op, sinter::detail::kernel::leaf<T, false>, sinter::detail::kernel::leaf<T, false>>>
+struct tail_formula<sinter::detail::kernel::map<ops::add_op, sinter::detail::kernel::leaf<T, false>,
+                                                sinter::detail::kernel::leaf<T, false>>>
     : tail_formula<sinter::detail::kernel::leaf<T, false>> {};
 template <class K>
   requires(tail_formula<K>::fits && tail_formula<K>::act == product_tail::activation::none)
@@ -19708,7 +19938,9 @@ product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& si
     if constexpr (K::leaves == 2) {
       const leaf_ref& bias = leaves[leaves[0].data == sink.data ? 1 : 0];
       constexpr std::uintptr_t alignment = 16;  // of the vector loads in its kernels
-      if (bias.data == sink.data || bias.rank < 1 || (must_keep && bias.rank > 1) || reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0) return tail;
+      if (bias.data == sink.data || bias.rank < 1 || (must_keep && bias.rank > 1) ||
+          reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0)
+        return tail;
       const int last = bias.rank - 1;
       if (bias.shape[last] != columns || (bias.strides[last] != 1 && columns > 1)) return tail;
       if (last == 1 && bias.shape[0] != 1) return tail;
@@ -19739,15 +19971,16 @@ struct column_major {
   }
 };
 
-/// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for each
-/// matrix of the batch. Its a is the right factor of the row-major product.
+/// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for
+/// each matrix of the batch. Its a is the right factor of the row-major product.
 struct blas_product {
   struct operand {
     void* data;
     index_t leading, batch_stride;
     bool turned;  ///< lies transposed
 
-    operand(const matrix_ref& m, const column_major& seen) : data(m.data), leading(seen.leading), batch_stride(m.batch_stride), turned(seen.turned) {}
+    operand(const matrix_ref& m, const column_major& seen)
+        : data(m.data), leading(seen.leading), batch_stride(m.batch_stride), turned(seen.turned) {}
   };
   index_t m, n, k, batches;
   operand a, b, d;
@@ -19758,7 +19991,8 @@ struct blas_product {
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
 struct plain_product_body {
-  using word = std::conditional_t<floating_element<T>, compute_type<T>, std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
+  using word = std::conditional_t<floating_element<T>, compute_type<T>,
+                                  std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   matrix_ref a, b, c;
   bool accumulate;
 
@@ -19771,20 +20005,23 @@ struct plain_product_body {
       const T* const y = static_cast<const T*>(b.data) + batch * b.batch_stride + j * b.column_stride;
       T& to = static_cast<T*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
       word sum = accumulate ? static_cast<word>(to) : word(0);
-      for (index_t p = 0; p < a.columns; ++p) sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
+      for (index_t p = 0; p < a.columns; ++p)
+        sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
       to = static_cast<T>(sum);
     }
   }
 };
 
-/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T>(product), for floating-point elements, with sums of half and bfloat16 in
-/// float. False, and nothing is done, where it does not take them.
+/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T>(product), for floating-point elements, with sums of half and
+/// bfloat16 in float. False, and nothing is done, where it does not take them.
 template <class T, device D>
-bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
+bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                      const product_tail& tail) {
   if constexpr (floating_element<T>) {
     const column_major left(a), right(b), to(c);
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0)
-      return gpu<D>::template gemm<T>(blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
+      return gpu<D>::template gemm<T>(
+          blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
   }
   return false;
 }
@@ -19794,7 +20031,8 @@ template <class T, device D>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
   if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
   const index_t shape[] = {c.batches, c.rows, c.columns};
-  launch_on<D>({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
+  launch_on<D>({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate},
+               {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
 }  // namespace sinter::cuda_impl
@@ -19814,8 +20052,9 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
   }
 }
 
-/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
-/// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to `put`.
+/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or
+/// one of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to
+/// `put`.
 template <class R, class Source, class Put>
 struct reduce_rows_body {
   using state = typename R::state;
@@ -19826,7 +20065,9 @@ struct reduce_rows_body {
   Put put;
   state* partial = nullptr;
 
-  SINTER_WORD static int valid_at(index_t i, index_t end) { return end - i < lanes ? static_cast<int>(end - i) : lanes; }
+  SINTER_WORD static int valid_at(index_t i, index_t end) {
+    return end - i < lanes ? static_cast<int>(end - i) : lanes;
+  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -19843,8 +20084,8 @@ struct reduce_rows_body {
         const index_t first_number = row * reduced, stride = group * lanes;
         for (index_t i = begin + place * lanes; i < end; i += 2 * stride) {
           keep_loop(i);
-          source.template two_chunks<lanes>(first_number + i, valid_at(i, end), first_number + i + stride, valid_at(i + stride, end),
-                                            [&](const auto& x, index_t number, int valid) {
+          source.template two_chunks<lanes>(first_number + i, valid_at(i, end), first_number + i + stride,
+                                            valid_at(i + stride, end), [&](const auto& x, index_t number, int valid) {
                                               SINTER_UNROLL
                                               for (int l = 0; l < lanes; ++l)
                                                 if (l < valid) R::push(s, x.value[l], number - first_number + l);
@@ -19873,8 +20114,8 @@ inline index_t strips_of(index_t columns, int lanes) {
   return (columns + strip - 1) / strip;
 }
 
-/// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others take
-/// rows in turn.
+/// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others
+/// take rows in turn.
 template <class R, class Source, class Put>
 struct reduce_columns_body {
   using state = typename R::state;
@@ -19904,10 +20145,13 @@ struct reduce_columns_body {
         for (index_t i = begin + down; i < end; i += 2 * height) {
           keep_loop(i);
           const index_t number = (o * reduced + i) * inner + column;
-          source.template two_chunks<lanes>(number, valid, number + height * inner, i + height < end ? valid : 0, [&](const auto& x, index_t at, int) {
-            SINTER_UNROLL
-            for (int l = 0; l < lanes; ++l) R::push(s[l], x.value[l], at == number ? i : i + height);  // those that are not valid for nobody
-          });
+          source.template two_chunks<lanes>(
+              number, valid, number + height * inner, i + height < end ? valid : 0,
+              [&](const auto& x, index_t at, int) {
+                SINTER_UNROLL
+                for (int l = 0; l < lanes; ++l)
+                  R::push(s[l], x.value[l], at == number ? i : i + height);  // those that are not valid for nobody
+              });
         }
       }
       SINTER_UNROLL
@@ -19961,7 +20205,8 @@ struct fold_pieces {
   index_t count = 1, length = 0;
 };
 
-/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few tasks.
+/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few
+/// tasks.
 inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
   if (pieces > reduced / shortest) pieces = reduced / shortest;
@@ -19975,17 +20220,28 @@ template <class R, class Source, class Put, class Run>
 void fold_rows(const Source& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
                typename R::state* partial, const Run& run) {
   using body_type = reduce_rows_body<R, Source, Put>;
-  body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
+  body_type body{
+      source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
   while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
-  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
+  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group),
+                         sizeof(typename R::state) * block_threads});
 }
 template <class R, class Source, class Put, class Run>
 void fold_columns(const Source& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
                   typename R::state* partial, const Run& run) {
   using body_type = reduce_columns_body<R, Source, Put>;
   const int width = width_of_strips(s.inner, body_type::lanes);
-  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, put, partial, width};
-  run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
+  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner),
+                       s.outer,
+                       s.reduced,
+                       s.inner,
+                       p.count,
+                       p.length,
+                       put,
+                       partial,
+                       width};
+  run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count),
+                         sizeof(typename R::state) * block_threads * body_type::lanes});
 }
 /// The pieces for it.
 template <class Source>
@@ -19993,10 +20249,11 @@ fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
   return cut(s.outer * strips_of(s.inner, Source::usual_lanes), s.reduced, 64);
 }
 
-/// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives scratch space.
-/// Rows are left to by_library(source, results, n) if that is true.
+/// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives
+/// scratch space. Rows are left to by_library(source, results, n) if that is true.
 template <class R, int Axes, class K, class Put, class Run, class Memory, class Library>
-void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory, const Library& by_library) {
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run,
+                    const Memory& memory, const Library& by_library) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
@@ -20006,11 +20263,13 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
   const bool columns = s.inner > 1 && s.reduced > 0;
   if (!columns && by_library(source, results, s.reduced)) return;
   const fold_pieces p = columns ? cut_columns<decltype(source)>(s) : cut(results, s.reduced, 4096);
-  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
+  state* const partial =
+      p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
   if (columns) fold_columns<R>(source, s, p, put, partial, run);
   else fold_rows<R>(source, results, s.reduced, p, put, partial, run);
   if (p.count > 1)
-    run(merge_pieces_body<R, Put>{partial, put, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
+    run(merge_pieces_body<R, Put>{partial, put, results, p.count},
+        launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl
@@ -20018,7 +20277,8 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
 
 namespace sinter::cuda_impl {
 
-/// What is made of the values of a row, or of two, element by element. Values are asked for as v(chunk, valid): as many lanes.
+/// What is made of the values of a row, or of two, element by element. Values are asked for as v(chunk, valid): as many
+/// lanes.
 template <class F, class V>
 struct mapped_values {
   F f;
@@ -20072,8 +20332,8 @@ struct shifted_sum {
   T shift, sum;
 };
 
-/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold() and
-/// each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
+/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold()
+/// and each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
 template <class T, int lanes, class G>
 struct row_team {
   const G& g;
@@ -20086,8 +20346,8 @@ struct row_team {
 
   SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
 
-  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in memory as
-  /// they are kept are asked for all at once, and may still be on their way.
+  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in
+  /// memory as they are kept are asked for all at once, and may still be on their way.
   template <class V>
   SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
     if (!keeps) return {false, room, v};
@@ -20142,8 +20402,8 @@ struct row_team {
   SINTER_WORD T max(const V& v) const {
     return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, v);
   }
-  /// The largest of the values, as row_shift() has it, and the sum of exp(v - that), in one pass: a larger value rescales the sum
-  /// so far. Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
+  /// The largest of the values, as row_shift() has it, and the sum of exp(v - that), in one pass: a larger value
+  /// rescales the sum so far. Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
   template <class V>
   SINTER_WORD shifted_sum<T> sum_of_exp(const V& v) const {
     T most = -std::numeric_limits<T>::infinity(), s = 0;
@@ -20242,14 +20502,17 @@ struct norm_rows {
   }
 };
 
-/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say what is done
-/// with a row.
+/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say
+/// what is done with a row.
 template <class T, int Lanes, int Leaves = 1>
 struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
   static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
-  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide) ? 1 : (Leaves > 2 && wide) || Leaves > 4 ? 2 : Leaves > 1 || wide ? 3 : 4;
+  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide)   ? 1
+                                        : (Leaves > 2 && wide) || Leaves > 4 ? 2
+                                        : Leaves > 1 || wide                 ? 3
+                                                                             : 4;
   /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
   static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;
@@ -20260,7 +20523,8 @@ struct row_groups {
   row_groups(index_t count, index_t length, int wanted_rooms) : rows(count), n(length) {
     const index_t in_row = (n + lanes - 1) / lanes;
     if (in_row > std::numeric_limits<int>::max() - block_threads)
-      sinter::detail::refuse<shape_error>({"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
+      sinter::detail::refuse<shape_error>(
+          {"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
     chunks = static_cast<int>(in_row);
     in_last = static_cast<int>(n - (in_row - 1) * lanes);
     const auto takes = [this](int each) { return group < block_threads && index_t{group} * each * lanes < n; };
@@ -20272,7 +20536,8 @@ struct row_groups {
   /// What a row takes in shared memory, in elements.
   SINTER_WORD index_t room() const { return index_t{chunks} * lanes; }
   launch_shape launch() const {
-    return {blocks_for(rows, together()), sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
+    return {blocks_for(rows, together()),
+            sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
   }
 
   /// f(row, team) for every row; one without chunks where there is none left.
@@ -20282,7 +20547,10 @@ struct row_groups {
     auto* const kept = reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room());
     for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
       const index_t row = first + g.thread() / group;
-      f(row < rows ? row : rows - 1, row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group, g.thread() % group}, row < rows);
+      f(row < rows ? row : rows - 1,
+        row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group,
+                              g.thread() % group},
+        row < rows);
     }
   }
 };
@@ -20301,7 +20569,9 @@ struct source_row {
   bool whole = source.by_rows;
 
   SINTER_WORD source_row(const Source& from, index_t first) : source(from), row(from.row_at(first)) {}
-  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid); }
+  SINTER_WORD auto operator()(int c, int valid) const {
+    return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid);
+  }
   SINTER_WORD auto* in_memory_at(int c) const
     requires lies_as_kept<typename Source::formula>
   {
@@ -20323,13 +20593,18 @@ struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Pu
   C* saved;
 
   rows_body(const Source& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), kernel(k), put(p), saved(s) {}
+      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1),
+        source(x.in_rows(row_lanes<T>, count, length)),
+        kernel(k),
+        put(p),
+        saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
-      kernel.run(team, source_row<row_lanes<T>, Source>(source, first), put.row_at(first), there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
+      kernel.run(team, source_row<row_lanes<T>, Source>(source, first), put.row_at(first),
+                 there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
 };
@@ -20341,7 +20616,8 @@ struct memory_row {
   bool whole;
   SINTER_WORD auto operator()(int c, int valid) const {
     constexpr int lanes = row_lanes<T>;
-    const chunk<T, lanes> read = read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
+    const chunk<T, lanes> read =
+        read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
     chunk<compute_type<T>, lanes> x;
     SINTER_UNROLL
     for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
@@ -20366,9 +20642,11 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   bool add;
   bool whole;
 
-  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count, index_t length, bool adds)
+  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count,
+                    index_t length, bool adds)
       : row_groups<C, lanes>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) | reinterpret_cast<std::uintptr_t>(dx);
+    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) |
+                      reinterpret_cast<std::uintptr_t>(dx);
     whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
   }
 
@@ -20378,9 +20656,10 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
       const index_t first = row * this->n;
       const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
       T* const to = dx + first;
-      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr, [&](index_t column, int valid, const auto& d) {
-        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
-      });
+      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr,
+                     [&](index_t column, int valid, const auto& d) {
+                       write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
+                     });
     });
   }
 };
@@ -20395,7 +20674,11 @@ struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::le
   C* lse;
 
   cross_entropy_body(const Source& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), labels(label), loss(to), lse(parts) {}
+      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1),
+        source(x.in_rows(row_lanes<T>, count, length)),
+        labels(label),
+        loss(to),
+        lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -20426,9 +20709,15 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, So
   bool add;
   bool whole;
 
-  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
-                             bool adds)
-      : row_groups<C, lanes, Source::leaves>(count, length, 0), source(x.in_rows(lanes, count, length)), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds),
+  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to,
+                             index_t count, index_t length, bool adds)
+      : row_groups<C, lanes, Source::leaves>(count, length, 0),
+        source(x.in_rows(lanes, count, length)),
+        labels(label),
+        lse(parts),
+        g_of_loss(gradient),
+        dx(to),
+        add(adds),
         whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
 
   template <class G>
@@ -20503,9 +20792,11 @@ struct device_runtime<D> {
   /// Errors: device_error unless the first and the last byte are D's.
   static void check_place(const char* op, const void* data, std::size_t bytes) {
     if (const cuda_impl::memory_place place = cuda_impl::gpu<D>::place_of(data); !place.name.empty())
-      refuse<device_error>({op, ": the type says ", device_name<D>(), ", but the memory is ", place.name, "; wrap it as ", place.to_wrap_as,
-                            " and copy with .to<cuda<", device_ordinal_v<D>, ">>(), or take memory from cudaMalloc on that GPU"});
-    if (const cuda_impl::memory_place end = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + bytes - 1); !end.name.empty())
+      refuse<device_error>({op, ": the type says ", device_name<D>(), ", but the memory is ", place.name,
+                            "; wrap it as ", place.to_wrap_as, " and copy with .to<cuda<", device_ordinal_v<D>,
+                            ">>(), or take memory from cudaMalloc on that GPU"});
+    if (const cuda_impl::memory_place end = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + bytes - 1);
+        !end.name.empty())
       refuse<device_error>({op, ": ", bytes, " bytes begin on ", device_name<D>(), ", but end in ", end.name,
                             "; the shape is larger than the memory that was taken for it"});
   }
@@ -20515,8 +20806,8 @@ struct device_runtime<D> {
 
 namespace sinter {
 
-/// Waits until all work on D is done, and throws what went wrong in it: also index_error, where an index or label was out of
-/// range.
+/// Waits until all work on D is done, and throws what went wrong in it: also index_error, where an index or label was
+/// out of range.
 template <device D>
   requires is_cuda_v<D>
 void synchronize() {
@@ -20524,7 +20815,8 @@ void synchronize() {
   cuda_impl::report_fault<D>();
 }
 
-/// Kernels that ran on D so far, those of cuBLASLt counted once per product; a replayed step counts with all of its own.
+/// Kernels that ran on D so far, those of cuBLASLt counted once per product; a replayed step counts with all of its
+/// own.
 template <device D>
   requires is_cuda_v<D>
 std::size_t launches() {
@@ -20532,8 +20824,8 @@ std::size_t launches() {
 }
 
 }  // namespace sinter
-// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the shape
-// alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
+// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the
+// shape alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
 
 namespace sinter::cuda_impl {
 
@@ -20555,7 +20847,8 @@ template <class R>
 struct put_states<sinter::detail::scan_results<R>> {
   using result = typename R::result;
   store_elements<result> values;
-  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n) : values(to.values, lanes, rows, n) {}
+  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n)
+      : values(to.values, lanes, rows, n) {}
 
   template <class State, std::size_t N>
   SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
@@ -20588,8 +20881,8 @@ struct put_states<sinter::detail::scan_extremes<T>> {
   }
 };
 
-/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece starts from the
-/// folds of those before it in `partial`.
+/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece
+/// starts from the folds of those before it in `partial`.
 template <class R, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
@@ -20695,11 +20988,11 @@ struct scan_columns_body {
   }
 };
 
-/// Calls run(body, launch_shape) for each kernel of a scan, in order; memory(bytes) gives scratch space. Rows are left to
-/// by_library(source, rows, n) if that is true.
+/// Calls run(body, launch_shape) for each kernel of a scan, in order; memory(bytes) gives scratch space. Rows are left
+/// to by_library(source, rows, n) if that is true.
 template <class R, class Source, class Out, class Run, class Memory, class Library>
-void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory,
-               const Library& by_library) {
+void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run,
+               const Memory& memory, const Library& by_library) {
   using state = typename R::state;
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
@@ -20707,7 +21000,8 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
   if (!columns && by_library(source, lines, s.reduced)) return;
   const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
   const store_results<typename R::result> nowhere{nullptr};
-  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
+  state* const partial =
+      p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
   if (columns) {
     if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
     run(scan_columns_body<R, Source, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
@@ -20716,7 +21010,8 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
     if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
     using body_type = scan_rows_body<R, Source, Out>;
     constexpr int lanes = body_type::lanes;
-    body_type body{source.in_rows(lanes, lines, s.reduced), lines, s.reduced, p.count, p.length, 1, {out, lanes, lines, s.reduced}, partial};
+    body_type body{source.in_rows(lanes, lines, s.reduced), lines,  s.reduced, p.count, p.length, 1,
+                   {out, lanes, lines, s.reduced},          partial};
     while (body.group < block_threads && body.group * lanes < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
   }
@@ -20725,12 +21020,13 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
 }  // namespace sinter::cuda_impl
 // sinter/cuda/sort.hpp: the bodies around a sort: keys and positions before it, values and indices after it.
 
-// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in every run.
-// (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes cuda<0> ambiguous after
-// `using namespace sinter`.)
+// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in
+// every run. (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes
+// cuda<0> ambiguous after `using namespace sinter`.)
 //
-// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each tile's
-// share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
+// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each
+// tile's share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for
+// manycore GPUs", 2009.
 
 // sinter/cuda/pairs.hpp: keys with values that are to be sorted, and who may do it in place of Sinter's radix sort.
 
@@ -20750,8 +21046,8 @@ struct pair_buffers {
   }
 };
 
-/// Puts a stable sort of the first n pairs, by the lowest `bits` bits of their keys, on the stream of the context. Both buffers may
-/// be written; turn() says that the pairs end in the spare one.
+/// Puts a stable sort of the first n pairs, by the lowest `bits` bits of their keys, on the stream of the context. Both
+/// buffers may be written; turn() says that the pairs end in the spare one.
 using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
 
 /// Who sorts; null: Sinter. Set before main, by cub.hpp.
@@ -20767,7 +21063,8 @@ static_assert(radix == block_threads, "a thread per digit");
 /// Pairs that a block moves together.
 inline constexpr int radix_tile = 8 * block_threads;
 
-/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next sync().
+/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next
+/// sync().
 template <class G>
 SINTER_WORD std::uint32_t sum_up_to(const G& g, std::uint32_t* sums, std::uint32_t mine) {
   const int t = g.thread();
@@ -20851,7 +21148,8 @@ struct radix_move_body {
       order_by_half(g, r, count, 0);
       order_by_half(g, r, count, radix_bits / 2);
       for (int i = g.thread(); i < count; i += g.threads())
-        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i])) r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
+        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i]))
+          r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
       g.sync();
       for (int i = g.thread(); i < count; i += g.threads()) {
         const int d = digit(r.keys[i]);
@@ -20864,8 +21162,8 @@ struct radix_move_body {
   }
 
  private:
-  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit, is
-  /// where its pairs go.
+  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit,
+  /// is where its pairs go.
   template <class G>
   SINTER_WORD void order_by_half(const G& g, room& r, int count, int shift) const {
     const int t = g.thread();
@@ -20905,7 +21203,8 @@ struct radix_move_body {
 template <device D>
 class radix_sorter {
  public:
-  explicit radix_sorter(index_t most) : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
+  explicit radix_sorter(index_t most)
+      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
     auto* const keys = static_cast<std::uint64_t*>(memory_.data());
     auto* const values = reinterpret_cast<std::uint32_t*>(keys + 2 * most);
     pairs_ = {keys, keys + most, values, values + most};
@@ -20929,10 +21228,12 @@ class radix_sorter {
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
-      run(radix_count_body{pairs_.keys, n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
+      run(radix_count_body{pairs_.keys, n, tiles, digit, counts},
+          launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
       std::vector<sinter::detail::temporary<D>> folds;
       plan_scan<sinter::detail::sum_reducer<std::int32_t>>(
-          source, {1, shares, 1}, radix_begins{begins}, run, [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+          source, {1, shares, 1}, radix_begins{begins}, run,
+          [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
           [](const auto&, index_t, index_t) { return false; });
       run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
           launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});
@@ -20948,9 +21249,9 @@ class radix_sorter {
 }  // namespace sinter::cuda_impl
 // sinter/cuda/select.hpp: the body that finds the first elements of lines in order, without sorting the others: topk.
 //
-// A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last one that is
-// asked for; equal keys by their positions. What is left is sorted in shared memory. Alabi, Blanchard, Gordon, Steinbach, "Fast
-// k-selection algorithms for graphics processing units", 2012.
+// A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last
+// one that is asked for; equal keys by their positions. What is left is sorted in shared memory. Alabi, Blanchard,
+// Gordon, Steinbach, "Fast k-selection algorithms for graphics processing units", 2012.
 
 namespace sinter::cuda_impl {
 
@@ -20965,14 +21266,16 @@ struct sort_lines {
   }
 };
 
-/// The elements that come first in a line: whose key and position, as far as their digits are known, are not above these.
+/// The elements that come first in a line: whose key and position, as far as their digits are known, are not above
+/// these.
 struct selection {
   std::uint64_t key = 0, known_key = 0;
   std::uint32_t position = 0, known_position = 0;
 
   /// The digits of a key of so many bytes, then those of the position.
   static SINTER_WORD int digit(std::uint64_t k, std::uint32_t p, int bytes, int number) {
-    return static_cast<int>((number < bytes ? k >> 8 * (bytes - 1 - number) : std::uint64_t{p} >> 8 * (bytes + 3 - number)) & 255);
+    return static_cast<int>(
+        (number < bytes ? k >> 8 * (bytes - 1 - number) : std::uint64_t{p} >> 8 * (bytes + 3 - number)) & 255);
   }
   SINTER_WORD void learn(int digit, int bytes, int number) {
     if (number < bytes) {
@@ -20983,7 +21286,9 @@ struct selection {
       known_position |= std::uint32_t{255} << 8 * (bytes + 3 - number);
     }
   }
-  SINTER_WORD bool on_edge(std::uint64_t k, std::uint32_t p) const { return (k & known_key) == key && (p & known_position) == position; }
+  SINTER_WORD bool on_edge(std::uint64_t k, std::uint32_t p) const {
+    return (k & known_key) == key && (p & known_position) == position;
+  }
   SINTER_WORD bool has(std::uint64_t k, std::uint32_t p) const {
     return (k & known_key) < key || ((k & known_key) == key && (p & known_position) <= position);
   }
@@ -20992,7 +21297,7 @@ struct selection {
 /// The first k of n elements of each line: (outer, k, inner). A block per line.
 template <class T, class Source>
 struct select_body {
-  static constexpr int most = 1024;          ///< elements that are found
+  static constexpr int most = 1024;           ///< elements that are found
   static constexpr index_t most_kept = 4096;  ///< keys that are computed once
   static constexpr int bytes = sizeof(T), digits = bytes + 4;
   struct room {
@@ -21017,14 +21322,19 @@ struct select_body {
   }
 
   SINTER_WORD bool keeps() const { return lines.n <= most_kept; }
-  launch_shape launch() const { return {blocks_for(lines.count), sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)}; }
+  launch_shape launch() const {
+    return {blocks_for(lines.count),
+            sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)};
+  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     room& r = *g.template shared<room>();
     std::uint64_t* const kept = keeps() ? reinterpret_cast<std::uint64_t*>(&r + 1) : nullptr;
     for (index_t line = g.block(); line < lines.count; line += g.blocks()) {
-      const auto key_of = [&](index_t i) -> std::uint64_t { return sinter::detail::sort_key(T(source(lines.element(line, i, lines.n))), descending); };
+      const auto key_of = [&](index_t i) -> std::uint64_t {
+        return sinter::detail::sort_key(T(source(lines.element(line, i, lines.n))), descending);
+      };
       if (kept != nullptr)
         for (index_t i = g.thread(); i < lines.n; i += g.threads()) kept[i] = key_of(i);
       // Each thread comes to the same elements each time.
@@ -21059,8 +21369,9 @@ struct select_body {
   }
 
  private:
-  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so exactly one thread,
-  /// that of the digit, has before < left <= sum. True if all elements with that digit are asked for.
+  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so
+  /// exactly one thread, that of the digit, has before < left <= sum. True if all elements with that digit are asked
+  /// for.
   template <class G, class Each>
   SINTER_WORD bool narrow(const G& g, room& r, selection& first, unsigned& left, int number, const Each& each) const {
     const int t = g.thread();
@@ -21186,11 +21497,12 @@ struct pick_sorted_body {
 /// Elements that are sorted at once.
 inline constexpr index_t most_sorted = index_t{1} << 27;
 
-/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others. All lines are sorted together: by line and key at once where
-/// both fit in 64 bits, otherwise first by key and then, stably, by line. At most `most` elements, but a whole line, at once.
+/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others.
+/// All lines are sorted together: by line and key at once where both fit in 64 bits, otherwise first by key and then,
+/// stably, by line. At most `most` elements, but a whole line, at once.
 template <device D, class T, class Source>
-void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
-             index_t most = most_sorted) {
+void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values,
+             std::int64_t* indices, index_t most = most_sorted) {
   const index_t n = s.reduced, all = s.outer * s.inner;
   if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
     const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
@@ -21206,8 +21518,12 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
     int line_bits = 0;
     while ((index_t{1} << line_bits) < lines.count) ++line_bits;
     const bool together = key_bits + line_bits <= 64;
-    const auto run = [&total](const auto& body, index_t threads) { launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
-    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
+    const auto run = [&total](const auto& body, index_t threads) {
+      launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0});
+    };
+    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(),
+                                  pairs.values()},
+        total);
     pairs.sort(total, together ? key_bits + line_bits : key_bits);
     if (!together) {
       run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);
@@ -21270,11 +21586,14 @@ void reduce_on(const char* what, const K& plan, const pass_axes& axes, const boo
   plan_reduction<R, Axes>(
       plan, axes, reduced, put, [&w](const auto& body, const launch_shape& s) { launch_on<D>(w, body, s); },
       [&pieces](std::size_t bytes) { return pieces.emplace_back(bytes).data(); },
-      [&w, &put](const auto& source, index_t results, index_t n) { return gpu<D>::folds().template reduce<R>(w, source, results, n, put); });
+      [&w, &put](const auto& source, index_t results, index_t n) {
+        return gpu<D>::folds().template reduce<R>(w, source, results, n, put);
+      });
 }
 
 template <device D, bool Sums = false, class Pass, int Axes>
-void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks);
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+              const sink_ref* sinks);
 
 /// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
 template <class T, class To, device D>
@@ -21290,7 +21609,8 @@ void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
   const bool at_once = !sink.add && std::is_same_v<T, To>;
   const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
   T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
-  reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, store_results<T>{sums});
+  reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{},
+                                                         axes, reduced, store_results<T>{sums});
   if (at_once) return;
   leaf_ref from;
   from.data = sums;
@@ -21308,7 +21628,7 @@ void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
 struct sums_pass {
   work done;
   int lanes;
-  int room;  ///< how many sums a block has memory for
+  int room;                                               ///< how many sums a block has memory for
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
   const void* formula;
   void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
@@ -21319,10 +21639,11 @@ void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& 
   launch_on<D>(pass.done, body, body.launch());
 }
 
-/// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
-/// Doubles: there may be gradients of half and bfloat16, of double.
+/// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be
+/// folded. Narrow, Doubles: there may be gradients of half and bfloat16, of double.
 template <device D, bool Narrow, bool Doubles>
-void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const any_shape& shape, const sink_ref* sinks) {
+void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const any_shape& shape,
+              const sink_ref* sinks) {
   using sinter::detail::kernel::gradient_format;
   pass_operands p = operands;  // copied here, which is compiled once
   index_t numel = 1;
@@ -21369,10 +21690,11 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
   }
 }
 
-/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum. Sums:
-/// there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a
+/// sum. Sums: there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
 template <device D, bool Sums, class Pass, int Axes>
-void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks) {
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+              const sink_ref* sinks) {
   using sinter::detail::pass_of;
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   static_assert(pass_of<inputs> > 0 && pass_of<outputs> > 0);
@@ -21382,7 +21704,8 @@ void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape,
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
     bool folds[std::size_t{outputs}];
     if (p.find_repeated(folds) || Sums) {
-      const sums_pass sums{done, lanes_of<Pass>, map_sums_body<Pass, Axes>::room, format.of, &pass, &start_sums<Pass, Axes, D>};
+      const sums_pass sums{done,      lanes_of<Pass>, map_sums_body<Pass, Axes>::room,
+                           format.of, &pass,          &start_sums<Pass, Axes, D>};
       return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, sinks);
     }
   }
@@ -21400,7 +21723,8 @@ namespace sinter::detail {
 template <device D>
   requires is_cuda_v<D>
 struct backend<D> {
-  /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of that.
+  /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of
+  /// that.
   struct epilogue {
     storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see layer_node
     bool must_keep = false;       ///< nothing is to be done where it cannot
@@ -21421,7 +21745,9 @@ struct backend<D> {
       return cuda_impl::finish_elements<T, source>(to, rest().in_rows(lanes, rows, n));
     }
     auto finish(T* out) const { return cuda_impl::finish_results<T, source>{out, rest()}; }
-    cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
+    cuda_impl::product_tail tail(index_t columns) const override {
+      return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep);
+    }
 
    private:
     using source = cuda_impl::element_source<K, cuda_impl::outer_axes_of(Rank)>;
@@ -21443,7 +21769,8 @@ struct backend<D> {
   /// Can the kernel of a product run K and keep K's argument?
   template <class K>
   static constexpr bool keeps_input = [] {
-    if constexpr (cuda_impl::tail_formula<K>::fits) return cuda_impl::tail_formula<K>::act == cuda_impl::product_tail::activation::gelu_tanh;
+    if constexpr (cuda_impl::tail_formula<K>::fits)
+      return cuda_impl::tail_formula<K>::act == cuda_impl::product_tail::activation::gelu_tanh;
     else return false;
   }();
 
@@ -21452,12 +21779,14 @@ struct backend<D> {
     cuda_impl::run_pass<D>("an elementwise statement", kernel::forward_pass<K, T>{plan}, shape, leaves, &out);
   }
   template <class Roots, int Axes>
-  static void map_many(const Roots& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks) {
+  static void map_many(const Roots& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+                       const sink_ref* sinks) {
     cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, leaves, sinks);
   }
   /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
   template <class K>
-  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
+                     const flat_values (&outputs)[K::outputs]) {
     char *in[K::leaves], *out[K::outputs];
     for (int i = 0; i < K::leaves; ++i) in[i] = static_cast<char*>(inputs[i].data);
     for (int i = 0; i < K::outputs; ++i) out[i] = static_cast<char*>(outputs[i].data);
@@ -21473,8 +21802,8 @@ struct backend<D> {
   }
 
   template <class R, class T, class K, int Axes, class Epilogue>
-  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
-                     const Epilogue* after) {
+  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced,
+                     typename R::result* out, const Epilogue* after) {
     const auto put = [&] {
       if constexpr (requires { after->finish(out); }) return after->finish(out);
       else return cuda_impl::store_results<typename R::result>{out};
@@ -21490,14 +21819,17 @@ struct backend<D> {
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
         [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
         [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
-        [&what, &out](const auto& source, index_t rows, index_t n) { return gpu::folds().template scan<R>(what, source, rows, n, out); });
+        [&what, &out](const auto& source, index_t rows, index_t n) {
+          return gpu::folds().template scan<R>(what, source, rows, n, out);
+        });
     if (after != nullptr) after->run();
   }
 
   template <class E, class T, int R>
-  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
-    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], access::data(values),
-                             access::data(indices));
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
+                   const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
+                             access::data(values), access::data(indices));
   }
 
   template <class E>
@@ -21505,25 +21837,28 @@ struct backend<D> {
     const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
                                                     reinterpret_cast<unsigned long long*>(access::data(counts))};
     const cuda_impl::work what{"a count", e.shape()};
-    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts)) cuda_impl::launch_on<D>(what, body, body.launch());
+    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts))
+      cuda_impl::launch_on<D>(what, body, body.launch());
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
+                   const Epilogue* after) {
     const index_t n = to.shape()[to.rank - 1], count = to.numel() / std::max<index_t>(n, 1);
     constexpr int lanes = cuda_impl::row_lanes<T>;
     const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
-    if constexpr (requires { after->finish(store, lanes, count, n); }) run_rows(op, e, to, saved, after->finish(store, lanes, count, n));
+    if constexpr (requires { after->finish(store, lanes, count, n); })
+      run_rows(op, e, to, saved, after->finish(store, lanes, count, n));
     else run_rows(op, e, to, saved, store);
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
-                           const tensor<T, S, D>& dx, bool add) {
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
     auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
-                                                                y.numel() / n, n, add);
+    const cuda_impl::reverse_rows_body<decltype(kernel), T> body(
+        kernel, access::data(y), access::data(g), access::data(saved), access::data(dx), y.numel() / n, n, add);
     cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
   }
 
@@ -21533,53 +21868,63 @@ struct backend<D> {
     if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
     cuda_impl::launch_on<D>({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
-                {1, sizeof(index_t) * cuda_impl::block_threads});
+                            {1, sizeof(index_t) * cuda_impl::block_threads});
   }
 
   template <class T, int R>
-  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                     const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
-    cuda_impl::launch_on<D>({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    cuda_impl::launch_on<D>({"gather", index.shape()}, body,
+                            {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                          const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
     const cuda_impl::work what{"adding at indices", index.shape()};
     if (order == index_order::runs)
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
+                              {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
+                              {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>
   static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
                             const tensor<compute_type<T>, 1, D>& lse) {
     if (loss.numel() == 0) return;
-    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
-                                                                   e.shape()[0], e.shape()[1]);
+    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss),
+                                                               access::data(lse), e.shape()[0], e.shape()[1]);
     cuda_impl::launch_on<D>({"cross_entropy", e.shape()}, body, body.launch());
   }
   template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
-                                    const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
+                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
+                                    const tensor<T, 2, D>& dx, bool add) {
     if (dx.numel() == 0) return;
-    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
-                                                                           access::data(dx), e.shape()[0], e.shape()[1], add);
+    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(
+        source_of(e), access::data(labels), access::data(lse), access::data(g), access::data(dx), e.shape()[0],
+        e.shape()[1], add);
     cuda_impl::launch_on<D>({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
 
   template <class T>
-  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep)) return;
+  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                     const epilogue* e) {
+    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep))
+      return;
     cuda_impl::multiply<T, D>(a, b, c, accumulate);
     if (e != nullptr) e->run();
   }
-  /// c = a b times the slope of relu or gelu_tanh; sums, unless null, get those of c over its rows. False where no kernel does
-  /// all that.
+  /// c = a b times the slope of relu or gelu_tanh; sums, unless null, get those of c over its rows. False where no
+  /// kernel does all that.
   template <class T>
-  static bool matmul_times_slope(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool gelu_tanh, void* kept, void* sums) {
+  static bool matmul_times_slope(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool gelu_tanh,
+                                 void* kept, void* sums) {
     cuda_impl::product_tail tail;
     tail.act = gelu_tanh ? cuda_impl::product_tail::activation::gelu_tanh : cuda_impl::product_tail::activation::relu;
     tail.slope = true;
@@ -21590,7 +21935,8 @@ struct backend<D> {
   }
   /// c (+)= a b, and the sums of a over its columns, or of b over its rows. False where no kernel does both.
   template <class T>
-  static bool matmul_and_sums(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, bool of_left, void* sums) {
+  static bool matmul_and_sums(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                              bool of_left, void* sums) {
     cuda_impl::product_tail tail;
     tail.of = of_left ? cuda_impl::product_tail::summed::left : cuda_impl::product_tail::summed::right;
     tail.sums = sums;
@@ -21599,7 +21945,8 @@ struct backend<D> {
 
  private:
   template <class T>
-  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue& e) {
+  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                                 const epilogue& e) {
     using cuda_impl::product_tail;
     product_tail tail = e.tail(c.columns);
     if (tail.empty()) return false;
@@ -21616,11 +21963,13 @@ struct backend<D> {
   }
   /// The values of an expression without points, over its own shape.
   template <class Op, class E, class T, auto S, class Put>
-  static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
+  static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
+                       const Put& put) {
     if (to.numel() == 0) return;
     const index_t n = to.shape()[to.rank - 1];
     auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
+    const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put,
+                                                                             access::data(saved), to.numel() / n, n);
     cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
@@ -21628,11 +21977,13 @@ struct backend<D> {
   template <class E>
   static source_for<E> source_of(const E& e) {
     const leaves_of<E> leaves(e);
-    return cuda_impl::make_source<E::rank>(lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
+    return cuda_impl::make_source<E::rank>(
+        lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
   }
 
   template <class T, int R>
-  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis,
+                                             const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     cuda_impl::pass_axes axes(3);
     axes.rank = R;  // the others in order, then an inner axis of one element
     for (int d = 0, to = 0; d < R; ++d) {
@@ -21648,7 +21999,11 @@ struct backend<D> {
     axes.data[1] = reinterpret_cast<char*>(access::data(index));
     axes.data[2] = reinterpret_cast<char*>(access::data(y));
     constexpr int outer = cuda_impl::outer_axes_of(R);
-    return {axes.space<outer>(), axes.table<3, outer>(0), index.shape()[axis], x.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+    return {axes.space<outer>(),
+            axes.table<3, outer>(0),
+            index.shape()[axis],
+            x.shape()[axis],
+            {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
 
@@ -21668,8 +22023,8 @@ struct backend<D> {
 namespace sinter::cuda_impl {
 
 /// Of one device: is a step on it being captured, and by this thread? All its work goes to one stream, so while it is,
-/// nobody else may put work there, and the thread that captures may put work nowhere else. Who puts work there holds what enter()
-/// or wait() returns until it is there: no capture begins in between.
+/// nobody else may put work there, and the thread that captures may put work nowhere else. Who puts work there holds
+/// what enter() or wait() returns until it is there: no capture begins in between.
 class capture_state {
  public:
   using hold = std::shared_lock<std::shared_mutex>;
@@ -21679,7 +22034,8 @@ class capture_state {
   /// Errors: device_error where a capture is under way.
   void begin() {
     refuse_in_child("capture");
-    sinter::detail::refuse_capture("capture: a step on " + device_, "captures do not nest; capture one after the other");
+    sinter::detail::refuse_capture("capture: a step on " + device_,
+                                   "captures do not nest; capture one after the other");
     {
       const std::lock_guard lock(putting_);
       if (on_.exchange(true)) throw busy("capture");
@@ -21705,24 +22061,29 @@ class capture_state {
   /// For what waits for the device, which a capture cannot. Errors: device_error.
   [[nodiscard]] hold wait(const std::string& what) const {
     refuse_in_child(what);
-    sinter::detail::refuse_capture(what, "the captured work has not run; read results after replay(), and bring inputs before it");
+    sinter::detail::refuse_capture(
+        what, "the captured work has not run; read results after replay(), and bring inputs before it");
     hold held(putting_);
     if (on_.load(std::memory_order_relaxed)) throw busy(what);
     return held;
   }
 
   /// For fork_watch.
-  void at_fork(sinter::detail::fork_step step) noexcept { in_child_ = in_child_ || step == sinter::detail::fork_step::in_child; }
+  void at_fork(sinter::detail::fork_step step) noexcept {
+    in_child_ = in_child_ || step == sinter::detail::fork_step::in_child;
+  }
 
  private:
   /// CUDA does not work in a child of a process that has used it, and threads of the parent may have held locks.
   void refuse_in_child(std::string_view what) const {
     if (in_child_)
-      sinter::detail::refuse<device_error>({"'", what, "': this process was forked after its parent had used ", device_,
-                                            ", and CUDA does not work in such a child; fork before, or start a program by exec"});
+      sinter::detail::refuse<device_error>(
+          {"'", what, "': this process was forked after its parent had used ", device_,
+           ", and CUDA does not work in such a child; fork before, or start a program by exec"});
   }
 
-  static constexpr const char* other_device = "a graph holds the work of one device; move this work out of the captured step";
+  static constexpr const char* other_device =
+      "a graph holds the work of one device; move this work out of the captured step";
 
   device_error busy(const std::string& what) const {
     return device_error("'" + what + "': another thread captures a step on " + device_ + "; wait for it to finish");
@@ -21738,8 +22099,9 @@ class capture_state {
 }  // namespace sinter::cuda_impl
 // sinter/cuda/staging.hpp: copies between a GPU and the memory of the program, through pinned memory, in chunks.
 //
-// The GPU reads and writes pages of the host at full speed, and beside the program, only where they cannot be swapped out.
-// A few chunks of such memory are used in turn: while one is on its way, the next is filled, or emptied, by the processor.
+// The GPU reads and writes pages of the host at full speed, and beside the program, only where they cannot be swapped
+// out. A few chunks of such memory are used in turn: while one is on its way, the next is filled, or emptied, by the
+// processor.
 
 // sinter/cuda/error.hpp: failures of the CUDA runtime and its libraries as Sinter's errors.
 
@@ -21748,7 +22110,9 @@ class capture_state {
 namespace sinter::cuda_impl {
 
 /// 13.0 for 13000.
-inline std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+inline std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 /// What a person can do about an error of the runtime.
 inline std::string advice(cudaError_t status) {
@@ -21757,19 +22121,27 @@ inline std::string advice(cudaError_t status) {
       int driver = 0;
       static_cast<void>(cudaDriverGetVersion(&driver));
       if (driver == 0) return "; there is no NVIDIA driver on this machine";
-      return "; the driver is for CUDA " + version_text(driver) + ", this program is built with " + version_text(CUDART_VERSION) +
-             ": install a newer driver, or build with an older toolkit";
+      return "; the driver is for CUDA " + version_text(driver) + ", this program is built with " +
+             version_text(CUDART_VERSION) + ": install a newer driver, or build with an older toolkit";
     }
-    case cudaErrorNoDevice: return "; there is no GPU, or CUDA_VISIBLE_DEVICES hides it";
+    case cudaErrorNoDevice:
+      return "; there is no GPU, or CUDA_VISIBLE_DEVICES hides it";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
-    case cudaErrorUnsupportedPtxVersion: return "; this program holds no code for this GPU: compile with nvcc -arch=native, or -gencode with its sm_ number";
-    case cudaErrorMemoryAllocation: return "; free tensors or use smaller batches";
+    case cudaErrorUnsupportedPtxVersion:
+      return "; this program holds no code for this GPU: compile with nvcc -arch=native, or -gencode with its sm_ "
+             "number";
+    case cudaErrorMemoryAllocation:
+      return "; free tensors or use smaller batches";
     case cudaErrorStreamCaptureUnsupported:
-    case cudaErrorStreamCaptureInvalidated: return "; something in the captured step cannot be captured";
+    case cudaErrorStreamCaptureInvalidated:
+      return "; something in the captured step cannot be captured";
     case cudaErrorIllegalAddress:
-    case cudaErrorLaunchFailure: return "; the GPU cannot be used by this process any more; CUDA_LAUNCH_BLOCKING=1 in the environment names the statement, compute-sanitizer the kernel and the address";
-    default: return "";
+    case cudaErrorLaunchFailure:
+      return "; the GPU cannot be used by this process any more; CUDA_LAUNCH_BLOCKING=1 in the environment names the "
+             "statement, compute-sanitizer the kernel and the address";
+    default:
+      return "";
   }
 }
 inline std::string describe(cudaError_t status) {
@@ -21826,8 +22198,8 @@ class staging {
     for (std::size_t at = 0; at < bytes; at += chunk) {
       for (; asked < bytes && asked < at + chunks * chunk; asked += chunk) {
         const slot& s = slots_[asked / chunk % chunks];
-        check(cudaMemcpyAsync(s.memory, static_cast<const char*>(from) + asked, bytes - asked < chunk ? bytes - asked : chunk,
-                              cudaMemcpyDeviceToHost, stream),
+        check(cudaMemcpyAsync(s.memory, static_cast<const char*>(from) + asked,
+                              bytes - asked < chunk ? bytes - asked : chunk, cudaMemcpyDeviceToHost, stream),
               what);
         check(cudaEventRecord(s.free, stream), what);
       }
@@ -21845,8 +22217,10 @@ class staging {
 
   void prepare(const std::string& what) {
     for (slot& s : slots_) {
-      if (s.memory == nullptr) check(cudaHostAlloc(&s.memory, chunk, cudaHostAllocPortable), what + ": allocating pinned host memory");
-      if (s.free == nullptr) check(cudaEventCreateWithFlags(&s.free, cudaEventDisableTiming), what + ": creating an event");
+      if (s.memory == nullptr)
+        check(cudaHostAlloc(&s.memory, chunk, cudaHostAllocPortable), what + ": allocating pinned host memory");
+      if (s.free == nullptr)
+        check(cudaEventCreateWithFlags(&s.free, cudaEventDisableTiming), what + ": creating an event");
     }
   }
 
@@ -21886,8 +22260,8 @@ inline std::vector<int> device_map() {
     char* end = nullptr;
     const long gpu = std::strtol(at, &end, 10);
     if (end == at || gpu < 0 || (*end != '\0' && *end != ','))
-      sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP is '", list,
-                                            "'; it must list GPU numbers separated by commas, such as 0,0"});
+      sinter::detail::refuse<device_error>(
+          {"SINTER_CUDA_MAP is '", list, "'; it must list GPU numbers separated by commas, such as 0,0"});
     if (count > 0 && gpu >= count)
       sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP names GPU ", gpu, ", but there are ", count});
     if (count > 0) map.push_back(static_cast<int>(gpu));
@@ -21957,8 +22331,8 @@ struct giver {
 template <class H, auto Give>
 using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
 
-/// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block may be
-/// handed out again as soon as it is freed: whoever gets it works after those who had it.
+/// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block
+/// may be handed out again as soon as it is freed: whoever gets it works after those who had it.
 class context {
  public:
   explicit context(int ordinal, int gpu)
@@ -21971,9 +22345,11 @@ class context {
     check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), name() + ": creating an event");
     here_.reset(event);
     void* words = nullptr;
-    check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped), name() + ": allocating memory that the host and the GPU share");
+    check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped),
+          name() + ": allocating memory that the host and the GPU share");
     fault_.reset(new (words) index_fault);
-    check(cudaHostGetDevicePointer(&words, fault_.get(), 0), name() + ": mapping memory that the host and the GPU share");
+    check(cudaHostGetDevicePointer(&words, fault_.get(), 0),
+          name() + ": mapping memory that the host and the GPU share");
     fault_address_ = static_cast<index_fault*>(words);
     constexpr std::size_t bytes = sizeof(unsigned) * static_cast<std::size_t>(max_arrivals);
     check(cudaMalloc(&words, bytes), name() + ": allocating counters");
@@ -22058,7 +22434,8 @@ inline std::string missing(int ordinal, const std::vector<int>& map) {
   const int gpus = physical_gpus(status);
   if (status != cudaSuccess) return describe(status);
   if (gpus == 0) return "there is no GPU";
-  if (static_cast<std::size_t>(gpus) != map.size()) return "SINTER_CUDA_MAP lists " + std::to_string(map.size()) + ", numbered from 0";
+  if (static_cast<std::size_t>(gpus) != map.size())
+    return "SINTER_CUDA_MAP lists " + std::to_string(map.size()) + ", numbered from 0";
   return "there are " + std::to_string(gpus) + " GPUs, numbered from 0";
 }
 
@@ -22114,8 +22491,10 @@ struct blas_element<float> {
   static constexpr cudaDataType_t type = CUDA_R_32F, scalar_type = CUDA_R_32F;
   static cublasComputeType_t arithmetic() {
     switch (use_matmul_precision::now()) {
-      case matmul_precision::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
-      case matmul_precision::float32: break;
+      case matmul_precision::tf32:
+        return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case matmul_precision::float32:
+        break;
     }
     return CUBLAS_COMPUTE_32F;
   }
@@ -22147,8 +22526,8 @@ class blas {
   /// False where cuBLASLt has no algorithm for it.
   template <class T>
   bool run(const blas_product& p) {
-    const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) + ") x (" +
-                             std::to_string(p.k) + "," + std::to_string(p.m) + ")";
+    const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) +
+                             ") x (" + std::to_string(p.k) + "," + std::to_string(p.m) + ")";
     const auto held = context_.capture().enter("matmul");
     const std::lock_guard lock(busy_);
     const use_gpu current(context_.gpu());
@@ -22158,8 +22537,9 @@ class blas {
     // The next product on this stream that takes the same memory works after this one.
     const sinter::detail::block workspace(context_.memory(), way.workspace);
     const typename blas_element<T>::scalar one = 1, beta = p.accumulate ? 1 : 0;
-    check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta, p.d.data, way.d.get(), p.d.data,
-                         way.d.get(), &way.algorithm, workspace.data(), way.workspace, context_.stream()),
+    check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta,
+                         p.d.data, way.d.get(), p.d.data, way.d.get(), &way.algorithm, workspace.data(), way.workspace,
+                         context_.stream()),
           what);
     context_.count_launches();
     return true;
@@ -22190,12 +22570,15 @@ class blas {
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
 
   static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
-    const bool biased = tail.bias != nullptr, kept = tail.kept != nullptr, gelu = tail.act == product_tail::activation::gelu_tanh;
+    const bool biased = tail.bias != nullptr, kept = tail.kept != nullptr,
+               gelu = tail.act == product_tail::activation::gelu_tanh;
     if (tail.slope) {
-      if (tail.of == product_tail::summed::product) return gelu ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DRELU_BGRAD;
+      if (tail.of == product_tail::summed::product)
+        return gelu ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DRELU_BGRAD;
       return gelu ? CUBLASLT_EPILOGUE_DGELU : CUBLASLT_EPILOGUE_DRELU;
     }
-    if (tail.of == product_tail::summed::right) return CUBLASLT_EPILOGUE_BGRADA;  // a BLAS that counts by columns has them turned round
+    if (tail.of == product_tail::summed::right)
+      return CUBLASLT_EPILOGUE_BGRADA;  // a BLAS that counts by columns has them turned round
     if (tail.of == product_tail::summed::left) return CUBLASLT_EPILOGUE_BGRADB;
     switch (tail.act) {
       case product_tail::activation::relu:
@@ -22204,7 +22587,8 @@ class blas {
       case product_tail::activation::gelu_tanh:
         if (kept) return biased ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
         return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-      case product_tail::activation::none: break;
+      case product_tail::activation::none:
+        break;
     }
     return biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   }
@@ -22212,7 +22596,8 @@ class blas {
   /// The largest power of two, up to 256 bytes, at a multiple of which all batches of an operand begin.
   template <class T>
   static std::uint32_t alignment_of(const void* data, index_t batch_stride = 0) {
-    const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(batch_stride) * sizeof(T) | 256u;
+    const std::uintptr_t bits =
+        reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(batch_stride) * sizeof(T) | 256u;
     return static_cast<std::uint32_t>(bits & (~bits + 1));
   }
 
@@ -22221,27 +22606,33 @@ class blas {
     check(cublasLtMatmulDescSetAttribute(to, which, &value, sizeof value), what);
   }
   template <class X>
-  static void set(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const X& value, const std::string& what) {
+  static void set(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const X& value,
+                  const std::string& what) {
     check(cublasLtMatmulPreferenceSetAttribute(to, which, &value, sizeof value), what);
   }
 
   /// The bias that is added, or the sums for the gradient of one, and what is kept.
   static void set_pointers(cublasLtMatmulDesc_t to, const product_tail& tail, const std::string& what) {
-    if (const void* const bias = tail.sums != nullptr ? tail.sums : tail.bias) set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, what);
+    if (const void* const bias = tail.sums != nullptr ? tail.sums : tail.bias)
+      set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, what);
     if (tail.kept != nullptr) set(to, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, tail.kept, what);
   }
 
   template <class T>
-  static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches, const std::string& what) {
+  static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches,
+                              const std::string& what) {
     cublasLtMatrixLayout_t made = nullptr;
     if (x.turned) std::swap(rows, columns);
-    check(cublasLtMatrixLayoutCreate(&made, blas_element<T>::type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), x.leading), what);
+    check(cublasLtMatrixLayoutCreate(&made, blas_element<T>::type, static_cast<std::uint64_t>(rows),
+                                     static_cast<std::uint64_t>(columns), x.leading),
+          what);
     layout_ptr layout(made);
     if (batches > 1) {
       const auto count = static_cast<std::int32_t>(batches);
       const std::int64_t stride = x.batch_stride;
       check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), what);
-      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), what);
+      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+            what);
     }
     return layout;
   }
@@ -22250,19 +22641,37 @@ class blas {
   const plan& plan_for(const blas_product& p, const std::string& what) {
     const cublasComputeType_t compute = blas_element<T>::arithmetic();
     const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
-    const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride), alignment_of<T>(p.b.data, p.b.batch_stride),
-                                      std::min({alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
-    const key k{static_cast<index_t>(blas_element<T>::type), static_cast<index_t>(compute), static_cast<index_t>(epilogue), p.m, p.n, p.k, p.batches,
-                p.a.leading, p.a.batch_stride, p.a.turned, p.b.leading, p.b.batch_stride, p.b.turned, p.d.leading, p.d.batch_stride,
-                p.accumulate, aligned[0], aligned[1], aligned[2]};
+    const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride),
+                                      alignment_of<T>(p.b.data, p.b.batch_stride),
+                                      std::min({alignment_of<T>(p.d.data, p.d.batch_stride),
+                                                alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
+    const key k{static_cast<index_t>(blas_element<T>::type),
+                static_cast<index_t>(compute),
+                static_cast<index_t>(epilogue),
+                p.m,
+                p.n,
+                p.k,
+                p.batches,
+                p.a.leading,
+                p.a.batch_stride,
+                p.a.turned,
+                p.b.leading,
+                p.b.batch_stride,
+                p.b.turned,
+                p.d.leading,
+                p.d.batch_stride,
+                p.accumulate,
+                aligned[0],
+                aligned[1],
+                aligned[2]};
     if (const auto at = plans_.find(k); at != plans_.end()) return at->second;
     if (plans_.size() >= most_plans) plans_.clear();
     return plans_.emplace(k, make_plan<T>(p, compute, epilogue, aligned, what)).first->second;
   }
 
   template <class T>
-  plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue, const std::uint32_t (&aligned)[3],
-                 const std::string& what) const {
+  plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue,
+                 const std::uint32_t (&aligned)[3], const std::string& what) const {
     plan way;
     if (p.batches > std::numeric_limits<std::int32_t>::max()) return way;
     cublasLtMatmulDesc_t operation = nullptr;
@@ -22272,7 +22681,8 @@ class blas {
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
     set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, what);
     set_pointers(operation, p.tail, what);
-    if (p.tail.kept != nullptr) set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{p.tail.kept_leading(p.m)}, what);
+    if (p.tail.kept != nullptr)
+      set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{p.tail.kept_leading(p.m)}, what);
     way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
     way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
     way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);
@@ -22286,8 +22696,8 @@ class blas {
     set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned[2], what);
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, way.a.get(), way.b.get(), way.d.get(), way.d.get(), made, 1,
-                                                                 &best, &found);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, way.a.get(), way.b.get(),
+                                                                 way.d.get(), way.d.get(), made, 1, &best, &found);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return way;
     check(status, what + ": choosing an algorithm");
     way.found = found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
@@ -22320,7 +22730,9 @@ struct device_grid {
 #if defined(__CUDA_ARCH__)
 #define SINTER_ON_GPU(x) x
 #else
-#define SINTER_ON_GPU(x) {}
+#define SINTER_ON_GPU(x) \
+  {                      \
+  }
 #endif
   __host__ __device__ index_t block() const { return SINTER_ON_GPU(blockIdx.x); }
   __host__ __device__ index_t blocks() const { return SINTER_ON_GPU(gridDim.x); }
@@ -22328,8 +22740,10 @@ struct device_grid {
   __host__ __device__ int threads() const { return block_threads; }
   __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
   template <class T>
-  __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
-  __host__ __device__ unsigned take([[maybe_unused]] unsigned* counter) const { return SINTER_ON_GPU(atomicAdd(counter, 1u)); }
+  __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const
+      SINTER_ON_GPU({ atomicAdd(to, n); }) __host__ __device__ unsigned take([[maybe_unused]] unsigned* counter) const {
+    return SINTER_ON_GPU(atomicAdd(counter, 1u));
+  }
 #undef SINTER_ON_GPU
   /// As in "CUDA C++ Programming Guide", Memory Fence Functions.
   __host__ __device__ bool arrives_last([[maybe_unused]] unsigned* counter, [[maybe_unused]] unsigned blocks) const {
@@ -22364,7 +22778,8 @@ struct device_grid {
     const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
     const auto global = __cvta_generic_to_global(from);
 #pragma unroll
-    for (unsigned at = 0; at < sizeof(T); at += 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared + at), "l"(global + at) : "memory");
+    for (unsigned at = 0; at < sizeof(T); at += 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared + at), "l"(global + at) : "memory");
 #elif defined(__CUDA_ARCH__)
     *to = *from;
 #endif
@@ -22385,8 +22800,8 @@ struct device_grid {
   }
 };
 
-/// How many blocks shall find room on a multiprocessor, where a body does not say. Left to itself, ptxas aims at more than
-/// two on sm_80, and spills registers for it.
+/// How many blocks shall find room on a multiprocessor, where a body does not say. Left to itself, ptxas aims at more
+/// than two on sm_80, and spills registers for it.
 template <class Body>
 inline constexpr int blocks_at_once = [] {
   if constexpr (requires { Body::blocks_at_once; }) return Body::blocks_at_once;
@@ -22404,14 +22819,17 @@ inline void start(context& c, const work& w, const void* kernel, const launch_sh
   const auto held = c.capture().enter(w.what);
   const use_gpu current(c.gpu());
   if (shape.shared_bytes > usual_shared_bytes) {  // always to the same value: other threads may be starting it too
-    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes));
-    if (status != cudaSuccess) check(status, c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
+    const cudaError_t status =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes));
+    if (status != cudaSuccess)
+      check(status, c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
   }
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   const cudaError_t status = cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream());
   if (status != cudaSuccess)
-    check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
-                      " threads and " + std::to_string(shape.shared_bytes) + " bytes of shared memory");
+    check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " +
+                      std::to_string(block_threads) + " threads and " + std::to_string(shape.shared_bytes) +
+                      " bytes of shared memory");
   c.count_launches();
 }
 
@@ -22424,14 +22842,16 @@ void launch(context& c, const work& w, const Body& body, const launch_shape& sha
 
 }  // namespace sinter::cuda_impl
 #if SINTER_WITH_CUB_FOLDS
-// sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the results, on the way.
+// sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the
+// results, on the way.
 //
-// Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that have it. In none of them may a
-// `using namespace` make Sinter's names visible outside of functions and namespaces: CUB declares a namespace ::cuda, which nvcc names from
-// there in code that it adds. And who uses Sinter's names calls the device sinter::cuda<0>.
+// Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that have it. In none of
+// them may a `using namespace` make Sinter's names visible outside of functions and namespaces: CUB declares a
+// namespace ::cuda, which nvcc names from there in code that it adds. And who uses Sinter's names calls the device
+// sinter::cuda<0>.
 //
-// Left to Sinter are columns, short rows, few rows and many bins, for which CUB has nothing that would fill a GPU or little memory, and scans
-// whose result would depend on which block of CUB's is quicker, such as cumsum of float.
+// Left to Sinter are columns, short rows, few rows and many bins, for which CUB has nothing that would fill a GPU or
+// little memory, and scans whose result would depend on which block of CUB's is quicker, such as cumsum of float.
 
 #if !SINTER_WITH_CUDA
 #error "sinter: sinter/cuda/cub_folds.hpp is for files with the CUDA backend, compiled by nvcc"
@@ -22457,8 +22877,8 @@ void launch(context& c, const work& w, const Body& body, const launch_shape& sha
 
 namespace sinter::cuda_impl {
 
-/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no scratch memory, how much it
-/// takes, else starts it.
+/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no
+/// scratch memory, how much it takes, else starts it.
 template <class Algorithm>
 void call_cub(context& c, const work& w, const Algorithm& algorithm) {
   const auto held = c.capture().enter(w.what);
@@ -22470,7 +22890,8 @@ void call_cub(context& c, const work& w, const Algorithm& algorithm) {
     if (status != cudaSuccess) check(status, c.name() + ": " + w.text() + " by CUB");
   };
   run(nullptr);
-  const sinter::detail::block scratch(c.memory(), bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
+  const sinter::detail::block scratch(c.memory(),
+                                      bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
   run(scratch.data());
   c.count_launches();
 }
@@ -22542,7 +22963,8 @@ struct put_state {
     out.put(number, s);
   }
 };
-/// Can folds of R be cut anywhere? CUB cuts reductions by the shape and the GPU, but a scan by which blocks are quickest.
+/// Can folds of R be cut anywhere? CUB cuts reductions by the shape and the GPU, but a scan by which blocks are
+/// quickest.
 template <class R>
 inline constexpr bool any_cut = std::is_integral_v<typename R::state> || requires { typename R::arg; };
 
@@ -22555,7 +22977,8 @@ inline constexpr index_t shortest_row = 256, fewest_rows = 64;
 /// Of more bins each block of CUB's has all in the memory of the GPU.
 inline constexpr index_t most_bins = 256;
 
-/// The number that the source gives where it counts, else one that is in no bin. As float: CUB finds the bin of an integer by a division.
+/// The number that the source gives where it counts, else one that is in no bin. As float: CUB finds the bin of an
+/// integer by a division.
 template <class Source>
 struct bin_of {
   Source source;
@@ -22585,7 +23008,8 @@ struct cub_folds {
         const auto in = states_of<R>(source, long_rows(results, n));
         const auto begin = computed(row_begins{n});
         call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-          return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, in, out, results, begin, begin + 1, merge, R::identity(), c.stream());
+          return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, in, out, results, begin, begin + 1, merge,
+                                                    R::identity(), c.stream());
         });
       }
     }
@@ -22601,13 +23025,16 @@ struct cub_folds {
       const merge_states<R> merge;
       if (rows == 1) {
         const auto in = states_of<R>(source, one_row{});
-        call_cub(c, w, [&](void* scratch, std::size_t& bytes) { return cub::DeviceScan::InclusiveScan(scratch, bytes, in, out, merge, n, c.stream()); });
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceScan::InclusiveScan(scratch, bytes, in, out, merge, n, c.stream());
+        });
       } else {
         const long_rows all(rows, n);
         const auto in = states_of<R>(source, all);
         const auto keys = computed(row_numbers{all});
         call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-          return cub::DeviceScan::InclusiveScanByKey(scratch, bytes, keys, in, out, merge, rows * n, ::cuda::std::equal_to<>{}, c.stream());
+          return cub::DeviceScan::InclusiveScanByKey(scratch, bytes, keys, in, out, merge, rows * n,
+                                                     ::cuda::std::equal_to<>{}, c.stream());
         });
       }
     }
@@ -22620,7 +23047,8 @@ struct cub_folds {
     if constexpr (fits_cub<Source>) {
       const auto in = computed(bin_of<Source>{source, bins});
       call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-        return cub::DeviceHistogram::HistogramEven(scratch, bytes, in, counts, static_cast<int>(bins) + 1, 0.f, static_cast<float>(bins), n, c.stream());
+        return cub::DeviceHistogram::HistogramEven(scratch, bytes, in, counts, static_cast<int>(bins) + 1, 0.f,
+                                                   static_cast<float>(bins), n, c.stream());
       });
     }
     return fits_cub<Source>;
@@ -22669,14 +23097,17 @@ struct gpu {
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     context &to_here = here(), &there = context_of<From>();
-    const std::string what = "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
+    const std::string what =
+        "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
     const bool in_order = &to_here < &there;  // the same for all threads, so that none waits for another in a circle
-    const auto first = (in_order ? to_here : there).capture().wait(what), second = (in_order ? there : to_here).capture().wait(what);
+    const auto first = (in_order ? to_here : there).capture().wait(what),
+               second = (in_order ? there : to_here).capture().wait(what);
     to_here.open_path_from(there);
     to_here.wait_for(there);
     {
       const use_gpu current(to_here.gpu());
-      if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
+      if (to_here.gpu() == there.gpu())
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
       else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, to_here.stream()), what);
     }
     try {
@@ -22693,14 +23124,19 @@ struct gpu {
     cudaPointerAttributes found{};
     check(cudaPointerGetAttributes(&found, p), c.name() + ": asking where memory lies");
     switch (found.type) {
-      case cudaMemoryTypeUnregistered: return {"host memory", "cpu"};
-      case cudaMemoryTypeHost: return {"pinned host memory", "cpu"};
-      case cudaMemoryTypeManaged: return {"managed memory, which moves between the host and GPUs", "cpu"};
-      default: break;
+      case cudaMemoryTypeUnregistered:
+        return {"host memory", "cpu"};
+      case cudaMemoryTypeHost:
+        return {"pinned host memory", "cpu"};
+      case cudaMemoryTypeManaged:
+        return {"managed memory, which moves between the host and GPUs", "cpu"};
+      default:
+        break;
     }
     if (found.device == c.gpu()) return {};
     const std::string gpu = "GPU " + std::to_string(found.device);
-    return {"that of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()), "the cuda<I> that is " + gpu};
+    return {"that of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()),
+            "the cuda<I> that is " + gpu};
   }
 
   template <class T>
@@ -22815,13 +23251,15 @@ struct count_run_body {
 template <device D>
 class drawing_again final : public sinter::detail::captured_draws {
  public:
-  explicit drawing_again(std::int64_t* runs) : runs_(runs), before_(std::exchange(sinter::detail::capturing_draws(), this)) {}
+  explicit drawing_again(std::int64_t* runs)
+      : runs_(runs), before_(std::exchange(sinter::detail::capturing_draws(), this)) {}
   drawing_again(const drawing_again&) = delete;
   drawing_again& operator=(const drawing_again&) = delete;
   ~drawing_again() { sinter::detail::capturing_draws() = before_; }
 
   const std::int64_t* run() override {
-    if (!std::exchange(counted_, true)) gpu<D>::launch("counting the runs of a captured step", count_run_body{runs_}, {1, 0});
+    if (!std::exchange(counted_, true))
+      gpu<D>::launch("counting the runs of a captured step", count_run_body{runs_}, {1, 0});
     return runs_;
   }
 
@@ -22892,26 +23330,31 @@ class cuda_graph {
 /// Runs f() `warm_up` times, then records it once more: each replay() runs what f put on D again, as one, on the same
 /// memory. As torch.cuda.CUDAGraph, for steps of fixed shapes whose kernels are shorter than what starts them.
 ///
-///     auto step = capture<cuda<0>>([&] { optimizer.zero_grad(); loss = cross_entropy(model(x), y); loss.backward(); optimizer.step(); });
-///     for (...) { copy(images, x); copy(labels, y); step.replay(); }    // loss.item() reads the loss of the last one
+///     auto step = capture<cuda<0>>([&] { optimizer.zero_grad(); loss = cross_entropy(model(x), y); loss.backward();
+///     optimizer.step(); }); for (...) { copy(images, x); copy(labels, y); step.replay(); }    // loss.item() reads the
+///     loss of the last one
 ///
-/// - The warm-up runs are real steps, on what the inputs hold then. The recorded one changes nothing on D: values that f assigned are there after the
+/// - The warm-up runs are real steps, on what the inputs hold then. The recorded one changes nothing on D: values that
+/// f assigned are there after the
 ///   first replay.
 /// - What f's statements allocate belongs to the graph for as long as it lives. What f reads or writes besides (inputs,
 ///   parameters) must live as long and stay where it is: write new inputs into it with copy().
-/// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning rate,
-///   stay what they were. Adam counts its steps on D, and random numbers are others with each replay: those of replay r, from
-///   0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded.
-/// - What is to change from one replay to the next is written in place: `s += g`. `s = s + g` makes the same new tensor from the
+/// - What the host does in f is done when f runs, not when it is replayed: numbers that it computes, such as a learning
+/// rate,
+///   stay what they were. Adam counts its steps on D, and random numbers are others with each replay: those of replay
+///   r, from 0, are draws d + 2^32 r, where d are those that f took from its generators when it was recorded.
+/// - What is to change from one replay to the next is written in place: `s += g`. `s = s + g` makes the same new tensor
+/// from the
 ///   same old one each time.
-/// - zero_grad() belongs in f: outside of the graph it takes the gradients from their variables, and the next replay writes them where
+/// - zero_grad() belongs in f: outside of the graph it takes the gradients from their variables, and the next replay
+/// writes them where
 ///   nobody looks. What f computed from random numbers is differentiated in f: outside, backward finds the masks
 ///   of the latest replay, and only while the graph lives.
 ///
-/// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(), synchronize()),
-/// copy from the host or between devices, work on another GPU, draw random numbers on the host, or take the first step of an
-/// optimizer. Nothing has run on D then, and D goes on; values that f had assigned are undefined. Other threads that put work on D
-/// meanwhile, to_async too, get a device_error.
+/// Errors: device_error, which names what f must not do while it is recorded: wait for D (item(), to<cpu>(),
+/// synchronize()), copy from the host or between devices, work on another GPU, draw random numbers on the host, or take
+/// the first step of an optimizer. Nothing has run on D then, and D goes on; values that f had assigned are undefined.
+/// Other threads that put work on D meanwhile, to_async too, get a device_error.
 template <device D, class F>
   requires is_cuda_v<D>
 cuda_graph<D> capture(F&& f, int warm_up = 1) {
@@ -22984,12 +23427,11 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
     for (std::size_t s = 0; s < this->target.size(); ++s) {
       const saved_leaf& l = this->target[s];
       const state_ptr& at = this->state[s];
-      if (!e.product && sinter::detail::is_between(at) && at->producer->as_product() != nullptr && l.rank == 2 && l.shape[0] == shape[0] && l.shape[1] == shape[1])
+      if (!e.product && sinter::detail::is_between(at) && at->producer->as_product() != nullptr && l.rank == 2 &&
+          l.shape[0] == shape[0] && l.shape[1] == shape[1])
         e.product = at;
-      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1])
-        e.bias = at;
-      else if (at)
-        return false;
+      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1]) e.bias = at;
+      else if (at) return false;
     }
     return bool(e.product);
   }
@@ -23040,14 +23482,16 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
 namespace sinter::detail {
 
 template <class Ready>
-  requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> && cuda_impl::tail_formula<lowered<false, Ready>>::fits)
+  requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> &&
+           cuda_impl::tail_formula<lowered<false, Ready>>::fits)
 struct node_type<Ready> {
-  using type = cuda_impl::layer_statement<device_of<Ready>, element_of<Ready>, lowered<true, Ready>, lowered<false, Ready>,
-                                          (lowest_tracked_rank<Ready> < Ready::rank)>;
+  using type = cuda_impl::layer_statement<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                          lowered<false, Ready>, (lowest_tracked_rank<Ready> < Ready::rank)>;
 };
 
 }  // namespace sinter::detail
-// sinter/cuda/native.hpp: the stream and the memory behind tensors on a GPU, for kernels and libraries of the caller's own.
+// sinter/cuda/native.hpp: the stream and the memory behind tensors on a GPU, for kernels and libraries of the caller's
+// own.
 
 namespace sinter {
 
@@ -23066,7 +23510,8 @@ constexpr auto find_device_pointer_mistake() {
   else if constexpr (!is_cuda_v<device_of<X>>)
     return mistake<no_gpu_memory_behind_tensors_on<device_of<X>>, use_dot_data_there_or_copy_with_dot_to>{};
   else if constexpr (is_variable<X>) return mistake<no_device_pointer_of_a_variable, take_the_pointer_of_dot_value>{};
-  else if constexpr (!is_tensor<X>) return mistake<expression_not_yet_evaluated_on<device_of<X>>, assign_it_to_a_tensor_first>{};
+  else if constexpr (!is_tensor<X>)
+    return mistake<expression_not_yet_evaluated_on<device_of<X>>, assign_it_to_a_tensor_first>{};
   else return fitting<element_of<X>>{};
 }
 template <class X>
@@ -23074,13 +23519,13 @@ using device_pointer_mistake = decltype(find_device_pointer_mistake<bare<X>>());
 
 }  // namespace detail
 
-/// The stream on which all of D's work runs, in order. What is put there runs after the statements before it and before those after
-/// it, and nobody waits; a kernel is launched with native_device<D>() as the current device. The stream is D's: it is not to be
-/// destroyed.
+/// The stream on which all of D's work runs, in order. What is put there runs after the statements before it and before
+/// those after it, and nobody waits; a kernel is launched with native_device<D>() as the current device. The stream is
+/// D's: it is not to be destroyed.
 ///
-/// While a step on D is captured, work that is put there, by whichever thread, becomes part of the step and runs with each replay();
-/// to wait for the stream then is an error of CUDA's, which ends the capture. launches<D>() does not count what Sinter did not
-/// launch, and an error that a launch leaves in cudaGetLastError() is left there.
+/// While a step on D is captured, work that is put there, by whichever thread, becomes part of the step and runs with
+/// each replay(); to wait for the stream then is an error of CUDA's, which ends the capture. launches<D>() does not
+/// count what Sinter did not launch, and an error that a launch leaves in cudaGetLastError() is left there.
 ///
 /// Errors: device_error where D is not available.
 ///
@@ -23093,8 +23538,8 @@ cudaStream_t native_stream() {
   return cuda_impl::context_of<D>().stream();
 }
 
-/// CUDA's number of the GPU that D is: that of cuda<I> is I unless SINTER_CUDA_MAP says otherwise. Sinter leaves the current device
-/// of a thread as it finds it. Errors: device_error where D is not available.
+/// CUDA's number of the GPU that D is: that of cuda<I> is I unless SINTER_CUDA_MAP says otherwise. Sinter leaves the
+/// current device of a thread as it finds it. Errors: device_error where D is not available.
 ///
 ///     cudaSetDevice(native_device<cuda<1>>());
 template <device D>
@@ -23104,11 +23549,11 @@ int native_device() {
 }
 
 /// Where the first element of x lies in the memory of its GPU; the others follow by x.strides(), without gaps where
-/// x.is_contiguous(). Valid for work put on native_stream of that GPU while a handle on x's storage lives: memory that is freed goes
-/// to whoever asks next, whose work comes later on the stream.
+/// x.is_contiguous(). Valid for work put on native_stream of that GPU while a handle on x's storage lives: memory that
+/// is freed goes to whoever asks next, whose work comes later on the stream.
 ///
-/// A write through the pointer is not seen by the tape, as one through data() on the host: where backward has saved x, it computes
-/// with what is there then, and says nothing.
+/// A write through the pointer is not seen by the tape, as one through data() on the host: where backward has saved x,
+/// it computes with what is there then, and says nothing.
 ///
 /// Errors: shape_error for a tensor without a value. Tensors of the host, variables and expressions do not compile.
 ///
@@ -23122,7 +23567,8 @@ T* device_pointer(const tensor<T, Shape, D>& x) {
 #if !SINTER_WITH_CUDNN
 struct native_cudnn_needs_cudnn;
 struct compile_with_SINTER_WITH_CUDNN_1_and_link_cudnn;
-template <class D, class Problem = native_cudnn_needs_cudnn, class Fix = compile_with_SINTER_WITH_CUDNN_1_and_link_cudnn>
+template <class D, class Problem = native_cudnn_needs_cudnn,
+          class Fix = compile_with_SINTER_WITH_CUDNN_1_and_link_cudnn>
 void native_cudnn() = delete;
 #endif
 #if !SINTER_WITH_NCCL
@@ -23167,8 +23613,8 @@ inline void check(cudnnStatus_t status, const std::string& what) {
   throw device_error(text);
 }
 
-/// The handles for one context. cuDNN lets no two threads use a handle at once, and recommends that each keeps its own; one that a
-/// thread leaves behind goes to the next new thread, and none is destroyed.
+/// The handles for one context. cuDNN lets no two threads use a handle at once, and recommends that each keeps its own;
+/// one that a thread leaves behind goes to the next new thread, and none is destroyed.
 class cudnn_handles {
  public:
   explicit cudnn_handles(context& c) : context_(c) {}
@@ -23177,7 +23623,9 @@ class cudnn_handles {
 
   cudnnHandle_t take() {
     const std::string what = context_.name() + ": starting cuDNN";
-    sinter::detail::refuse_capture(what, "that allocates; call native_cudnn once on this thread before the step is captured, as a warm-up run does");
+    sinter::detail::refuse_capture(
+        what,
+        "that allocates; call native_cudnn once on this thread before the step is captured, as a warm-up run does");
     const use_gpu current(context_.gpu());
     cudnnHandle_t handle = nullptr;
     {
@@ -23228,19 +23676,20 @@ struct cudnn_lease {
 
 }  // namespace cuda_impl
 
-/// A handle of cuDNN for D, bound to native_stream<D>(): what it does runs in order with D's other work, and the calls return at
-/// once. Each thread has its own, made when it first asks, because no two threads may use one at a time; do not hand it to another
-/// thread, and do not destroy it. A thread that set another stream or mode on it sets it back.
+/// A handle of cuDNN for D, bound to native_stream<D>(): what it does runs in order with D's other work, and the calls
+/// return at once. Each thread has its own, made when it first asks, because no two threads may use one at a time; do
+/// not hand it to another thread, and do not destroy it. A thread that set another stream or mode on it sets it back.
 ///
-/// A workspace is a tensor, `empty<std::uint8_t, D>({bytes})`, that may be released as soon as the call has returned. What cuDNN
-/// computes is not seen by the tape; see device_pointer. In a captured step it can be used where cuDNN's documentation allows that,
-/// with a handle that this thread has asked for before: the warm-up run of capture() does.
+/// A workspace is a tensor, `empty<std::uint8_t, D>({bytes})`, that may be released as soon as the call has returned.
+/// What cuDNN computes is not seen by the tape; see device_pointer. In a captured step it can be used where cuDNN's
+/// documentation allows that, with a handle that this thread has asked for before: the warm-up run of capture() does.
 ///
-/// Errors: device_error where D is not available or cuDNN does not start, out_of_memory where it finds none; both with cuDNN's own
-/// words. Calls of your own return cudnnStatus_t, which is yours to look at.
+/// Errors: device_error where D is not available or cuDNN does not start, out_of_memory where it finds none; both with
+/// cuDNN's own words. Calls of your own return cudnnStatus_t, which is yours to look at.
 ///
 ///     const cudnnHandle_t handle = native_cudnn<cuda<0>>();
-///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution, algorithm,
+///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution,
+///     algorithm,
 ///                             device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
 template <device D>
   requires is_cuda_v<D>
@@ -23257,22 +23706,23 @@ inline std::size_t cudnn_version() { return cudnnGetVersion(); }
 #if SINTER_WITH_CUB || SINTER_WITH_CUB_FOLDS
 // sinter/cuda/cub.hpp: sorts on GPUs done by CUB, for one file of a program.
 //
-// The file is compiled by nvcc and linked as an object: of a static library a linker takes only what is asked for by name, and
-// nobody asks for this. It is best empty but for the include, because CUB declares a namespace ::cuda, beside which
-// `using namespace sinter` makes cuda<0> ambiguous; sinter::cuda<0> is not. No other file of the program changes:
+// The file is compiled by nvcc and linked as an object: of a static library a linker takes only what is asked for by
+// name, and nobody asks for this. It is best empty but for the include, because CUB declares a namespace ::cuda, beside
+// which `using namespace sinter` makes cuda<0> ambiguous; sinter::cuda<0> is not. No other file of the program changes:
 //
 //     // sorts.cu
 //     #include <sinter/cuda/cub.hpp>
 //
-// sort, argsort, unique and topk, where it sorts, then go through cub::DeviceRadixSort on every cuda<I> of the program, in place of
-// Sinter's own sort, with the same results to the bit. Scratch memory comes from the device's arena; a captured step may hold such
-// sorts. launches<D>() counts each as one, however many kernels CUB starts for it.
+// sort, argsort, unique and topk, where it sorts, then go through cub::DeviceRadixSort on every cuda<I> of the program,
+// in place of Sinter's own sort, with the same results to the bit. Scratch memory comes from the device's arena; a
+// captured step may hold such sorts. launches<D>() counts each as one, however many kernels CUB starts for it.
 //
-// Errors: device_error with CUDA's words where CUB fails, out_of_memory where there is no scratch memory. What the program
-// has left in cudaGetLastError() is dropped.
+// Errors: device_error with CUDA's words where CUB fails, out_of_memory where there is no scratch memory. What the
+// program has left in cudaGetLastError() is dropped.
 
 #if !SINTER_WITH_CUDA
-#error "sinter: sinter/cuda/cub.hpp is for a file with the CUDA backend, compiled by nvcc; other files need nothing for its sorts"
+#error \
+    "sinter: sinter/cuda/cub.hpp is for a file with the CUDA backend, compiled by nvcc; other files need nothing for its sorts"
 #else
 
 #include <cub/device/device_radix_sort.cuh>
@@ -23283,8 +23733,8 @@ inline std::size_t cudnn_version() { return cudnnGetVersion(); }
 
 namespace sinter::cuda_impl {
 
-/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no scratch memory, how much it
-/// takes, else starts it.
+/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no
+/// scratch memory, how much it takes, else starts it.
 template <class Algorithm>
 void call_cub(context& c, const work& w, const Algorithm& algorithm) {
   const auto held = c.capture().enter(w.what);
@@ -23296,7 +23746,8 @@ void call_cub(context& c, const work& w, const Algorithm& algorithm) {
     if (status != cudaSuccess) check(status, c.name() + ": " + w.text() + " by CUB");
   };
   run(nullptr);
-  const sinter::detail::block scratch(c.memory(), bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
+  const sinter::detail::block scratch(c.memory(),
+                                      bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
   run(scratch.data());
   c.count_launches();
 }
@@ -23374,7 +23825,8 @@ inline void check(ncclResult_t status, const std::string& what, [[maybe_unused]]
   static_cast<void>(cudaGetLastError());
   std::string text = what + ": " + ncclGetErrorString(status);
 #if NCCL_VERSION_CODE >= 21300
-  if (const char* const more = ncclGetLastError(among); more != nullptr && *more != '\0') text += std::string(" (") + more + ")";
+  if (const char* const more = ncclGetLastError(among); more != nullptr && *more != '\0')
+    text += std::string(" (") + more + ")";
 #endif
   throw device_error(text);
 }
@@ -23391,8 +23843,9 @@ inline void check_group(const std::vector<context*>& group) {
   for (std::size_t i = 0; i < group.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (group[i]->gpu() == group[j]->gpu())
-        sinter::detail::refuse<device_error>({"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
-                                              ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
+        sinter::detail::refuse<device_error>(
+            {"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
+             ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
 }
 /// So that no device begins a capture before the sum is on its way.
 inline std::vector<capture_state::hold> hold(std::vector<context*> group) {
@@ -23402,7 +23855,8 @@ inline std::vector<capture_state::hold> hold(std::vector<context*> group) {
   return held;
 }
 
-/// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are kept.
+/// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are
+/// kept.
 inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t type, std::string what) {
   static std::mutex& busy = *new std::mutex;
   static auto& made = *new std::map<std::vector<int>, std::vector<ncclComm_t>>;
@@ -23451,13 +23905,14 @@ constexpr auto find_all_reduce_mistake() {
   else if constexpr (!(is_tensor<First> && ... && is_tensor<Rest>))
     return mistake<expression_not_yet_evaluated_on<device_of<First>>, assign_it_to_a_tensor_first>{};
   else if constexpr (!(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
-    return mistake<all_reduce_of_mixed_element_types<element_of<First>, element_of<Rest>...>, give_tensors_of_one_element_type>{};
+    return mistake<all_reduce_of_mixed_element_types<element_of<First>, element_of<Rest>...>,
+                   give_tensors_of_one_element_type>{};
   else if constexpr (cuda_impl::nccl_element<element_of<First>> == ncclNumTypes)
     return mistake<all_reduce_cannot_add_elements_of<element_of<First>>, convert_it_with_cast>{};
   else if constexpr (!((rank_of<First> == rank_of<Rest>) && ...))
     return mistake<all_reduce_of_ranks<rank_of<First>, rank_of<Rest>...>, give_tensors_of_one_rank>{};
-  else if constexpr (((times_listed<device_of<First>, device_of<First>, device_of<Rest>...> +
-                       ... + times_listed<device_of<Rest>, device_of<First>, device_of<Rest>...>)) != 1 + sizeof...(Rest))
+  else if constexpr (((times_listed<device_of<First>, device_of<First>, device_of<Rest>...> + ... +
+                       times_listed<device_of<Rest>, device_of<First>, device_of<Rest>...>)) != 1 + sizeof...(Rest))
     return mistake<a_device_is_listed_twice_in<device_of<First>, device_of<Rest>...>, give_one_tensor_per_device>{};
   else return fitting<element_of<First>>{};
 }
@@ -23479,17 +23934,20 @@ template <class First, class... Rest>
 void sum_of_several(const First& first, const Rest&... rest) {
   const auto same_shape = [&](const auto& other) {
     if (!(other.shape() == first.shape()))
-      refuse<shape_error>({"all_reduce: shape ", first.shape(), " on ", device_name<device_of<First>>(), " and ", other.shape(), " on ",
-                           device_name<device_of<decltype(other)>>(), "; all must be of one shape"});
+      refuse<shape_error>({"all_reduce: shape ", first.shape(), " on ", device_name<device_of<First>>(), " and ",
+                           other.shape(), " on ", device_name<device_of<decltype(other)>>(),
+                           "; all must be of one shape"});
   };
   (same_shape(rest), ...);
-  const std::vector<cuda_impl::context*> group{&cuda_impl::context_of<device_of<First>>(), &cuda_impl::context_of<device_of<Rest>>()...};
+  const std::vector<cuda_impl::context*> group{&cuda_impl::context_of<device_of<First>>(),
+                                               &cuda_impl::context_of<device_of<Rest>>()...};
   cuda_impl::check_group(group);
   if (first.numel() == 0) return;
   const auto add_up = [&](const First& dense, const Rest&... others) {
-    cuda_impl::add_up({{group[0], access::data(dense)}, {&cuda_impl::context_of<device_of<Rest>>(), access::data(others)}...},
-                      static_cast<std::size_t>(first.numel()), cuda_impl::nccl_element<element_of<First>>,
-                      joined({"all_reduce of shape ", first.shape()}));
+    cuda_impl::add_up(
+        {{group[0], access::data(dense)}, {&cuda_impl::context_of<device_of<Rest>>(), access::data(others)}...},
+        static_cast<std::size_t>(first.numel()), cuda_impl::nccl_element<element_of<First>>,
+        joined({"all_reduce of shape ", first.shape()}));
     take_sum(first, dense);
     (take_sum(rest, others), ...);
   };
@@ -23498,17 +23956,18 @@ void sum_of_several(const First& first, const Rest&... rest) {
 
 }  // namespace detail
 
-/// x0, x1, ... on GPUs of this process each become the sum of all, as by torch.cuda.nccl.all_reduce: for gradients of models that
-/// saw a part of the batch each. NCCL adds on all GPUs at once, each on its native_stream, in order with the device's other work;
-/// the host does not wait. Elements: float, double, half, bfloat16, int8, uint8, int32, int64. (shape) x ... x (shape) => the same
-/// shapes. Views are written through; where the elements of one are not side by side, it is copied, and copied back. It is a write
-/// in place: the tape notices it, and has no derivative for it. NCCL fixes the order of the sum, which may differ for other GPUs or
-/// sizes. Calls from several threads take turns. One tensor alone is its own sum: nothing happens.
+/// x0, x1, ... on GPUs of this process each become the sum of all, as by torch.cuda.nccl.all_reduce: for gradients of
+/// models that saw a part of the batch each. NCCL adds on all GPUs at once, each on its native_stream, in order with
+/// the device's other work; the host does not wait. Elements: float, double, half, bfloat16, int8, uint8, int32, int64.
+/// (shape) x ... x (shape) => the same shapes. Views are written through; where the elements of one are not side by
+/// side, it is copied, and copied back. It is a write in place: the tape notices it, and has no derivative for it. NCCL
+/// fixes the order of the sum, which may differ for other GPUs or sizes. Calls from several threads take turns. One
+/// tensor alone is its own sum: nothing happens.
 ///
-/// Errors: shape_error for shapes that differ, a tensor without a value and a broadcast view; device_error for two devices on one GPU
-/// (SINTER_CUDA_MAP), for a GPU that is not there and while a step is captured: nothing has been started then. device_error with NCCL's
-/// words where NCCL fails; the tensors are undefined then. Tensors of the host, of several element types or ranks, of bool and int16, two
-/// on one device, variables and expressions do not compile.
+/// Errors: shape_error for shapes that differ, a tensor without a value and a broadcast view; device_error for two
+/// devices on one GPU (SINTER_CUDA_MAP), for a GPU that is not there and while a step is captured: nothing has been
+/// started then. device_error with NCCL's words where NCCL fails; the tensors are undefined then. Tensors of the host,
+/// of several element types or ranks, of bool and int16, two on one device, variables and expressions do not compile.
 ///
 ///     loss0.backward();  // of a model on cuda<0> and one half of a batch
 ///     loss1.backward();  // of its copy on cuda<1> and the other half
@@ -23526,7 +23985,130 @@ void all_reduce(const X&...) = delete;
 }  // namespace sinter
 #endif
 #endif
-// sinter/random.hpp: counter-based random numbers, identical on every device.
+// sinter/data.hpp: datasets and loaders.
+
+// sinter/data/dataset.hpp: what a data loader reads: a number of samples, one by one or a batch at a time.
+
+namespace sinter {
+
+/// One sample of a dataset: tensors of equal shape throughout, or numbers.
+template <class X, class Y>
+struct sample {
+  X input;
+  Y target;
+};
+
+/// Several samples, stacked along a new first axis. `auto& [x, y] = batch` takes it apart.
+template <class X, class Y>
+struct batch {
+  X inputs;
+  Y targets;
+
+  index_t size() const { return inputs.shape()[0]; }
+  /// The batch on device D.
+  template <device D>
+  auto to() const {
+    auto x = inputs.template to<D>();
+    auto y = targets.template to<D>();
+    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
+  }
+};
+
+/// Gives the batch of the samples at some indices at once.
+template <class S>
+concept batched_dataset = requires(const S& s, std::span<const index_t> rows) {
+  { s.size() } -> std::convertible_to<index_t>;
+  s.gather(rows);
+};
+
+/// Gives sample number i, as sinter::sample.
+template <class S>
+concept itemised_dataset = requires(const S& s, index_t i) {
+  { s.size() } -> std::convertible_to<index_t>;
+  s.get(i).input;
+  s.get(i).target;
+};
+
+/// size() and gather(rows), or size() and get(i). The loader's thread calls gather and get, one call at a time.
+template <class S>
+concept dataset = batched_dataset<S> || itemised_dataset<S>;
+
+namespace detail {
+
+/// Rows `rows` of a dense host tensor: (N, ...) => (n, ...).
+template <class T, auto R, device D>
+tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t> rows) {
+  auto shape = from.shape();
+  const index_t count = shape[0];
+  shape[0] = static_cast<index_t>(rows.size());
+  const auto to = tensor<T, R, D>::uninitialized(shape);
+  const index_t each = count > 0 ? from.numel() / count : 0;
+  T* out = to.data();
+  for (index_t row : rows) {
+    if (row < 0 || row >= count) refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
+    if (each > 0) std::memcpy(out, from.data() + row * each, static_cast<std::size_t>(each) * sizeof(T));
+    out += each;
+  }
+  return to;
+}
+
+/// Makes room for n values like `first`, one after the other.
+template <class T, auto R, device D>
+auto stack_for(index_t n, const tensor<T, R, D>& first) {
+  constexpr int rank = tensor<T, R, D>::rank;
+  extents<rank + 1> shape;
+  shape[0] = n;
+  for (int d = 0; d < rank; ++d) shape[d + 1] = first.shape()[d];
+  return tensor<T, rank + 1, D>::uninitialized(shape);
+}
+template <element T>
+auto stack_for(index_t n, T) {
+  return tensor<T, 1>::uninitialized(extents<1>{{n}});
+}
+template <class T, auto S, auto R, device D>
+void stack_put(const tensor<T, S, D>& to, index_t i, const tensor<T, R, D>& value, index_t number) {
+  for (int d = 0; d < value.rank; ++d)
+    if (value.shape()[d] != to.shape()[d + 1])
+      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(),
+                           ", unlike the others of its batch, ", to[0].shape()});
+  const auto dense = value.contiguous();
+  std::memcpy(to.data() + i * value.numel(), dense.data(), static_cast<std::size_t>(value.numel()) * sizeof(T));
+}
+template <element T>
+void stack_put(const tensor<T, 1>& to, index_t i, T value, index_t) {
+  to.data()[i] = value;
+}
+
+/// The batch of the samples at `rows`, of which there is at least one.
+template <dataset S>
+auto gather(const S& set, std::span<const index_t> rows) {
+  if constexpr (batched_dataset<S>) {
+    return set.gather(rows);
+  } else {
+    const auto n = static_cast<index_t>(rows.size());
+    const auto first = set.get(rows[0]);
+    auto x = stack_for(n, first.input);
+    auto y = stack_for(n, first.target);
+    stack_put(x, 0, first.input, rows[0]);
+    stack_put(y, 0, first.target, rows[0]);
+    for (index_t i = 1; i < n; ++i) {
+      const index_t row = rows[static_cast<std::size_t>(i)];
+      const auto s = set.get(row);
+      stack_put(x, i, s.input, row);
+      stack_put(y, i, s.target, row);
+    }
+    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+// sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
+
+#include <condition_variable>
+#include <deque>
+#include <iterator>
+#include <numeric>
 
 // sinter/random/create.hpp: tensors of random numbers: rand, uniform, randn, normal, randint, bernoulli, randperm.
 
@@ -23548,8 +24130,9 @@ struct philox_block {
   constexpr bool operator==(const philox_block&) const = default;
 };
 
-/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a step is
-/// captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run r makes draw
+/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a
+/// step is captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run
+/// r makes draw
 /// + 2^32 r of it.
 struct random_key {
   std::uint64_t seed = 0;
@@ -23563,7 +24146,8 @@ namespace detail {
 struct word_pair {
   std::uint32_t low, high;
 };
-/// The product of two words. A GPU multiplies words; left to itself its compiler makes long products of what they are part of.
+/// The product of two words. A GPU multiplies words; left to itself its compiler makes long products of what they are
+/// part of.
 SINTER_WORD word_pair multiply_words(std::uint32_t a, std::uint32_t b) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) return {a * b, __umulhi(a, b)};
@@ -23688,10 +24272,8 @@ namespace detail {
 /// One value per lane -> V, a vector or (one lane) a plain number.
 template <class V, class T, std::size_t N>
 SINTER_WORD V from_lanes(const T (&lane)[N]) {
-  if constexpr (N == 1)
-    return lane[0];
-  else
-    return V::load(lane);
+  if constexpr (N == 1) return lane[0];
+  else return V::load(lane);
 }
 
 /// [0, 1): as many top bits of a word as T has digits, 24 for float, over 2 to their number; 53 bits of two for double.
@@ -23706,16 +24288,17 @@ struct uniform_numbers {
   SINTER_WORD static C unit(const std::uint32_t* w) {
     if constexpr (words == 1)
       return static_cast<C>(static_cast<std::int32_t>(w[0] >> (32 - digits))) * (C(1) / C(std::int32_t{1} << digits));
-    else
-      return static_cast<C>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * C(0x1p-53);
+    else return static_cast<C>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * C(0x1p-53);
   }
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
     C lane[std::size_t{N}];
     for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
     if (low == 0 && width == 1) return from_lanes<V>(lane);
-    // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the sum.
-    for (int i = 0; i < N; ++i) lane[i] = static_cast<T>(static_cast<double>(lane[i]) * static_cast<double>(width) + static_cast<double>(low));
+    // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the
+    // sum.
+    for (int i = 0; i < N; ++i)
+      lane[i] = static_cast<T>(static_cast<double>(lane[i]) * static_cast<double>(width) + static_cast<double>(low));
     return from_lanes<V>(lane);
   }
 };
@@ -23794,8 +24377,7 @@ struct bernoulli_numbers {
 };
 
 inline std::uint64_t bernoulli_limit(const char* op, double p) {
-  if (!(p >= 0 && p <= 1))
-    refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
+  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
   return static_cast<std::uint64_t>(p * 0x1p32);
 }
 
@@ -23878,7 +24460,8 @@ struct lowering<random_node<Numbers, R, D>> {
 template <device D>
 random_key next_key(const char* op, generator& gen) {
   if constexpr (!is_cuda_v<D>)
-    refuse_capture(op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
+    refuse_capture(
+        op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
   random_key key = gen.next();
   if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
   return key;
@@ -23913,16 +24496,18 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
   if (!(low <= high)) throw value_error("uniform: low is above high");
   if (!std::isfinite(static_cast<double>(T(compute_type<T>(high) - low))))
-    detail::refuse<value_error>({"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
+    detail::refuse<value_error>(
+        {"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
   return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
 }
 template <floating_element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
-                        const index_t (&shape)[R]) {
+                             const index_t (&shape)[R]) {
   return uniform<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
-/// Uniform in [0, 1): multiples of 2^-24 (float), 2^-53 (double), 2^-11 (half) or 2^-8 (bfloat16), the same bits on every device.
+/// Uniform in [0, 1): multiples of 2^-24 (float), 2^-53 (double), 2^-11 (half) or 2^-8 (bfloat16), the same bits on
+/// every device.
 ///
 ///     tensor x = rand<float>(gen, {2, 3});
 template <floating_element T = float, device D = cpu, int R>
@@ -23945,7 +24530,7 @@ tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_i
 }
 template <floating_element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
-                       const index_t (&shape)[R]) {
+                            const index_t (&shape)[R]) {
   return normal<T, D>(gen, mean, deviation, detail::to_extents(shape));
 }
 
@@ -23963,7 +24548,8 @@ tensor<T, int{R}, D> randn(generator& gen, const index_t (&shape)[R]) {
 ///
 ///     tensor bytes = randint<std::uint8_t>(gen, 0, 256, {1000});
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const extents<R>& shape) {
+tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high,
+                        const extents<R>& shape) {
   const std::int64_t first = low, end = high;
   if (first >= end) detail::refuse<value_error>({"randint: no integer is in [", first, ", ", end, ")"});
   detail::check_fits<T>("randint", first);
@@ -23972,7 +24558,8 @@ tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail
   return detail::draw<D>(gen, detail::integer_numbers<T>{static_cast<T>(first), width}, shape);
 }
 template <integer_element T = std::int64_t, device D = cpu, std::size_t R>
-tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
+tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high,
+                             const index_t (&shape)[R]) {
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
@@ -24017,132 +24604,278 @@ auto randn_like(generator& gen, const E& e) {
 }
 
 }  // namespace sinter
-// sinter/random/dropout.hpp: zeroes elements at random; the mask is computed again in backward, never stored.
 
 namespace sinter {
 
-namespace detail::kernel {
-
-/// a times 0 or scale. Its index space must be the statement's.
-template <class T, class A>
-struct dropout : drawn<bernoulli_numbers<T>> {
-  using value_type = T;
-  using leaf_types = typename A::leaf_types;
-  using sink_types = typename A::sink_types;
-  static constexpr int leaves = A::leaves;
-  static constexpr int sinks = A::sinks;
-  A a;
-
-  template <int L, class M, class Scope>
-  SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    return a.template eval<L>(m, s) * this->values(m);
-  }
-
-  template <class RA, class V>
-  struct record {
-    RA a;
-    V value;
-  };
-  template <int L, bool Need, class M, class Scope>
-  SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    auto ra = a.template forward<L, Need>(m, s);
-    if constexpr (Need) {
-      const auto value = ra.value * this->values(m);
-      return record<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
-    } else {
-      return record<decltype(ra), unneeded>{ra, {}};
-    }
-  }
-  template <int L, int S, class M, class Scope, class Rec, class G>
-  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
-    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, g * this->values(m));
-  }
-  template <bool Need>
-  static constexpr void mark(bool* needed) {
-    A::template mark<Need>(needed);
-  }
+struct loader_options {
+  index_t batch_size = 32;
+  bool shuffle = false;
+  bool drop_last = false;  ///< leave out a last batch that is not full
+  std::uint64_t seed = 0;  ///< of the shuffling; epoch e has the same order in every run
+  int prefetch = 2;        ///< batches made ahead by a thread; 0: made when asked for, without a thread
 };
-
-}  // namespace detail::kernel
 
 namespace detail {
 
-struct dropout_name {
-  static constexpr const char* name = "dropout";
+/// Lets one thread at a time call a dataset, for all loops over one loader. A forked child waits for no lock of its
+/// parent: the thread that held it is not there.
+class dataset_turns {
+ public:
+  bool of_this_process() const { return process_ == ::getpid(); }
+  std::unique_lock<std::mutex> take() {
+    return of_this_process() ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+  }
+
+ private:
+  std::mutex mutex_;
+  pid_t process_ = ::getpid();
 };
 
-/// The pass of a dropout: x, which holds no points, times the mask.
-template <class X>
-struct masked_node {
-  using op_type = dropout_name;
-  using value_type = element_of<X>;
-  using device_type = device_of<X>;
-  static constexpr int rank = X::rank;
-  static constexpr int order = X::order;
-  static constexpr bool is_expression = true;
-  static constexpr bool is_point = false;
-  static constexpr int points = 0;
-
-  bernoulli_numbers<value_type> keep;
-  random_key key;
-  X x;
-  const auto& shape() const { return x.shape(); }
+/// The number of the next epoch, which several threads may count; copies go on from it.
+struct epoch_counter : std::atomic<index_t> {
+  epoch_counter() : std::atomic<index_t>(0) {}
+  epoch_counter(const epoch_counter& other) : std::atomic<index_t>(other.load()) {}
+  epoch_counter& operator=(const epoch_counter& other) {
+    store(other.load());
+    return *this;
+  }
 };
 
-template <class X>
-struct lowering<masked_node<X>> {
-  template <bool Track>
-  static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
-    return {{e.keep, e.key}, lower<Track>(e.x)};
+/// One pass over a dataset, in the given order or, if that is undefined, in its own. The thread makes batches until
+/// `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes the others
+/// when asked for.
+template <class Set>
+class loader_pass {
+ public:
+  using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
+
+  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, index_t samples,
+              index_t batches, const loader_options& options)
+      : set_(set),
+        turns_(std::move(turns)),
+        order_(std::move(order)),
+        samples_(samples),
+        batches_(batches),
+        options_(options) {
+    if (options.prefetch == 0 || batches < 2) return;
+    try {
+      worker_ = std::thread([this] { work(); });
+    } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
+    }
   }
-  template <bool Track>
-  static leaf_ref* list(const masked_node<X>& e, leaf_ref* to) {
-    return list_leaves<Track>(e.x, to);
+  loader_pass(const loader_pass&) = delete;
+  loader_pass& operator=(const loader_pass&) = delete;
+  ~loader_pass() {
+    if (!worker_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    worker_.join();
   }
+
+  /// The next batch, or nothing after the last; rethrows what went wrong in making it.
+  std::optional<batch_type> next() {
+    if (taken_ == batches_) return std::nullopt;
+    std::unique_lock lock(mutex_);
+    if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
+    if (ready_.empty()) {
+      lock.unlock();
+      if (!failure_) return make(taken_++);
+      taken_ = batches_;
+      std::rethrow_exception(failure_);
+    }
+    std::optional<batch_type> b(std::move(ready_.front()));
+    ready_.pop_front();
+    ++taken_;
+    lock.unlock();
+    changed_.notify_all();
+    return b;
+  }
+
+  /// For fork_watch.
+  void at_fork(fork_step step) noexcept {
+    if (step == fork_step::before) return mutex_.lock();
+    if (step == fork_step::in_child && worker_.joinable()) {
+      ::new (static_cast<void*>(&worker_)) std::thread;               // neither joined nor detached
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
+    }
+    mutex_.unlock();
+  }
+
+ private:
+  batch_type make(index_t number) const {
+    const index_t first = number * options_.batch_size, left = samples_ - first;
+    const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
+    std::vector<index_t> rows;
+    if (!order_.defined()) {
+      rows.resize(n);
+      std::iota(rows.begin(), rows.end(), first);
+    }
+    const auto turn = turns_->take();
+    return gather(
+        set_, order_.defined() ? std::span<const index_t>(order_.data() + first, n) : std::span<const index_t>(rows));
+  }
+
+  void work() noexcept {
+    for (index_t number = 0; number < batches_; ++number) {
+      try {
+        batch_type b = make(number);
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
+        if (stop_) return;
+        ready_.push_back(std::move(b));
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+        number = batches_;
+      }
+      changed_.notify_all();
+    }
+  }
+
+  const Set& set_;
+  std::shared_ptr<dataset_turns> turns_;
+  tensor<index_t, 1> order_;
+  index_t samples_, batches_, taken_ = 0;
+  loader_options options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<batch_type> ready_;
+  std::exception_ptr failure_;
+  bool stop_ = false;
+  std::thread worker_;
+  fork_watch watch_{*this};
 };
 
 }  // namespace detail
 
-/// A point, because the mask counts the elements of its own shape, whatever it is broadcast to.
-template <class X>
-struct [[nodiscard]] dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = false;
-  using tensor_type = tensor<element_of<X>, X::rank, device_of<X>>;
+/// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
+/// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
+/// Errors: value_error for a batch size below 1 or a dataset of negative size; what the dataset throws reaches the
+/// loop.
+///
+///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
+///     for (auto& [x, y] : loader) step(x, y);
+template <dataset Set>
+class data_loader {
+ public:
+  using pass = detail::loader_pass<Set>;
+  using batch_type = typename pass::batch_type;
 
-  dropout_node(detail::bernoulli_numbers<element_of<X>> keep, random_key key, X x) : pass{keep, key, std::move(x)} {
-    this->shape_ = pass.x.shape();
+  explicit data_loader(Set set, loader_options options = {}) : set_(std::move(set)), options_(options) {
+    if (options.batch_size < 1)
+      detail::refuse<value_error>({"data_loader: the batch size must be at least 1, not ", options.batch_size});
+    if (options.prefetch < 0)
+      detail::refuse<value_error>({"data_loader: prefetch must not be negative, but is ", options.prefetch});
   }
-  template <class Epilogue>
-  void compute_into(const tensor_type& to, const Epilogue*) const {
-    detail::write(pass, to);
-  }
-  auto record(const tensor_type& value) const { return detail::record(pass, value); }
 
-  detail::masked_node<X> pass;
+  /// Number of batches in an epoch.
+  index_t size() const { return batches_of(samples()); }
+  const Set& dataset() const { return set_; }
+  const loader_options& options() const { return options_; }
+
+  /// The number of the next epoch: 0, 1, ...; set it to go on where an earlier run stopped.
+  index_t epoch() const { return epoch_; }
+  void set_epoch(index_t epoch) { epoch_.store(epoch); }
+
+  class iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = batch_type;
+    using difference_type = std::ptrdiff_t;
+
+    explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)) { ++*this; }
+    batch_type& operator*() const { return *current_; }
+    iterator& operator++() {
+      current_.reset();
+      if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
+
+   private:
+    std::unique_ptr<pass> pass_;
+    std::unique_ptr<batch_type> current_;
+  };
+
+  iterator begin() {
+    if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
+    const index_t n = samples();
+    return iterator(std::make_unique<pass>(set_, turns_, order_of(epoch_++, n), n, batches_of(n), options_));
+  }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  index_t samples() const {
+    const index_t n = set_.size();
+    if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
+    return n;
+  }
+  index_t batches_of(index_t n) const {
+    return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
+  }
+  /// Undefined without shuffling: an order of a huge dataset would fill the memory.
+  tensor<index_t, 1> order_of(index_t epoch, index_t n) const {
+    if (!options_.shuffle) return {};
+    generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
+    return randperm<index_t>(gen, n);
+  }
+
+  Set set_;
+  loader_options options_;
+  std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
+  detail::epoch_counter epoch_;
 };
 
-/// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
-/// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
-/// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15
-/// (2014). Errors: value_error unless p is in [0, 1].
+}  // namespace sinter
+// sinter/data/tensor_dataset.hpp: samples that lie in two tensors, along their first axis.
+
+namespace sinter {
+
+/// Sample i is row i of `inputs` and of `targets`, tensors on one host device with equal first extents. Errors:
+/// shape_error when these differ.
 ///
-///     tensor y = dropout(relu(x), 0.5, gen);
-template <expression X>
-requires floating_element<element_of<X>>
-auto dropout(X&& x, double p, generator& gen) {
-  using T = element_of<X>;
-  detail::check_defined("dropout", x);
-  const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
-  using C = compute_type<T>;
-  const detail::bernoulli_numbers<T> keep{limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
-  if constexpr (detail::points_in < detail::bare < X >>> 0) {
-    auto value = eval(std::forward<X>(x));
-    return dropout_node<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
-  } else {
-    return dropout_node<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
+///     tensor_dataset train(images, labels);   // (N, 784) and (N,)
+template <class X, class Y>
+  requires(detail::is_tensor<X> && detail::is_tensor<Y> && X::rank >= 1 && Y::rank >= 1 && is_cpu_v<device_of<X>> &&
+           is_cpu_v<device_of<Y>>)
+class tensor_dataset {
+ public:
+  template <class Problem = operands_on_different_devices<device_of<X>, device_of<Y>>,
+            class Fix = copy_one_operand_with_dot_to>
+    requires(!same_device<X, Y>)
+  tensor_dataset(X inputs, Y targets) = delete;
+
+  tensor_dataset(X inputs, Y targets)
+    requires(same_device<X, Y>)
+      : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
+    if (!inputs.defined() || !targets.defined())
+      throw shape_error("tensor_dataset: an empty (default constructed) tensor");
+    if (inputs.shape()[0] != targets.shape()[0])
+      detail::refuse<shape_error>({"tensor_dataset: inputs of shape ", inputs.shape(), " and targets of shape ",
+                                   targets.shape(), "; their first extents must be equal"});
   }
-}
+
+  index_t size() const { return inputs_.shape()[0]; }
+  const X& inputs() const { return inputs_; }
+  const Y& targets() const { return targets_; }
+
+  batch<X, Y> gather(std::span<const index_t> rows) const {
+    return {detail::gather_rows(inputs_, rows), detail::gather_rows(targets_, rows)};
+  }
+
+  /// Samples begin, ..., end - 1; shares their memory.
+  tensor_dataset slice(index_t begin, index_t end) const {
+    return {inputs_.slice(0, begin, end), targets_.slice(0, begin, end)};
+  }
+
+ private:
+  X inputs_;
+  Y targets_;
+};
 
 }  // namespace sinter
 // sinter/io.hpp: files of numbers and pictures, and a progress bar.
@@ -24253,7 +24986,8 @@ class gzip_program {
     ::posix_spawn_file_actions_adddup2(&files, file.get(), 0);
     ::posix_spawn_file_actions_adddup2(&files, unpacked_end.get(), 1);
     ::posix_spawn_file_actions_adddup2(&files, status_end.get(), 2);
-    // A shell that starts with SIGCHLD ignored cannot tell how gzip ended; one that ignores SIGPIPE never stops writing.
+    // A shell that starts with SIGCHLD ignored cannot tell how gzip ended; one that ignores SIGPIPE never stops
+    // writing.
     sigset_t set;
     ::sigemptyset(&set);
     ::posix_spawnattr_setsigmask(&attributes, &set);
@@ -24285,7 +25019,9 @@ class gzip_program {
     char digit;
     while (read_some(status_, &digit, 1) == 1) status += digit;
     if (status == "127\n")
-      refuse<io_error>({path_, ": needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found; install it or unpack the file"});
+      refuse<io_error>(
+          {path_,
+           ": needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found; install it or unpack the file"});
     if (status != "0\n") refuse_gzip(path_);
     return 0;
   }
@@ -24397,7 +25133,8 @@ class basic_byte_source {
     file_ = open_file(path_, O_RDONLY);
     if (!file_.is_open()) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
     struct stat info;
-    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode)) refuse<io_error>({path_, ": is a directory, not a file"});
+    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode))
+      refuse<io_error>({path_, ": is a directory, not a file"});
     if (path_.ends_with(".gz")) unpacker_.emplace(path_, std::move(file_));
   }
 
@@ -24464,7 +25201,7 @@ namespace sinter {
 
 struct csv_options {
   char separator = ',';
-  index_t skip_lines = 0;  ///< lines before the first row, such as a heading
+  index_t skip_lines = 0;                       ///< lines before the first row, such as a heading
   index_t max_unpacked = default_max_unpacked;  ///< bytes of text that a .gz file may hold
 };
 
@@ -24533,22 +25270,24 @@ inline bool in_numbers(char c) {
 }  // namespace detail
 
 /// A file of numbers, one row a line, as a tensor (rows, columns). Blank lines are skipped; a name ending in .gz is
-/// unpacked. Numbers too small for T are 0, half and bfloat16 are rounded from the nearest float. Errors: value_error for
-/// options without sense; io_error with file, line and column for a file that cannot be read or holds nothing, a field
-/// that is not a number of type T, and rows of different length (as in a file that was cut short).
+/// unpacked. Numbers too small for T are 0, half and bfloat16 are rounded from the nearest float. Errors: value_error
+/// for options without sense; io_error with file, line and column for a file that cannot be read or holds nothing, a
+/// field that is not a number of type T, and rows of different length (as in a file that was cut short).
 ///
 ///     tensor table = read_csv<float>("digits.csv");   // (1797, 65)
 template <element T = float>
-requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::string& path,
-                                                                     const csv_options& options = {}) {
+  requires(!std::is_same_v<T, bool>)
+SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& options = {}) {
   if (options.skip_lines < 0)
-    detail::refuse<value_error>({"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
+    detail::refuse<value_error>(
+        {"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
   if (detail::in_numbers(options.separator))
     detail::refuse<value_error>({"read_csv: csv_options::separator cannot be a character of numbers or line ends"});
   const std::string text = detail::read_file(path, options.max_unpacked);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
-  for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text.size();) {  // a byte order mark says nothing here
+  for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+       at < text.size();) {  // a byte order mark says nothing here
     std::size_t end = text.find('\n', at);
     if (end == std::string::npos) end = text.size();
     std::string_view row = std::string_view(text).substr(at, end - at);
@@ -24568,8 +25307,9 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
         detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
       if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
       if (problem != std::errc() || last != field.data() + field.size())
-        detail::refuse_csv(path, line, column, {detail::shown(field), " is not a number of type ", element_name<T>(),
-                                                rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
+        detail::refuse_csv(path, line, column,
+                           {detail::shown(field), " is not a number of type ", element_name<T>(),
+                            rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
       values.push_back(value);
     }
     if (rows == 0) columns = column;
@@ -24612,23 +25352,23 @@ struct idx_options {
   index_t max_unpacked = default_max_unpacked;  ///< bytes that a .gz file may hold
 };
 
-/// The idx file of elements T and rank R, plain or (a name ending in .gz) packed. The header is not trusted: memory grows
-/// with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank, or is shorter
-/// or longer than its header says.
+/// The idx file of elements T and rank R, plain or (a name ending in .gz) packed. The header is not trusted: memory
+/// grows with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank, or is
+/// shorter or longer than its header says.
 ///
 ///     tensor images = read_idx<std::uint8_t, 3>("train-images-idx3-ubyte.gz");   // (60000, 28, 28)
 template <element T, int R>
-requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path,
-                                                                               const idx_options& options = {}) {
+  requires(detail::idx_code<T>() != 0 && R >= 1)
+SINTER_COLD tensor<T, R> read_idx(const std::string& path, const idx_options& options = {}) {
   detail::byte_source source(path, options.max_unpacked);
   unsigned char head[std::size_t{4 + 4 * R}];
   if (source.read(head, 4) < 4) detail::refuse<io_error>({path, ": cut short: no idx header"});
   const char* const type = detail::idx_type(head[2]);
-  if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) detail::refuse<io_error>({path, ": not an idx file"});
+  if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0)
+    detail::refuse<io_error>({path, ": not an idx file"});
   if (head[2] != detail::idx_code<T>())
     detail::refuse<io_error>({path, ": holds elements of type ", type, ", not ", element_name<T>()});
-  if (head[3] != R)
-    detail::refuse<io_error>({path, ": holds a tensor of rank ", int{head[3]}, ", not ", R});
+  if (head[3] != R) detail::refuse<io_error>({path, ": holds a tensor of rank ", int{head[3]}, ", not ", R});
   if (source.read(head + 4, 4 * R) < 4 * R) detail::refuse<io_error>({path, ": cut short: incomplete idx header"});
   extents<R> shape;
   for (int d = 0; d < R; ++d) {
@@ -24679,12 +25419,12 @@ SINTER_COLD inline std::string link_target(std::string path) {
 SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old) {
   mode_t mode = old.st_mode & 07777;
   if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
-    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777 : 0707;
+    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
   return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
 }
 
-/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the name
-/// keeps its contents until then, and its mode passes on. `old` is null if there is none.
+/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
+/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
 SINTER_COLD inline int replace_file(const std::string& name, std::string_view bytes, const struct stat* old) {
   static std::atomic<unsigned> count{0};
   const std::string prefix = name.substr(0, name.rfind('/') + 1) + ".sinter-" + std::to_string(::getpid()) + "-";
@@ -24766,14 +25506,10 @@ SINTER_COLD inline std::string zlib_runs(std::string_view in) {
     for (int i = count - 1; i >= 0; --i) put(code >> i & 1u, 1);
   };
   const auto symbol = [&](std::uint32_t s) {
-    if (s < 144)
-      put_code(0x30 + s, 8);
-    else if (s < 256)
-      put_code(0x190 + s - 144, 9);
-    else if (s < 280)
-      put_code(s - 256, 7);
-    else
-      put_code(0xC0 + s - 280, 8);
+    if (s < 144) put_code(0x30 + s, 8);
+    else if (s < 256) put_code(0x190 + s - 144, 9);
+    else if (s < 280) put_code(s - 256, 7);
+    else put_code(0xC0 + s - 280, 8);
   };
   put(3, 3);  // the last block, fixed code
   for (std::size_t i = 0; i < in.size();) {
@@ -24836,7 +25572,8 @@ SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t hei
 ///
 ///     write_png("digit.png", image);
 template <int R>
-requires(R == 2 || R == 3) void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
+  requires(R == 2 || R == 3)
+void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
   if constexpr (R == 3)
     if (image.shape()[2] != 3)
       detail::refuse<shape_error>({"write_png: shape ", image.shape(), " is not (height, width, 3)"});
@@ -24944,7 +25681,8 @@ struct line_plot {
 
 namespace detail {
 
-/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML. RFC 3629; XML 1.0, 2.2.
+/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML. RFC 3629;
+/// XML 1.0, 2.2.
 SINTER_COLD inline std::size_t xml_character(std::string_view text) {
   const std::uint32_t first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
@@ -25140,9 +25878,9 @@ SINTER_COLD inline void write_plots(const std::string& path, const std::vector<l
 /// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
 /// when there are not as many captions as images, io_error when the file cannot be written.
 template <int R>
-requires(R == 3) SINTER_COLD
-    void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images,
-                          const std::vector<std::string>& captions, const std::string& title = "") {
+  requires(R == 3)
+SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images,
+                                  const std::vector<std::string>& captions, const std::string& title = "") {
   const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
   if (n != static_cast<index_t>(captions.size()))
     detail::refuse<shape_error>({"write_image_grid: ", n, " images and ", captions.size(), " captions"});
@@ -25165,400 +25903,139 @@ requires(R == 3) SINTER_COLD
 }
 
 }  // namespace sinter
-// sinter/data.hpp: datasets and loaders.
-
-// sinter/data/dataset.hpp: what a data loader reads: a number of samples, one by one or a batch at a time.
-
-namespace sinter {
-
-/// One sample of a dataset: tensors of equal shape throughout, or numbers.
-template <class X, class Y>
-struct sample {
-  X input;
-  Y target;
-};
-
-/// Several samples, stacked along a new first axis. `auto& [x, y] = batch` takes it apart.
-template <class X, class Y>
-struct batch {
-  X inputs;
-  Y targets;
-
-  index_t size() const { return inputs.shape()[0]; }
-  /// The batch on device D.
-  template <device D>
-  auto to() const {
-    auto x = inputs.template to<D>();
-    auto y = targets.template to<D>();
-    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
-  }
-};
-
-/// Gives the batch of the samples at some indices at once.
-template <class S>
-concept batched_dataset = requires(const S& s, std::span<const index_t> rows) {
-  { s.size() } -> std::convertible_to<index_t>;
-  s.gather(rows);
-};
-
-/// Gives sample number i, as sinter::sample.
-template <class S>
-concept itemised_dataset = requires(const S& s, index_t i) {
-  { s.size() } -> std::convertible_to<index_t>;
-  s.get(i).input;
-  s.get(i).target;
-};
-
-/// size() and gather(rows), or size() and get(i). The loader's thread calls gather and get, one call at a time.
-template <class S>
-concept dataset = batched_dataset<S> || itemised_dataset<S>;
-
-namespace detail {
-
-/// Rows `rows` of a dense host tensor: (N, ...) => (n, ...).
-template <class T, auto R, device D>
-tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t> rows) {
-  auto shape = from.shape();
-  const index_t count = shape[0];
-  shape[0] = static_cast<index_t>(rows.size());
-  const auto to = tensor<T, R, D>::uninitialized(shape);
-  const index_t each = count > 0 ? from.numel() / count : 0;
-  T* out = to.data();
-  for (index_t row : rows) {
-    if (row < 0 || row >= count)
-      refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
-    if (each > 0) std::memcpy(out, from.data() + row * each, static_cast<std::size_t>(each) * sizeof(T));
-    out += each;
-  }
-  return to;
-}
-
-/// Makes room for n values like `first`, one after the other.
-template <class T, auto R, device D>
-auto stack_for(index_t n, const tensor<T, R, D>& first) {
-  constexpr int rank = tensor<T, R, D>::rank;
-  extents<rank + 1> shape;
-  shape[0] = n;
-  for (int d = 0; d < rank; ++d) shape[d + 1] = first.shape()[d];
-  return tensor<T, rank + 1, D>::uninitialized(shape);
-}
-template <element T>
-auto stack_for(index_t n, T) {
-  return tensor<T, 1>::uninitialized(extents<1>{{n}});
-}
-template <class T, auto S, auto R, device D>
-void stack_put(const tensor<T, S, D>& to, index_t i, const tensor<T, R, D>& value, index_t number) {
-  for (int d = 0; d < value.rank; ++d)
-    if (value.shape()[d] != to.shape()[d + 1])
-      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(), ", unlike the others of its batch, ",
-                           to[0].shape()});
-  const auto dense = value.contiguous();
-  std::memcpy(to.data() + i * value.numel(), dense.data(), static_cast<std::size_t>(value.numel()) * sizeof(T));
-}
-template <element T>
-void stack_put(const tensor<T, 1>& to, index_t i, T value, index_t) {
-  to.data()[i] = value;
-}
-
-/// The batch of the samples at `rows`, of which there is at least one.
-template <dataset S>
-auto gather(const S& set, std::span<const index_t> rows) {
-  if constexpr (batched_dataset<S>) {
-    return set.gather(rows);
-  } else {
-    const auto n = static_cast<index_t>(rows.size());
-    const auto first = set.get(rows[0]);
-    auto x = stack_for(n, first.input);
-    auto y = stack_for(n, first.target);
-    stack_put(x, 0, first.input, rows[0]);
-    stack_put(y, 0, first.target, rows[0]);
-    for (index_t i = 1; i < n; ++i) {
-      const index_t row = rows[static_cast<std::size_t>(i)];
-      const auto s = set.get(row);
-      stack_put(x, i, s.input, row);
-      stack_put(y, i, s.target, row);
-    }
-    return batch<decltype(x), decltype(y)>{std::move(x), std::move(y)};
-  }
-}
-
-}  // namespace detail
-}  // namespace sinter
-// sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
-
-#include <condition_variable>
-#include <deque>
-#include <iterator>
-#include <numeric>
-
-namespace sinter {
-
-struct loader_options {
-  index_t batch_size = 32;
-  bool shuffle = false;
-  bool drop_last = false;  ///< leave out a last batch that is not full
-  std::uint64_t seed = 0;  ///< of the shuffling; epoch e has the same order in every run
-  int prefetch = 2;        ///< batches made ahead by a thread; 0: made when asked for, without a thread
-};
-
-namespace detail {
-
-/// Lets one thread at a time call a dataset, for all loops over one loader. A forked child waits for no lock of its parent:
-/// the thread that held it is not there.
-class dataset_turns {
- public:
-  bool of_this_process() const { return process_ == ::getpid(); }
-  std::unique_lock<std::mutex> take() {
-    return of_this_process() ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
-  }
-
- private:
-  std::mutex mutex_;
-  pid_t process_ = ::getpid();
-};
-
-/// The number of the next epoch, which several threads may count; copies go on from it.
-struct epoch_counter : std::atomic<index_t> {
-  epoch_counter() : std::atomic<index_t>(0) {}
-  epoch_counter(const epoch_counter& other) : std::atomic<index_t>(other.load()) {}
-  epoch_counter& operator=(const epoch_counter& other) {
-    store(other.load());
-    return *this;
-  }
-};
-
-/// One pass over a dataset, in the given order or, if that is undefined, in its own. The thread makes batches until
-/// `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes the others when
-/// asked for.
-template <class Set>
-class loader_pass {
- public:
-  using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
-
-  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, index_t samples, index_t batches,
-              const loader_options& options)
-      : set_(set), turns_(std::move(turns)), order_(std::move(order)), samples_(samples), batches_(batches), options_(options) {
-    if (options.prefetch == 0 || batches < 2) return;
-    try {
-      worker_ = std::thread([this] { work(); });
-    } catch (const std::exception&) {  // no thread to be had: batches are made when asked for
-    }
-  }
-  loader_pass(const loader_pass&) = delete;
-  loader_pass& operator=(const loader_pass&) = delete;
-  ~loader_pass() {
-    if (!worker_.joinable()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    changed_.notify_all();
-    worker_.join();
-  }
-
-  /// The next batch, or nothing after the last; rethrows what went wrong in making it.
-  std::optional<batch_type> next() {
-    if (taken_ == batches_) return std::nullopt;
-    std::unique_lock lock(mutex_);
-    if (worker_.joinable()) changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
-    if (ready_.empty()) {
-      lock.unlock();
-      if (!failure_) return make(taken_++);
-      taken_ = batches_;
-      std::rethrow_exception(failure_);
-    }
-    std::optional<batch_type> b(std::move(ready_.front()));
-    ready_.pop_front();
-    ++taken_;
-    lock.unlock();
-    changed_.notify_all();
-    return b;
-  }
-
-  /// For fork_watch.
-  void at_fork(fork_step step) noexcept {
-    if (step == fork_step::before) return mutex_.lock();
-    if (step == fork_step::in_child && worker_.joinable()) {
-      ::new (static_cast<void*>(&worker_)) std::thread;  // neither joined nor detached
-      ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
-    }
-    mutex_.unlock();
-  }
-
- private:
-  batch_type make(index_t number) const {
-    const index_t first = number * options_.batch_size, left = samples_ - first;
-    const auto n = static_cast<std::size_t>(left < options_.batch_size ? left : options_.batch_size);
-    std::vector<index_t> rows;
-    if (!order_.defined()) {
-      rows.resize(n);
-      std::iota(rows.begin(), rows.end(), first);
-    }
-    const auto turn = turns_->take();
-    return gather(set_, order_.defined() ? std::span<const index_t>(order_.data() + first, n) : std::span<const index_t>(rows));
-  }
-
-  void work() noexcept {
-    for (index_t number = 0; number < batches_; ++number) {
-      try {
-        batch_type b = make(number);
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return stop_ || ready_.size() < static_cast<std::size_t>(options_.prefetch); });
-        if (stop_) return;
-        ready_.push_back(std::move(b));
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::current_exception();
-        number = batches_;
-      }
-      changed_.notify_all();
-    }
-  }
-
-  const Set& set_;
-  std::shared_ptr<dataset_turns> turns_;
-  tensor<index_t, 1> order_;
-  index_t samples_, batches_, taken_ = 0;
-  loader_options options_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<batch_type> ready_;
-  std::exception_ptr failure_;
-  bool stop_ = false;
-  std::thread worker_;
-  fork_watch watch_{*this};
-};
-
-}  // namespace detail
-
-/// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
-/// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
-/// Errors: value_error for a batch size below 1 or a dataset of negative size; what the dataset throws reaches the loop.
-///
-///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
-///     for (auto& [x, y] : loader) step(x, y);
-template <dataset Set>
-class data_loader {
- public:
-  using pass = detail::loader_pass<Set>;
-  using batch_type = typename pass::batch_type;
-
-  explicit data_loader(Set set, loader_options options = {}) : set_(std::move(set)), options_(options) {
-    if (options.batch_size < 1)
-      detail::refuse<value_error>({"data_loader: the batch size must be at least 1, not ", options.batch_size});
-    if (options.prefetch < 0)
-      detail::refuse<value_error>({"data_loader: prefetch must not be negative, but is ", options.prefetch});
-  }
-
-  /// Number of batches in an epoch.
-  index_t size() const { return batches_of(samples()); }
-  const Set& dataset() const { return set_; }
-  const loader_options& options() const { return options_; }
-
-  /// The number of the next epoch: 0, 1, ...; set it to go on where an earlier run stopped.
-  index_t epoch() const { return epoch_; }
-  void set_epoch(index_t epoch) { epoch_.store(epoch); }
-
-  class iterator {
-   public:
-    using iterator_concept = std::input_iterator_tag;
-    using value_type = batch_type;
-    using difference_type = std::ptrdiff_t;
-
-    explicit iterator(std::unique_ptr<pass> p) : pass_(std::move(p)) { ++*this; }
-    batch_type& operator*() const { return *current_; }
-    iterator& operator++() {
-      current_.reset();
-      if (auto next = pass_->next()) current_ = std::make_unique<batch_type>(std::move(*next));
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t) const { return current_ == nullptr; }
-
-   private:
-    std::unique_ptr<pass> pass_;
-    std::unique_ptr<batch_type> current_;
-  };
-
-  iterator begin() {
-    if (!turns_ || !turns_->of_this_process()) turns_ = std::make_shared<detail::dataset_turns>();
-    const index_t n = samples();
-    return iterator(std::make_unique<pass>(set_, turns_, order_of(epoch_++, n), n, batches_of(n), options_));
-  }
-  std::default_sentinel_t end() const { return {}; }
-
- private:
-  index_t samples() const {
-    const index_t n = set_.size();
-    if (n < 0) detail::refuse<value_error>({"data_loader: size() of the dataset is ", n, "; it must not be negative"});
-    return n;
-  }
-  index_t batches_of(index_t n) const {
-    return options_.drop_last ? n / options_.batch_size : n / options_.batch_size + (n % options_.batch_size != 0);
-  }
-  /// Undefined without shuffling: an order of a huge dataset would fill the memory.
-  tensor<index_t, 1> order_of(index_t epoch, index_t n) const {
-    if (!options_.shuffle) return {};
-    generator gen(options_.seed, static_cast<std::uint64_t>(epoch));
-    return randperm<index_t>(gen, n);
-  }
-
-  Set set_;
-  loader_options options_;
-  std::shared_ptr<detail::dataset_turns> turns_ = std::make_shared<detail::dataset_turns>();
-  detail::epoch_counter epoch_;
-};
-
-}  // namespace sinter
-// sinter/data/tensor_dataset.hpp: samples that lie in two tensors, along their first axis.
-
-namespace sinter {
-
-/// Sample i is row i of `inputs` and of `targets`, tensors on one host device with equal first extents. Errors:
-/// shape_error when these differ.
-///
-///     tensor_dataset train(images, labels);   // (N, 784) and (N,)
-template <class X, class Y>
-  requires(detail::is_tensor<X> && detail::is_tensor<Y> && X::rank >= 1 && Y::rank >= 1 && is_cpu_v<device_of<X>> &&
-           is_cpu_v<device_of<Y>>)
-class tensor_dataset {
- public:
-  template <class Problem = operands_on_different_devices<device_of<X>, device_of<Y>>, class Fix = copy_one_operand_with_dot_to>
-    requires(!same_device<X, Y>)
-  tensor_dataset(X inputs, Y targets) = delete;
-
-  tensor_dataset(X inputs, Y targets)
-    requires(same_device<X, Y>)
-      : inputs_(inputs.contiguous()), targets_(targets.contiguous()) {
-    if (!inputs.defined() || !targets.defined())
-      throw shape_error("tensor_dataset: an empty (default constructed) tensor");
-    if (inputs.shape()[0] != targets.shape()[0])
-      detail::refuse<shape_error>({"tensor_dataset: inputs of shape ", inputs.shape(), " and targets of shape ", targets.shape(),
-                                   "; their first extents must be equal"});
-  }
-
-  index_t size() const { return inputs_.shape()[0]; }
-  const X& inputs() const { return inputs_; }
-  const Y& targets() const { return targets_; }
-
-  batch<X, Y> gather(std::span<const index_t> rows) const {
-    return {detail::gather_rows(inputs_, rows), detail::gather_rows(targets_, rows)};
-  }
-
-  /// Samples begin, ..., end - 1; shares their memory.
-  tensor_dataset slice(index_t begin, index_t end) const {
-    return {inputs_.slice(0, begin, end), targets_.slice(0, begin, end)};
-  }
-
- private:
-  X inputs_;
-  Y targets_;
-};
-
-}  // namespace sinter
 // sinter/nn.hpp: modules and losses.
 
 // sinter/nn/activation.hpp: modules without parameters: activations, softmax, flatten, dropout.
+
+// sinter/random/dropout.hpp: zeroes elements at random; the mask is computed again in backward, never stored.
+
+namespace sinter {
+
+namespace detail::kernel {
+
+/// a times 0 or scale. Its index space must be the statement's.
+template <class T, class A>
+struct dropout : drawn<bernoulli_numbers<T>> {
+  using value_type = T;
+  using leaf_types = typename A::leaf_types;
+  using sink_types = typename A::sink_types;
+  static constexpr int leaves = A::leaves;
+  static constexpr int sinks = A::sinks;
+  A a;
+
+  template <int L, class M, class Scope>
+  SINTER_WORD auto eval(const M& m, const Scope& s) const {
+    return a.template eval<L>(m, s) * this->values(m);
+  }
+
+  template <class RA, class V>
+  struct record {
+    RA a;
+    V value;
+  };
+  template <int L, bool Need, class M, class Scope>
+  SINTER_WORD auto forward(const M& m, const Scope& s) const {
+    auto ra = a.template forward<L, Need>(m, s);
+    if constexpr (Need) {
+      const auto value = ra.value * this->values(m);
+      return record<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
+    } else {
+      return record<decltype(ra), unneeded>{ra, {}};
+    }
+  }
+  template <int L, int S, class M, class Scope, class Rec, class G>
+  SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
+    if constexpr (sinks > 0) a.template reverse<L, S>(m, s, r.a, g * this->values(m));
+  }
+  template <bool Need>
+  static constexpr void mark(bool* needed) {
+    A::template mark<Need>(needed);
+  }
+};
+
+}  // namespace detail::kernel
+
+namespace detail {
+
+struct dropout_name {
+  static constexpr const char* name = "dropout";
+};
+
+/// The pass of a dropout: x, which holds no points, times the mask.
+template <class X>
+struct masked_node {
+  using op_type = dropout_name;
+  using value_type = element_of<X>;
+  using device_type = device_of<X>;
+  static constexpr int rank = X::rank;
+  static constexpr int order = X::order;
+  static constexpr bool is_expression = true;
+  static constexpr bool is_point = false;
+  static constexpr int points = 0;
+
+  bernoulli_numbers<value_type> keep;
+  random_key key;
+  X x;
+  const auto& shape() const { return x.shape(); }
+};
+
+template <class X>
+struct lowering<masked_node<X>> {
+  template <bool Track>
+  static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
+    return {{e.keep, e.key}, lower<Track>(e.x)};
+  }
+  template <bool Track>
+  static leaf_ref* list(const masked_node<X>& e, leaf_ref* to) {
+    return list_leaves<Track>(e.x, to);
+  }
+};
+
+}  // namespace detail
+
+/// A point, because the mask counts the elements of its own shape, whatever it is broadcast to.
+template <class X>
+struct [[nodiscard]] dropout_node
+    : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = false;
+  using tensor_type = tensor<element_of<X>, X::rank, device_of<X>>;
+
+  dropout_node(detail::bernoulli_numbers<element_of<X>> keep, random_key key, X x) : pass{keep, key, std::move(x)} {
+    this->shape_ = pass.x.shape();
+  }
+  template <class Epilogue>
+  void compute_into(const tensor_type& to, const Epilogue*) const {
+    detail::write(pass, to);
+  }
+  auto record(const tensor_type& value) const { return detail::record(pass, value); }
+
+  detail::masked_node<X> pass;
+};
+
+/// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
+/// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
+/// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15
+/// (2014). Errors: value_error unless p is in [0, 1].
+///
+///     tensor y = dropout(relu(x), 0.5, gen);
+template <expression X>
+  requires floating_element<element_of<X>>
+auto dropout(X&& x, double p, generator& gen) {
+  using T = element_of<X>;
+  detail::check_defined("dropout", x);
+  const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
+  using C = compute_type<T>;
+  const detail::bernoulli_numbers<T> keep{limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
+  if constexpr (detail::points_in < detail::bare < X >>> 0) {
+    auto value = eval(std::forward<X>(x));
+    return dropout_node<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
+  } else {
+    return dropout_node<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
+  }
+}
+
+}  // namespace sinter
 
 namespace sinter::nn {
 
@@ -25612,7 +26089,8 @@ SINTER_ACTIVATION_WITH(log_softmax, index_t, axis, -1)
 /// (N, ...) => (N, product of the rest).
 struct flatten : stateless<flatten> {
   template <expression X>
-  requires(rank_of<X> >= 2) auto forward(X&& x) const {
+    requires(rank_of<X> >= 2)
+  auto forward(X&& x) const {
     const auto value = sinter::eval(std::forward<X>(x));
     index_t rest = 1;
     for (int d = 1; d < value.rank; ++d) rest *= value.shape()[d];
@@ -25631,7 +26109,8 @@ struct dropout : module<dropout<Kind>> {
 
   dropout() = default;
   dropout(double probability, generator& gen) : p(probability), source(gen.split()) {
-    if (!(p >= 0 && p <= 1)) sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
+    if (!(p >= 0 && p <= 1))
+      sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
   }
 
   template <class X>
@@ -25688,7 +26167,8 @@ tensor<T, R, D> kaiming_uniform(generator& gen, const extents<R>& shape, double 
 /// U(-b, b) with b = gain sqrt(6 / (inputs + outputs)), for weights (out, in, ...). X. Glorot and Y. Bengio, AISTATS
 /// 2010.
 template <element T, device D, int R>
-requires(R >= 2) tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double gain = 1) {
+  requires(R >= 2)
+tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double gain = 1) {
   const index_t inputs = fan_in(shape);
   const index_t each = shape[1] > 0 ? inputs / shape[1] : 0;
   const double fans = static_cast<double>(inputs + shape[0] * each);
@@ -25725,14 +26205,16 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear() = default;
   linear(index_t inputs, index_t outputs, generator& gen) {
     if (inputs < 0 || outputs < 0)
-      sinter::detail::refuse<shape_error>({"linear: ", inputs, " inputs and ", outputs, " outputs; neither may be negative"});
+      sinter::detail::refuse<shape_error>(
+          {"linear: ", inputs, " inputs and ", outputs, " outputs; neither may be negative"});
     weight = init::fan_in_uniform<T, D>(gen, inputs, extents<2>{{outputs, inputs}});
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }
   linear(index_t inputs, index_t outputs, generator& gen, no_bias_t)
     requires(!Bias)
       : linear(inputs, outputs, gen) {}
-  template <class Problem = the_type_of_this_layer_has_a_bias, class Fix = name_all_template_arguments_as_in_linear_double_cpu_tracked_false>
+  template <class Problem = the_type_of_this_layer_has_a_bias,
+            class Fix = name_all_template_arguments_as_in_linear_double_cpu_tracked_false>
     requires(Bias)
   linear(index_t, index_t, generator&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
@@ -25740,10 +26222,8 @@ struct linear : module<linear<T, D, Kind, Bias>> {
 
   template <class X>
   auto forward(X&& x) const {
-    if constexpr (Bias)
-      return sinter::linear(std::forward<X>(x), weight, bias);
-    else
-      return sinter::linear(std::forward<X>(x), weight);
+    if constexpr (Bias) return sinter::linear(std::forward<X>(x), weight, bias);
+    else return sinter::linear(std::forward<X>(x), weight);
   }
 
   template <class F, class... M>
@@ -25770,12 +26250,9 @@ concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduc
 
 template <class R, class E>
 auto reduced(E&& losses) {
-  if constexpr (std::is_same_v<R, reduction::mean_t>)
-    return mean(std::forward<E>(losses));
-  else if constexpr (std::is_same_v<R, reduction::sum_t>)
-    return sum(std::forward<E>(losses));
-  else
-    return bare<E>(std::forward<E>(losses));
+  if constexpr (std::is_same_v<R, reduction::mean_t>) return mean(std::forward<E>(losses));
+  else if constexpr (std::is_same_v<R, reduction::sum_t>) return sum(std::forward<E>(losses));
+  else return bare<E>(std::forward<E>(losses));
 }
 
 /// Losses do not broadcast: a (N,1) prediction against (N) targets would silently compare all pairs.
@@ -25797,16 +26274,13 @@ namespace detail {
 
 template <class A, class B>
 constexpr auto find_loss_mistake() {
-  if constexpr (!expression<A> || !expression<B>)
-    return not_operands{};
-  else if constexpr (!fits<ops::subtract_op, A, B>)
-    return mistake_of<ops::subtract_op, A, B>{};
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<ops::subtract_op, A, B>) return mistake_of<ops::subtract_op, A, B>{};
   else if constexpr (!floating_element<element_of<A>>)
     return mistake<element_type_without_this_op<element_of<A>>, use_another_element_type_or_cast>{};
   else if constexpr (rank_of<A> != rank_of<B>)
     return mistake<prediction_and_target_of_ranks<rank_of<A>, rank_of<B>>, use_reshape_squeeze_or_unsqueeze>{};
-  else
-    return fitting<element_of<A>>{};
+  else return fitting<element_of<A>>{};
 }
 template <class A, class B>
 using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
@@ -25815,10 +26289,8 @@ using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
 template <class L>
 auto checked_labels(const char* op, const L& labels, index_t classes) {
   const auto y = [&] {
-    if constexpr (std::is_same_v<element_of<L>, std::int64_t>)
-      return eval(labels).contiguous();
-    else
-      return eval(cast<std::int64_t>(labels));
+    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+    else return eval(cast<std::int64_t>(labels));
   }();
   backend<device_of<L>>::check_range(op, "label", access::data(y), y.numel(), classes);
   return y;
@@ -25829,7 +26301,8 @@ auto checked_labels(const char* op, const L& labels, index_t classes) {
 /// (prediction - target)^2 of equal shapes, its mean, or with reduction::sum or reduction::none their sum or all of
 /// them. Errors: shape_error when the shapes differ.
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-requires(detail::is_fitting<detail::loss_mistake<A, B>>) auto mse_loss(A&& prediction, B&& target, R = {}) {
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto mse_loss(A&& prediction, B&& target, R = {}) {
   detail::check_loss_shapes("mse_loss", prediction, target);
   return detail::reduced<R>(square(std::forward<A>(prediction) - std::forward<B>(target)));
 }
@@ -25840,7 +26313,8 @@ void mse_loss(A&&, B&&, R = {}) = delete;
 /// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits), from the logits: (1 - t) x - log_sigmoid(x), without
 /// overflow. Reductions and errors as mse_loss.
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-requires(detail::is_fitting<detail::loss_mistake<A, B>>) auto bce_with_logits(A&& logits, B&& target, R = {}) {
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto bce_with_logits(A&& logits, B&& target, R = {}) {
   detail::check_loss_shapes("bce_with_logits", logits, target);
   return detail::reduced<R>((1 - std::forward<B>(target)) * logits - log_sigmoid(logits));
 }
@@ -25852,7 +26326,8 @@ void bce_with_logits(A&&, B&&, R = {}) = delete;
 /// the N losses. cross_entropy is this of log_softmax, in one pass. Errors: shape_error when the batches differ,
 /// index_error for a label outside [0, C).
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-requires(detail::is_fitting<detail::classification_mistake<A, B>>) auto nll_loss(A&& scores, const B& labels, R = {}) {
+  requires(detail::is_fitting<detail::classification_mistake<A, B>>)
+auto nll_loss(A&& scores, const B& labels, R = {}) {
   detail::check_defined("nll_loss", scores);
   detail::check_defined("nll_loss", labels);
   if (labels.shape()[0] != scores.shape()[0])
@@ -25888,10 +26363,8 @@ struct slot {
 /// A number for each device, so that a chain is checked by a loop rather than by recursion over types.
 template <class D>
 constexpr int device_code() {
-  if constexpr (std::is_same_v<D, any_device>)
-    return -1;
-  else
-    return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
+  if constexpr (std::is_same_v<D, any_device>) return -1;
+  else return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
 }
 
 struct chain_report {
@@ -25929,34 +26402,30 @@ struct nth<0, First, Rest...> {
 };
 
 template <class... M>
-concept fitting_chain = check_chain<M...>()
-.before < 0;
+concept fitting_chain = check_chain<M...>().before < 0;
 
 template <class... M>
 struct chain_devices {
   static constexpr chain_report report = check_chain<M...>();
   template <int I, bool Output>
   static constexpr auto device_at() {
-    if constexpr (I < 0)
-      return any_device{};
-    else if constexpr (Output)
-      return typename output_device<typename nth<I, M...>::type>::type{};
-    else
-      return device_of<typename nth<I, M...>::type>{};
+    if constexpr (I < 0) return any_device{};
+    else if constexpr (Output) return typename output_device<typename nth<I, M...>::type>::type{};
+    else return device_of<typename nth<I, M...>::type>{};
   }
   using input = decltype(device_at<report.input, false>());
   using output = decltype(device_at<report.output, true>());
   using gives = decltype(device_at<report.before, true>());
   using takes = decltype(device_at<report.after, false>());
   static constexpr bool one_device =
-      std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>)&&...);
+      std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>) && ...);
 };
 
 /// M on device D; nothing for a transfer, which is tied to its devices.
 template <class M, class D, class K>
 struct rebound {};
 template <class M, class D, class K>
-requires requires { typename M::template rebind<D, K>; }
+  requires requires { typename M::template rebind<D, K>; }
 struct rebound<M, D, K> {
   using type = typename M::template rebind<D, K>;
 };
@@ -26017,10 +26486,13 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
   using as = sequential<typename detail::kind_changed<M, K>::type...>;
 
   sequential() = default;
-  explicit sequential(M... m) requires(sizeof...(M) > 0 && detail::fitting_chain<M...>) : slots_(std::move(m)...) {}
+  explicit sequential(M... m)
+    requires(sizeof...(M) > 0 && detail::fitting_chain<M...>)
+      : slots_(std::move(m)...) {}
   template <class Problem = adjacent_modules_on_different_devices<typename devices::gives, typename devices::takes>,
             class Fix = put_a_transfer_between_them_or_move_one_with_dot_to>
-  requires(!detail::fitting_chain<M...>) explicit sequential(M...) = delete;
+    requires(!detail::fitting_chain<M...>)
+  explicit sequential(M...) = delete;
 
   template <class X>
   auto forward(const X& x) const {
@@ -26106,7 +26578,8 @@ SINTER_COLD inline void check_parameter(const std::string& name, const index_t* 
   if (is_leaf && is_dense) return;
   const std::string label = sinter::detail::joined(
       {name.empty() ? "a variable" : "'" + name + "'", " of shape ", sinter::detail::shape_piece{shape, rank}});
-  if (!is_leaf) sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
+  if (!is_leaf)
+    sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
   sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
 }
 
@@ -26142,8 +26615,8 @@ class flat_parameter {
   index_t numel_;
 };
 
-/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps would
-/// be lost.
+/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps
+/// would be lost.
 template <class T, device D>
 class running {
  public:
@@ -26151,7 +26624,9 @@ class running {
   /// Before the first step, and where that may fail.
   void reserve(index_t n) {
     if (values_.defined()) return;
-    sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
+    sinter::detail::refuse_capture(
+        "the first step of an optimizer",
+        "each replay would begin with empty sums; run the step once before, as capture() does");
     values_ = zeros<value, D>(extents<1>{{n}});
   }
   value* data() const { return access::data(values_); }
@@ -26162,15 +26637,16 @@ class running {
 
 using sinter::detail::flat_values;
 
-/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types, outputs,
-/// output_types and run().
+/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types,
+/// outputs, output_types and run().
 template <device D, class K>
-void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
+void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves],
+                const flat_values (&outputs)[K::outputs]) {
   sinter::detail::backend<D>::update(k, n, inputs, outputs);
 }
 
-/// Backward of a statement y = op(parameter, number) of which y has the gradient g: that of the parameter is factor g, that
-/// of the number the sum of g - g, which is 0 if all of g is finite and NaN otherwise.
+/// Backward of a statement y = op(parameter, number) of which y has the gradient g: that of the parameter is factor g,
+/// that of the number the sum of g - g, which is 0 if all of g is finite and NaN otherwise.
 struct scale_op {
   static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
   double factor;
@@ -26190,7 +26666,8 @@ class scaled_gradient {
     checked_ = p.has_grad() && p.numel() > 0;
     if (!checked_) return;
     using C = compute_type<T>;
-    using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>, sinter::detail::kernel::leaf<C, true>>;
+    using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>,
+                                          sinter::detail::kernel::leaf<C, true>>;
     if (!sum_.defined()) sum_ = tensor<C, 0, D>::uninitialized({});
     const index_t n = p.numel(), step = 1;
     const sinter::detail::leaf_ref g{p.grad(), &n, &step, 1, sizeof(T)};
@@ -26241,7 +26718,8 @@ constexpr auto find_source_mistake() {
     if constexpr (Source::order == 1) return fitting<void>{};
     else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
   } else if constexpr (nn::is_module<Source>) return fitting<void>{};
-  else if constexpr (requires(const Source& s) { s.begin() != s.end(); }) return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
+  else if constexpr (requires(const Source& s) { s.begin() != s.end(); })
+    return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
   else return sinter::detail::not_operands{};
 }
 template <class Source>
@@ -26279,7 +26757,8 @@ inline void check_setting(const char* optimizer, const char* name, double value,
   if (!std::isfinite(value) || value < 0 || value >= below)
     sinter::detail::refuse<value_error>(
         {optimizer, ": ", name, " must be ",
-         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative", ", but is ", value});
+         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
+         ", but is ", value});
 }
 
 }  // namespace detail
@@ -26302,8 +26781,8 @@ class optimizer {
 };
 
 /// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// reserve(numel, options), which allocates, and update(parameter, options, lr, gradient_scale), one pass over memory; and, if
-/// steps are numbered, count(options, lr), which comes before the update.
+/// reserve(numel, options), which allocates, and update(parameter, options, lr, gradient_scale), one pass over memory;
+/// and, if steps are numbered, count(options, lr), which comes before the update.
 template <class Rule>
 class rule_optimizer : public optimizer {
  public:
@@ -26318,7 +26797,8 @@ class rule_optimizer : public optimizer {
     Rule::validate(options);
     add(source);
   }
-  template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+  template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
+            class Fix = typename detail::source_mistake<Source>::fix>
   explicit rule_optimizer(const Source&, const options_type& = {}) = delete;
   // The state of an update belongs to one optimizer: two that step the same parameters would each count their own.
   rule_optimizer(const rule_optimizer&) = delete;
@@ -26434,8 +26914,8 @@ struct adamw_options {
 
 namespace detail {
 
-/// How far step t goes: lr / (1 - beta1^t), and 1 / sqrt(1 - beta2^t). Counted on the host, or on a GPU in its own memory, so that a
-/// step that is replayed there goes on counting.
+/// How far step t goes: lr / (1 - beta1^t), and 1 / sqrt(1 - beta2^t). Counted on the host, or on a GPU in its own
+/// memory, so that a step that is replayed there goes on counting.
 template <class C, device D>
 class step_size {
  public:
@@ -26520,7 +27000,8 @@ struct adam_kernel {
     const auto g = gradient_scale * m.template load<1, T>() + added_decay * p;
     const auto first = beta1 * m.template load<2, C>() + fresh1 * g;
     const auto second = beta2 * m.template load<3, C>() + fresh2 * (g * g);
-    m.template put<0, T>(kept * p - number_at<C>(size.rate) * first / (number_at<C>(size.scale) * math::sqrt(second) + eps));
+    m.template put<0, T>(kept * p -
+                         number_at<C>(size.rate) * first / (number_at<C>(size.scale) * math::sqrt(second) + eps));
     m.template put<1, C>(first);
     m.template put<2, C>(second);
   }
@@ -26591,8 +27072,8 @@ class adamw : public rule_optimizer<detail::adam_rule<adamw_options, true>> {
 
 namespace sinter::optim {
 
-/// The norm of gradients before they were clipped, a number. Where it is made on a GPU it is waited for when it is read, and
-/// only then; after replay() of a captured step it is that of the last one.
+/// The norm of gradients before they were clipped, a number. Where it is made on a GPU it is waited for when it is
+/// read, and only then; after replay() of a captured step it is that of the last one.
 ///
 ///     const auto norm = optim::clip_grad_norm(model, 1.0);  // does not wait
 ///     if (i % 100 == 0) std::cout << norm.item() << '\n';   // waits
@@ -26671,9 +27152,9 @@ class clip_there final : public clip_on_gpu {
 }  // namespace detail
 
 /// Scales all gradients of a module, variable or range so that their norm over all elements is at most max_norm, and
-/// returns the norm before. As torch.nn.utils.clip_grad_norm_, the factor is max_norm / (norm + 1e-6). Gradients that all lie
-/// on one GPU are clipped there, without waiting, also in a step that is captured; those on several devices are waited for.
-/// Errors: value_error for a max_norm that is negative or NaN.
+/// returns the norm before. As torch.nn.utils.clip_grad_norm_, the factor is max_norm / (norm + 1e-6). Gradients that
+/// all lie on one GPU are clipped there, without waiting, also in a step that is captured; those on several devices are
+/// waited for. Errors: value_error for a max_norm that is negative or NaN.
 template <class Source>
   requires(detail::is_fitting<detail::source_mistake<Source>>)
 gradient_norm clip_grad_norm(const Source& source, double max_norm) {
@@ -26710,7 +27191,9 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   std::vector<std::function<double()>> sums;  // all are started before the first one is waited for
   detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;
-    if (v.has_grad()) sums.push_back([of_one = eval(sum(square(cast<T>(v.grad().flatten()))))] { return static_cast<double>(of_one.item()); });
+    if (v.has_grad())
+      sums.push_back(
+          [of_one = eval(sum(square(cast<T>(v.grad().flatten()))))] { return static_cast<double>(of_one.item()); });
   });
   double squares = 0;
   for (const auto& of_one : sums) squares += of_one();
@@ -26725,7 +27208,8 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   return gradient_norm([norm] { return norm; });
 }
 
-template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
+          class Fix = typename detail::source_mistake<Source>::fix>
 gradient_norm clip_grad_norm(const Source&, double) = delete;
 
 /// Clamps every element of the gradients to [-limit, limit].
@@ -26740,7 +27224,8 @@ void clip_grad_value(const Source& source, double limit) {
     std::move(g) = clamp(g, -limit, limit);  // through the handle, into the gradient
   });
 }
-template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
+          class Fix = typename detail::source_mistake<Source>::fix>
 void clip_grad_value(const Source&, double) = delete;
 
 }  // namespace sinter::optim
@@ -26756,11 +27241,11 @@ struct grad_scaler_options {
   bool enabled = true;             ///< if not, losses and gradients are left alone and every step is taken
 };
 
-/// As torch.amp.GradScaler: the loss is multiplied by a scale before backward, so that small gradients do not round to 0, and
-/// the step divides by it again, in the precision of the update. Where one of them is not finite the step is left out, and update() makes
-/// the scale smaller; after growth_interval updates without that it makes it larger. For parameters of any floating-point
-/// type, on any device; bfloat16, which has the range of float, seldom needs it.
-/// P. Micikevicius et al., "Mixed precision training", ICLR 2018.
+/// As torch.amp.GradScaler: the loss is multiplied by a scale before backward, so that small gradients do not round to
+/// 0, and the step divides by it again, in the precision of the update. Where one of them is not finite the step is
+/// left out, and update() makes the scale smaller; after growth_interval updates without that it makes it larger. For
+/// parameters of any floating-point type, on any device; bfloat16, which has the range of float, seldom needs it. P.
+/// Micikevicius et al., "Mixed precision training", ICLR 2018.
 ///
 ///     optim::grad_scaler scaler;
 ///     variable loss = cross_entropy(model(x), labels);
@@ -26770,13 +27255,15 @@ struct grad_scaler_options {
 ///     scaler.update();
 class grad_scaler {
  public:
-  /// Errors: value_error unless the scale is positive and finite, growth is at least 1, backoff in (0, 1] and the interval 1
-  /// or more.
+  /// Errors: value_error unless the scale is positive and finite, growth is at least 1, backoff in (0, 1] and the
+  /// interval 1 or more.
   explicit grad_scaler(const grad_scaler_options& options = {}) : options_(options), scale_(options.init_scale) {
     check_scale(scale_);
-    if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) || options.growth_interval < 1)
+    if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) ||
+        options.growth_interval < 1)
       sinter::detail::refuse<value_error>(
-          {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, not ",
+          {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, "
+           "not ",
            options.growth_factor, ", ", options.backoff_factor, " and ", options.growth_interval});
   }
 
@@ -26787,24 +27274,28 @@ class grad_scaler {
     return cast<compute_type<element_of<E>>>(std::forward<E>(loss)) * get_scale();
   }
 
-  /// Divides the gradients of the optimizer's parameters by the scale, for those who want to look at them or clip them before
-  /// step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_. Errors: value_error for a second time, or after step(), before update().
+  /// Divides the gradients of the optimizer's parameters by the scale, for those who want to look at them or clip them
+  /// before step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_.
+  /// Errors: value_error for a second time, or after step(), before update().
   template <class Rule>
   void unscale(rule_optimizer<Rule>& optimizer) {
     if (!options_.enabled) return;
     use& u = use_of(&optimizer);
-    if (u.unscaled || u.stepped) throw value_error("grad_scaler: unscale() was called for this optimizer already, or its step(); call update() first");
+    if (u.unscaled || u.stepped)
+      throw value_error(
+          "grad_scaler: unscale() was called for this optimizer already, or its step(); call update() first");
     u.finite = optimizer.scale_gradients(1 / scale_);
     u.unscaled = true;
   }
 
-  /// The optimizer's step, unless a gradient is infinite or NaN; whether it was taken. Errors: value_error for a second step
-  /// before update().
+  /// The optimizer's step, unless a gradient is infinite or NaN; whether it was taken. Errors: value_error for a second
+  /// step before update().
   template <class Rule>
   bool step(rule_optimizer<Rule>& optimizer) {
     if (options_.enabled) {
       use& u = use_of(&optimizer);
-      if (u.stepped) throw value_error("grad_scaler: step() was called for this optimizer already; call update() first");
+      if (u.stepped)
+        throw value_error("grad_scaler: step() was called for this optimizer already; call update() first");
       u.stepped = true;
       if (!u.unscaled) u.finite = optimizer.scale_gradients(1);
       if (u.finite) optimizer.step(u.unscaled ? 1 : 1 / scale_);
@@ -26895,9 +27386,10 @@ struct rmsprop_rule {
     using C = compute_type<T>;
     template <bool There>
     using optional_sum = sinter::detail::kernel::type_list_if<There, C>;
-    using leaf_types =
-        sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
-    using output_types = sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
+    using leaf_types = sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, T, C>,
+                                                            optional_sum<Centered>, optional_sum<Momentum>>;
+    using output_types = sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, C>,
+                                                              optional_sum<Centered>, optional_sum<Momentum>>;
     C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -26940,18 +27432,15 @@ struct rmsprop_rule {
         flat_values out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
         in[1] = p.grad();
-        run_update<D>(K{static_cast<C>(lr), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
-                        static_cast<C>(o.alpha), static_cast<C>(1 - o.alpha), static_cast<C>(o.eps), static_cast<C>(o.momentum)},
-                      p.numel(), in, out);
+        run_update<D>(
+            K{static_cast<C>(lr), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
+              static_cast<C>(o.alpha), static_cast<C>(1 - o.alpha), static_cast<C>(o.eps), static_cast<C>(o.momentum)},
+            p.numel(), in, out);
       };
-      if (o.centered && o.momentum != 0)
-        run.template operator()<true, true>();
-      else if (o.centered)
-        run.template operator()<true, false>();
-      else if (o.momentum != 0)
-        run.template operator()<false, true>();
-      else
-        run.template operator()<false, false>();
+      if (o.centered && o.momentum != 0) run.template operator()<true, true>();
+      else if (o.centered) run.template operator()<true, false>();
+      else if (o.momentum != 0) run.template operator()<false, true>();
+      else run.template operator()<false, false>();
     }
   };
 };
@@ -27003,8 +27492,8 @@ struct exponential_lr {
   double operator()(double base, index_t epoch) const { return base * std::pow(gamma, static_cast<double>(epoch)); }
 };
 
-/// From base to `least` in `period` epochs along half a cosine, after them back along the other half, as in PyTorch. I. Loshchilov
-/// and F. Hutter, ICLR 2017, without restarts.
+/// From base to `least` in `period` epochs along half a cosine, after them back along the other half, as in PyTorch. I.
+/// Loshchilov and F. Hutter, ICLR 2017, without restarts.
 struct cosine_lr {
   index_t period;
   double least = 0;
@@ -27166,3 +27655,5 @@ class sgd : public rule_optimizer<detail::sgd_rule> {
 };
 
 }  // namespace sinter::optim
+// sinter/random.hpp: counter-based random numbers, identical on every device.
+

@@ -26,9 +26,11 @@ using array = Eigen::Map<Eigen::ArrayXf, Eigen::Aligned64>;
 /// Streams past the cache where the target can, as the best hand-written loop would.
 void add_by_hand(const float* a, const float* b, float* y, index_t begin, index_t end) {
 #ifdef __AVX512F__
-  for (index_t i = begin; i < end; i += 16) _mm512_stream_ps(y + i, _mm512_add_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i)));
+  for (index_t i = begin; i < end; i += 16)
+    _mm512_stream_ps(y + i, _mm512_add_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i)));
 #elif defined(__AVX__)
-  for (index_t i = begin; i < end; i += 8) _mm256_stream_ps(y + i, _mm256_add_ps(_mm256_load_ps(a + i), _mm256_load_ps(b + i)));
+  for (index_t i = begin; i < end; i += 8)
+    _mm256_stream_ps(y + i, _mm256_add_ps(_mm256_load_ps(a + i), _mm256_load_ps(b + i)));
 #else
   for (index_t i = begin; i < end; ++i) y[i] = a[i] + b[i];
 #endif
@@ -53,7 +55,8 @@ int main(int argc, char** argv) {
   const index_t n = index_t{16} << 20;
   const double element = sizeof(float) * static_cast<double>(n);
   generator gen(1);
-  const auto a = randn<float>(gen, {n}), b = randn<float>(gen, {n}), c = randn<float>(gen, {n}), d = randn<float>(gen, {n});
+  const auto a = randn<float>(gen, {n}), b = randn<float>(gen, {n}), c = randn<float>(gen, {n}),
+             d = randn<float>(gen, {n});
   auto y = empty<float>({n});
   const variable va = a, vb = b, vc = c, vd = d;
   const auto seed = ones_like(a);
@@ -83,11 +86,17 @@ int main(int argc, char** argv) {
          for (const auto& v : {va, vb, vc, vd}) v.zero_grad();
        }},
       {"hand a+b", 5, 3 * element,
-       [&] { in_parts(threads, n, [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); }); }},
+       [&] {
+         in_parts(threads, n,
+                  [&](index_t begin, index_t end) { add_by_hand(a.data(), b.data(), y.data(), begin, end); });
+       }},
       {"sinter a+b", 5, 3 * element, [&] { y = a + b; }},
       {"sinter softmax", 15, matrix, [&] { z = softmax(x, 1); }},
       {"hand copy of rows", 15, matrix,
-       [&] { in_parts(threads, rows * columns, [&](index_t begin, index_t end) { copy_by_hand(x.data(), y.data(), begin, end); }); }},
+       [&] {
+         in_parts(threads, rows * columns,
+                  [&](index_t begin, index_t end) { copy_by_hand(x.data(), y.data(), begin, end); });
+       }},
       {"sinter transposed copy", 3, 2 * element, [&] { z = wide.transpose().clone(); }},
       {"sinter index_select", 3, 2 * element, [&] { z = index_select(wide, 0, order); }},
       {"sinter argmax of rows", 3, element, [&] { largest = argmax(wide, 1); }},

@@ -19,7 +19,8 @@ class network {
     generator gen(1);
     const index_t sizes[] = {784, 2048, 2048, 2048, 10};
     for (int i = 0; i < 4; ++i) {
-      w_.emplace_back(eval(randn<float>(gen, {sizes[i + 1], sizes[i]}) * (1.f / std::sqrt(static_cast<float>(sizes[i])))));
+      w_.emplace_back(
+          eval(randn<float>(gen, {sizes[i + 1], sizes[i]}) * (1.f / std::sqrt(static_cast<float>(sizes[i])))));
       b_.emplace_back(zeros<float>({sizes[i + 1]}));
     }
     x_ = randn<float>(gen, {batch, 784});
@@ -57,5 +58,6 @@ class network {
 int main(int argc, char** argv) {
   set_num_threads(argc > 1 ? std::atoi(argv[1]) : 1);
   network small(128), large(1024);
-  return serve({{"sinter mlp batch 128", 5, 0, [&] { small.step(); }}, {"sinter mlp batch 1024", 1, 0, [&] { large.step(); }}});
+  return serve(
+      {{"sinter mlp batch 128", 5, 0, [&] { small.step(); }}, {"sinter mlp batch 1024", 1, 0, [&] { large.step(); }}});
 }

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-/// What is timed: `run`, `repeats` times a turn, and the bytes that it has to move (each leaf once, each result once; 0 for none).
+/// What is timed: `run`, `repeats` times a turn, and the bytes that it has to move (each leaf once, each result once; 0
+/// for none).
 struct row {
   std::string name;
   int repeats;
@@ -33,8 +34,8 @@ inline double seconds_of(const row& r) {
   return seconds[seconds.size() / 2];
 }
 
-/// Names the rows, a line each ("name TAB bytes") and an empty one; then runs the row named by each line read and prints its
-/// milliseconds, until the input ends.
+/// Names the rows, a line each ("name TAB bytes") and an empty one; then runs the row named by each line read and
+/// prints its milliseconds, until the input ends.
 inline int serve(const std::vector<row>& rows) {
   for (const row& r : rows) std::printf("%s\t%.0f\n", r.name.c_str(), r.bytes);
   std::printf("\n");

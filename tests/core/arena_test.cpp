@@ -143,7 +143,9 @@ TEST_CASE("over its limit the arena throws, leaves everything intact, and goes o
 TEST_CASE("cached blocks are given back before the arena gives up", "[arena]") {
   using D = numa<5>;
   empty_cache<D>();
-  { const auto cached = zeros<float, D>({10000}); }
+  {
+    const auto cached = zeros<float, D>({10000});
+  }
   CHECK(memory<D>().bytes_cached > 0);
   const limit hold(memory<D>().bytes_in_use + 100000);
   CHECK((zeros<float, D>({20000}).numel()) == 20000);

@@ -51,7 +51,8 @@ TEST_CASE("arange has ceil((end - begin) / step) elements", "[create]") {
   CHECK(arange<float>(0, 100000)(99999) == 99999);
 }
 
-TEST_CASE("the length of arange follows from its bounds as they are given, not as the elements round them", "[create]") {
+TEST_CASE("the length of arange follows from its bounds as they are given, not as the elements round them",
+          "[create]") {
   CHECK(arange<float>(0.1, 1.1).numel() == 1);
   CHECK(arange<float>(0.1, -7.9, -4.0).numel() == 2);
   CHECK(arange<float>(16777217, 16777215, -1).numel() == 2);
@@ -226,7 +227,9 @@ TEST_CASE("a pending copy is handed over once and survives its source", "[create
   CHECK_THROWS_AS(coming.get(), value_error);
   auto failing = tensor<int, 1>().to_async<numa<0>>();
   CHECK_THROWS_AS(failing.get(), shape_error);
-  { auto dropped = y.to_async<cpu>(); }
+  {
+    auto dropped = y.to_async<cpu>();
+  }
   auto replaced = y.to_async<cpu>();
   replaced = y.slice(0, 0, 3).to_async<cpu>();
   CHECK(replaced.get().numel() == 3);

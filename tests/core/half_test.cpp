@@ -18,7 +18,8 @@ double decoded(unsigned bits) {
   const int most = 0x7fff >> Fraction, bias = most / 2;
   const int exponent = static_cast<int>(bits >> Fraction) & most;
   const double fraction = bits & ((1u << Fraction) - 1);
-  const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias - Fraction) : std::ldexp(fraction + (1 << Fraction), exponent - bias - Fraction);
+  const double size = exponent == 0 ? std::ldexp(fraction, 1 - bias - Fraction)
+                                    : std::ldexp(fraction + (1 << Fraction), exponent - bias - Fraction);
   return bits >> 15 != 0 ? -size : size;
 }
 
@@ -47,9 +48,11 @@ void check_every_boundary() {
   for (unsigned bits = 0; bits < infinity; ++bits) {
     const auto middle = static_cast<float>((decoded<Fraction>(bits) + decoded<Fraction>(bits + 1)) / 2);
     const unsigned even = bits % 2 == 0 ? bits : bits + 1;
-    wrong += T(std::nextafter(middle, 0.f)).bits() != bits || T(-std::nextafter(middle, 0.f)).bits() != (bits | 0x8000u);
+    wrong +=
+        T(std::nextafter(middle, 0.f)).bits() != bits || T(-std::nextafter(middle, 0.f)).bits() != (bits | 0x8000u);
     wrong += T(middle).bits() != even || T(-middle).bits() != (even | 0x8000u);
-    wrong += T(std::nextafter(middle, inf)).bits() != bits + 1 || T(-std::nextafter(middle, inf)).bits() != ((bits + 1) | 0x8000u);
+    wrong += T(std::nextafter(middle, inf)).bits() != bits + 1 ||
+             T(-std::nextafter(middle, inf)).bits() != ((bits + 1) | 0x8000u);
   }
   CHECK(wrong == 0);
   CHECK(T(std::numeric_limits<float>::max()).bits() == infinity);
@@ -60,12 +63,15 @@ static_assert(half(1.5).bits() == 0x3e00 && bfloat16(-2).bits() == 0xc000);
 static_assert(float(half::from_bits(1)) == 0x1p-24f && half(0x1p-25f).bits() == 0 && half(0x1.8p-24f).bits() == 2);
 static_assert(std::numeric_limits<half>::max() == 65504 && std::numeric_limits<half>::min() == 0x1p-14f);
 static_assert(std::numeric_limits<half>::denorm_min() == 0x1p-24f && std::numeric_limits<half>::epsilon() == 0x1p-10f);
-static_assert(std::numeric_limits<half>::digits == 11 && std::numeric_limits<half>::digits10 == 3 && std::numeric_limits<half>::max_digits10 == 5);
+static_assert(std::numeric_limits<half>::digits == 11 && std::numeric_limits<half>::digits10 == 3 &&
+              std::numeric_limits<half>::max_digits10 == 5);
 static_assert(std::numeric_limits<half>::max_exponent == 16 && std::numeric_limits<half>::min_exponent == -13);
-static_assert(std::numeric_limits<bfloat16>::max() == 0x1.fep127f && std::numeric_limits<bfloat16>::epsilon() == 0x1p-7f);
+static_assert(std::numeric_limits<bfloat16>::max() == 0x1.fep127f &&
+              std::numeric_limits<bfloat16>::epsilon() == 0x1p-7f);
 static_assert(std::numeric_limits<bfloat16>::digits10 == 2 && std::numeric_limits<bfloat16>::min_exponent10 == -37);
 static_assert(sinter::floating_element<half> && sinter::element<bfloat16> && !sinter::integer_element<half>);
-static_assert(std::is_same_v<sinter::compute_type<half>, float> && std::is_same_v<sinter::compute_type<double>, double>);
+static_assert(std::is_same_v<sinter::compute_type<half>, float> &&
+              std::is_same_v<sinter::compute_type<double>, double>);
 
 }  // namespace
 

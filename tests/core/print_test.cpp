@@ -45,7 +45,8 @@ TEST_CASE("any edge can be asked for, and what holds nothing is summarised too",
   const auto x = arange<float>(4);
   CHECK_THAT(to_string(x, {.threshold = 2, .edge = 0}), Catch::StartsWith("[...] float"));
   CHECK_THAT(to_string(x, {.threshold = 2, .edge = 1}), Catch::StartsWith("[0, ..., 3] float"));
-  CHECK_THAT(to_string(arange<float>(24).reshape({2, 3, 4}), {.threshold = 2, .edge = 0}), Catch::StartsWith("[...] float"));
+  CHECK_THAT(to_string(arange<float>(24).reshape({2, 3, 4}), {.threshold = 2, .edge = 0}),
+             Catch::StartsWith("[...] float"));
   CHECK(to_string(zeros<float>({200000, 0})).size() < 100);
   CHECK(to_string(zeros<float>({index_t{1} << 40, 0, 3})).size() < 100);
   CHECK_THAT(to_string(zeros<float>({2, 0})), Catch::StartsWith("[[],"));

@@ -104,7 +104,8 @@ TEST_CASE("sizes that overflow are refused before anything is allocated", "[shap
 TEST_CASE("views may not show more elements than can be counted", "[shape]") {
   const index_t half = index_t{1} << 32;
   const tensor a = full<float>(1.f).broadcast_to({half, 1}), b = full<float>(1.f).broadcast_to({1, half});
-  CHECK_THROWS_WITH(a * b, Catch::Contains("multiply: shape (4294967296, 4294967296) has more elements than can be counted"));
+  CHECK_THROWS_WITH(a * b,
+                    Catch::Contains("multiply: shape (4294967296, 4294967296) has more elements than can be counted"));
   CHECK_THROWS_AS(full<float>(1.f).broadcast_to({half, half}), shape_error);
   const tensor none = zeros<float>({0, half, half});  // beside an extent of 0 any other will do
   CHECK(none.numel() == 0);
@@ -113,7 +114,8 @@ TEST_CASE("views may not show more elements than can be counted", "[shape]") {
 
 TEST_CASE("messages show numbers with as few digits as tell them apart", "[shape]") {
   using detail::joined;
-  CHECK(joined({0.1f, " ", 0.1, " ", 1.0000001, " ", 2147483648.0, " ", -INFINITY, " ", NAN}) == "0.1 0.1 1.0000001 2147483648 -inf nan");
+  CHECK(joined({0.1f, " ", 0.1, " ", 1.0000001, " ", 2147483648.0, " ", -INFINITY, " ", NAN}) ==
+        "0.1 0.1 1.0000001 2147483648 -inf nan");
   CHECK(joined({'x', 7, -7L, ~std::uint64_t{0}, true, std::string("y")}) == "x7-7184467440737095516151y");
   CHECK(joined({extents<0>{}, extents<1>{{3}}, extents<2>{{3, 4}}}) == "()(3,)(3, 4)");
 }

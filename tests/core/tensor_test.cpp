@@ -180,7 +180,9 @@ TEST_CASE("views, copies and relatives of a default-constructed tensor say what 
   const tensor<float, 2> none;
   const auto some = zeros<float>({2, 3});
   generator gen(1);
-  const auto says = [](const std::string& op) { return op + ": the tensor is empty (default constructed); assign a value to it first"; };
+  const auto says = [](const std::string& op) {
+    return op + ": the tensor is empty (default constructed); assign a value to it first";
+  };
   CHECK_THROWS_WITH(none.slice(0, 0, 0), says("slice"));
   CHECK_THROWS_WITH(none.select(0, 0), says("select"));
   CHECK_THROWS_WITH(none[0], says("select"));

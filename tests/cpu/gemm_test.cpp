@@ -23,10 +23,8 @@ struct sequence {
   T next() {
     state = state * 1664525u + 1013904223u;
     const auto n = static_cast<std::int32_t>(state >> 16) - 32768;
-    if constexpr (std::is_integral_v<T>)
-      return static_cast<T>(n);
-    else
-      return static_cast<T>(n) / T(16384);
+    if constexpr (std::is_integral_v<T>) return static_cast<T>(n);
+    else return static_cast<T>(n) / T(16384);
   }
 };
 
@@ -209,14 +207,10 @@ TEMPLATE_TEST_CASE("gemm lets NaN and infinity through, also against zeros", "[g
           for (index_t j = 0; j < n; ++j) {
             const TestType got = c[static_cast<std::size_t>(i * n + j)];
             const TestType factor = b.at(64, j);
-            if (j == 44)
-              REQUIRE(std::isnan(got));
-            else if (i != 2)
-              REQUIRE(got == TestType(0));
-            else if (std::isnan(special) || factor == TestType(0))
-              REQUIRE(std::isnan(got));
-            else
-              REQUIRE(got == special * factor);
+            if (j == 44) REQUIRE(std::isnan(got));
+            else if (i != 2) REQUIRE(got == TestType(0));
+            else if (std::isnan(special) || factor == TestType(0)) REQUIRE(std::isnan(got));
+            else REQUIRE(got == special * factor);
           }
       }
 }

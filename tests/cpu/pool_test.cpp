@@ -39,7 +39,8 @@ double processor_seconds(clockid_t of) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Waits until as many as `wanted` tasks are in their pool at once; false where one of them alone has used the processor for long.
+// Waits until as many as `wanted` tasks are in their pool at once; false where one of them alone has used the processor
+// for long.
 bool meet(std::atomic<int>& inside, int wanted) {
   ++inside;
   const double begin = processor_seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -267,8 +268,6 @@ TEST_CASE("the environment decides the number of threads", "[pool]") {
   }
   setenv("SINTER_NUM_THREADS", "7", 1);
   REQUIRE(default_threads(-1) == 7);
-  if (set == nullptr)
-    unsetenv("SINTER_NUM_THREADS");
-  else
-    setenv("SINTER_NUM_THREADS", before.c_str(), 1);
+  if (set == nullptr) unsetenv("SINTER_NUM_THREADS");
+  else setenv("SINTER_NUM_THREADS", before.c_str(), 1);
 }

@@ -33,28 +33,42 @@ TEST_CASE("bias and activation run inside the product", "[cuda]") {
   CHECK(launches_of(plain, x, w, row) == 1);
   CHECK(inside(launches_of(biased, x, w, row)));
   CHECK(inside(launches_of(biased, x, w, row.unsqueeze(0))));
-  CHECK(inside(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(c + linear(a, b)); }, x, w, row)));
-  CHECK(inside(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(relu(linear(a, b, c))); }, x, w, row)));
-  CHECK(inside(launches_of([](const auto& a, const auto& b, const auto&) { return eval(relu(linear(a, b))); }, x, w, row)));
-  CHECK(inside(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(gelu_tanh(linear(a, b, c))); }, x, w, row)));
-  CHECK(inside(launches_of([](const auto& a, const auto& b, const auto&) { return eval(gelu_tanh(linear(a, b))); }, x, w, row)));
+  CHECK(inside(
+      launches_of([](const auto& a, const auto& b, const auto& c) { return eval(c + linear(a, b)); }, x, w, row)));
+  CHECK(inside(
+      launches_of([](const auto& a, const auto& b, const auto& c) { return eval(relu(linear(a, b, c))); }, x, w, row)));
+  CHECK(inside(
+      launches_of([](const auto& a, const auto& b, const auto&) { return eval(relu(linear(a, b))); }, x, w, row)));
+  CHECK(inside(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(gelu_tanh(linear(a, b, c))); },
+                           x, w, row)));
+  CHECK(inside(
+      launches_of([](const auto& a, const auto& b, const auto&) { return eval(gelu_tanh(linear(a, b))); }, x, w, row)));
   // What is no tail follows in one kernel.
-  CHECK(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(gelu(linear(a, b, c))); }, x, w, row) == 2);
-  CHECK(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(tanh(linear(a, b, c))); }, x, w, row) == 2);
+  CHECK(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(gelu(linear(a, b, c))); }, x, w,
+                    row) == 2);
+  CHECK(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(tanh(linear(a, b, c))); }, x, w,
+                    row) == 2);
   CHECK(launches_of(biased, x, w, full) == 2);
   CHECK(launches_of(biased, x, w, column) == 2);
-  const auto sliced = [](const auto& a, const auto& b, const auto& c) { return eval(linear(a, b) + c.slice(0, 1, 13)); };
-  const auto strided = [](const auto& a, const auto& b, const auto& c) { return eval(linear(a, b) + c.slice(0, 0, 24, 2)); };
+  const auto sliced = [](const auto& a, const auto& b, const auto& c) {
+    return eval(linear(a, b) + c.slice(0, 1, 13));
+  };
+  const auto strided = [](const auto& a, const auto& b, const auto& c) {
+    return eval(linear(a, b) + c.slice(0, 0, 24, 2));
+  };
   CHECK(launches_of(sliced, x, w, numbers({13}, 3)) == 2);  // off the alignment
   CHECK(launches_of(strided, x, w, numbers({24}, 3)) == 2);
-  CHECK(launches_of([](const auto& a, const auto& b, const auto&) { return eval(matmul(a, b.transpose()) + 1); }, x, w, row) == 2);
+  CHECK(launches_of([](const auto& a, const auto& b, const auto&) { return eval(matmul(a, b.transpose()) + 1); }, x, w,
+                    row) == 2);
 }
 
 TEST_CASE("bias and activation inside a tracked product, and its gradients", "[cuda]") {
   const auto x = numbers({7, 5}, 1), w = numbers({12, 5}, 2);
   const auto row = numbers({12}, 3);
-  CHECK(compare::gradients([](const auto& a, const auto& b, const auto& c) { return eval(relu(linear(a, b, c))); }, x, w, row) < 1e-5);
-  CHECK(compare::gradients([](const auto& a, const auto& b, const auto& c) { return eval(gelu_tanh(linear(a, b, c))); }, x, w, row) < 1e-5);
+  CHECK(compare::gradients([](const auto& a, const auto& b, const auto& c) { return eval(relu(linear(a, b, c))); }, x,
+                           w, row) < 1e-5);
+  CHECK(compare::gradients([](const auto& a, const auto& b, const auto& c) { return eval(gelu_tanh(linear(a, b, c))); },
+                           x, w, row) < 1e-5);
   const variable v = w.to<g0>();
   const auto on_gpu = x.to<g0>();
   const auto bias = row.to<g0>();
@@ -74,10 +88,13 @@ TEST_CASE("batches of products are one call", "[cuda]") {
   const auto a = numbers({3, 7, 5}, 1), b = numbers({3, 5, 8}, 2), c = numbers({3, 8, 5}, 3);
   CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x, y)); }, a, b) == 1);
   CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x, y.transpose())); }, a, c) == 1);
-  CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x.slice(0, 0, 3, 2), y.slice(0, 1, 3))); }, a, b) == 1);
+  CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x.slice(0, 0, 3, 2), y.slice(0, 1, 3))); }, a,
+                    b) == 1);
   CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x, y.flip(2))); }, a, b) == 1);
-  CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x.flip(0), y)); }, a, b) == 1);  // not by the BLAS
-  CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x, y)); }, numbers<int>({3, 2, 5}, 1), numbers<int>({3, 5, 2}, 2)) == 1);
+  CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x.flip(0), y)); }, a, b) ==
+        1);  // not by the BLAS
+  CHECK(launches_of([](const auto& x, const auto& y) { return eval(matmul(x, y)); }, numbers<int>({3, 2, 5}, 1),
+                    numbers<int>({3, 5, 2}, 2)) == 1);
   CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(tanh(matmul(x, y))); }, a, b) < 1e-5);
 }
 
@@ -148,20 +165,28 @@ TEST_CASE("the gradient of a bias without an activation is summed in the product
   CHECK(compare::gradients(layer, x, numbers({1, 5}, 2), numbers({1}, 3)) < 1e-5);
   CHECK(compare::gradients(layer, numbers({0, 5}, 1), w, row) == 0);
   // what is added up at once over an axis of one element
-  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o), 1)); }, x, numbers({1, 5}, 2), numbers({1}, 3)) < 1e-5);
-  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o), 0)); }, numbers({1, 5}, 1), w, row) < 1e-5);
-  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o))); }, numbers({1, 5}, 1), numbers({1, 5}, 2), numbers({1}, 3)) < 1e-5);
+  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o), 1)); }, x,
+                           numbers({1, 5}, 2), numbers({1}, 3)) < 1e-5);
+  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o), 0)); },
+                           numbers({1, 5}, 1), w, row) < 1e-5);
+  CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(sum(linear(l, r, o))); },
+                           numbers({1, 5}, 1), numbers({1, 5}, 2), numbers({1}, 3)) < 1e-5);
   for (const auto& other : {numbers({1, 12}, 4), numbers({7, 1}, 4), numbers({7, 12}, 4)})
-    CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(linear(l, r) + o); }, x, w, other) < 1e-5);
-  CHECK(compare::gradients([](const auto& l, const auto& r) { return eval(linear(l, r) + linear(l, r)); }, x, w) < 1e-5);
-  CHECK(compare::gradients(layer, numbers<bfloat16>({8, 16}, 1), numbers<bfloat16>({16, 16}, 2), numbers<bfloat16>({16}, 3)) < 0.05);
+    CHECK(compare::gradients([](const auto& l, const auto& r, const auto& o) { return eval(linear(l, r) + o); }, x, w,
+                             other) < 1e-5);
+  CHECK(compare::gradients([](const auto& l, const auto& r) { return eval(linear(l, r) + linear(l, r)); }, x, w) <
+        1e-5);
+  CHECK(compare::gradients(layer, numbers<bfloat16>({8, 16}, 1), numbers<bfloat16>({16, 16}, 2),
+                           numbers<bfloat16>({16}, 3)) < 0.05);
 }
 
 TEST_CASE("the derivative of relu runs inside the product that makes its gradient", "[cuda]") {
   const auto x = numbers({7, 5}, 1), v = numbers({140, 5}, 2), w = numbers({6, 140}, 4);
   const auto c = numbers({140}, 3), b = numbers({6}, 5);
   CHECK(compare::gradients(two_layers, x, v, c, w, b) < 1e-4);
-  const auto bare_layers = [](const auto& a, const auto& first, const auto& second) { return eval(matmul(eval(relu(matmul(a, first))), second)); };
+  const auto bare_layers = [](const auto& a, const auto& first, const auto& second) {
+    return eval(matmul(eval(relu(matmul(a, first))), second));
+  };
   CHECK(compare::gradients(bare_layers, x, numbers({5, 130}, 2), numbers({130, 3}, 4)) < 1e-4);
   const variable a(x.to<g0>()), v1(v.to<g0>()), w2(w.to<g0>());
   const variable c1(c.to<g0>()), b2(b.to<g0>());
@@ -173,7 +198,8 @@ TEST_CASE("the derivative of relu runs inside the product that makes its gradien
   };
   // two products for the weights, and one between them
   CHECK(within(launches_back(two_layers(a.value(), v1, c1, w2, b2)), 3, 5));
-  CHECK(within(launches_back(two_layers(a.value(), v1, c1, w2, b2)), 4, 6));  // one adds all to the gradients that there are
+  CHECK(within(launches_back(two_layers(a.value(), v1, c1, w2, b2)), 4,
+               6));  // one adds all to the gradients that there are
   forget();
   CHECK(within(launches_back(two_layers(a.value(), v1, c1.value(), w2.value(), b2.value())), 2, 3));
   forget();
@@ -194,15 +220,20 @@ TEST_CASE("the derivative of relu runs inside the product that makes its gradien
     return eval(linear(h, r) + linear(h, s));
   };
   CHECK(compare::gradients(twice, x, v, w, numbers({6, 140}, 6)) < 1e-4);
-  CHECK(compare::gradients([](const auto& p, const auto& q, const auto& r) { return eval(tanh(eval(relu(linear(p, q))).slice(1, 0, 100)) * r); }, x, v,
-                           numbers({7, 100}, 6)) < 1e-4);
-  CHECK(compare::gradients([](const auto& p, const auto& q, const auto& r) { return eval(matmul(eval(relu(linear(p, q))).transpose(), r)); }, x, v,
-                           numbers({7, 4}, 6)) < 1e-4);
+  CHECK(compare::gradients([](const auto& p, const auto& q,
+                              const auto& r) { return eval(tanh(eval(relu(linear(p, q))).slice(1, 0, 100)) * r); },
+                           x, v, numbers({7, 100}, 6)) < 1e-4);
+  CHECK(compare::gradients([](const auto& p, const auto& q,
+                              const auto& r) { return eval(matmul(eval(relu(linear(p, q))).transpose(), r)); },
+                           x, v, numbers({7, 4}, 6)) < 1e-4);
   // zero has no slope
   auto odd = x.clone();
   for (index_t j = 0; j < 5; ++j) odd(4, j) = 0;
-  CHECK(compare::gradients([&](const auto& q, const auto& r) { return eval(linear(eval(relu(linear(odd.to<device_of<decltype(q)>>(), q))), r)); }, v, w) <
-        1e-4);
+  CHECK(compare::gradients(
+            [&](const auto& q, const auto& r) {
+              return eval(linear(eval(relu(linear(odd.to<device_of<decltype(q)>>(), q))), r));
+            },
+            v, w) < 1e-4);
 }
 
 TEST_CASE("gelu_tanh keeps its argument, and its derivative runs inside the next product", "[cuda]") {
@@ -214,8 +245,9 @@ TEST_CASE("gelu_tanh keeps its argument, and its derivative runs inside the next
   const auto c = numbers({141}, 3), b = numbers({6}, 5);
   CHECK(compare::gradients(layer, x, v, c) < 1e-4);
   CHECK(compare::gradients(layers, x, v, c, w, b) < 2e-4);  // a BLAS has the formula with tanh
-  CHECK(compare::gradients([](const auto& p, const auto& q, const auto& r) { return eval(matmul(gelu_tanh(matmul(p, q)), r)); }, x, numbers({5, 9}, 2),
-                           numbers({9, 3}, 4)) < 1e-4);
+  CHECK(compare::gradients(
+            [](const auto& p, const auto& q, const auto& r) { return eval(matmul(gelu_tanh(matmul(p, q)), r)); }, x,
+            numbers({5, 9}, 2), numbers({9, 3}, 4)) < 1e-4);
   const variable a(x.to<g0>()), v1(v.to<g0>()), w2(w.to<g0>());
   const variable c1(c.to<g0>()), b2(b.to<g0>());
   const auto forget = [&] {
@@ -235,18 +267,29 @@ TEST_CASE("gelu_tanh keeps its argument, and its derivative runs inside the next
   forget();
   CHECK(within(launches_back(layer(a, v1.value(), c1)), 3, 4));  // no product for the weights
   // a bias that is a row of a matrix, that only is tracked, that is younger; none is the product's
-  CHECK(compare::gradients([](const auto& p, const auto& q, const auto& r) { return eval(gelu_tanh(linear(p, q) + r)); }, x, v, numbers({1, 141}, 3)) < 1e-4);
-  CHECK(compare::gradients([](const auto& p, const auto& q, const auto& r) { return eval(gelu_tanh(linear(p, q) + r)); }, x, v, numbers({7, 1}, 3)) < 1e-4);
-  CHECK(compare::gradients([&](const auto& r) { return eval(gelu_tanh(linear(x.to<device_of<decltype(r)>>(), v.to<device_of<decltype(r)>>()) + r)); }, c) <
-        1e-4);
-  CHECK(compare::gradients([](const auto& p, const auto& q, const auto& r) {
-          const auto bias = eval(tanh(r));
-          return eval(gelu_tanh(linear(p, q) + bias));
-        }, x, v, c) < 1e-4);
-  CHECK(compare::gradients([](const auto& p, const auto& q) { return eval(gelu_tanh(softmax(matmul(p, q), 1))); }, x, numbers({5, 9}, 2)) < 1e-4);
-  CHECK(compare::gradients(layers, numbers<bfloat16>({8, 16}, 1), numbers<bfloat16>({32, 16}, 2), numbers<bfloat16>({32}, 3), numbers<bfloat16>({8, 32}, 4),
-                           numbers<bfloat16>({8}, 5)) < 0.5);  // 0.36, and 0.29 where nothing runs inside: gradients near 0 of large parts
-  {  // what was made under no_grad, and what a name shares
+  CHECK(
+      compare::gradients([](const auto& p, const auto& q, const auto& r) { return eval(gelu_tanh(linear(p, q) + r)); },
+                         x, v, numbers({1, 141}, 3)) < 1e-4);
+  CHECK(
+      compare::gradients([](const auto& p, const auto& q, const auto& r) { return eval(gelu_tanh(linear(p, q) + r)); },
+                         x, v, numbers({7, 1}, 3)) < 1e-4);
+  CHECK(compare::gradients(
+            [&](const auto& r) {
+              return eval(gelu_tanh(linear(x.to<device_of<decltype(r)>>(), v.to<device_of<decltype(r)>>()) + r));
+            },
+            c) < 1e-4);
+  CHECK(compare::gradients(
+            [](const auto& p, const auto& q, const auto& r) {
+              const auto bias = eval(tanh(r));
+              return eval(gelu_tanh(linear(p, q) + bias));
+            },
+            x, v, c) < 1e-4);
+  CHECK(compare::gradients([](const auto& p, const auto& q) { return eval(gelu_tanh(softmax(matmul(p, q), 1))); }, x,
+                           numbers({5, 9}, 2)) < 1e-4);
+  CHECK(compare::gradients(layers, numbers<bfloat16>({8, 16}, 1), numbers<bfloat16>({32, 16}, 2),
+                           numbers<bfloat16>({32}, 3), numbers<bfloat16>({8, 32}, 4), numbers<bfloat16>({8}, 5)) <
+        0.5);  // 0.36, and 0.29 where nothing runs inside: gradients near 0 of large parts
+  {            // what was made under no_grad, and what a name shares
     const no_grad guard;
     CHECK(distance(layer(a, v1, c1).value(), layer(x, v, c)) < 1e-4);
   }
@@ -293,10 +336,12 @@ TEST_CASE("a graph that is kept, a bias that was computed, and a pass that faile
     t.zero_grad();
     y.backward(seed);
     CHECK_THROWS_AS(y.backward(seed), autograd_error);
-    return std::make_tuple(q.grad().template to<cpu>(), r.grad().template to<cpu>(), s.grad().template to<cpu>(), t.grad().template to<cpu>());
+    return std::make_tuple(q.grad().template to<cpu>(), r.grad().template to<cpu>(), s.grad().template to<cpu>(),
+                           t.grad().template to<cpu>());
   };
   const auto host = of(x, variable(v.clone()), variable(c.clone()), variable(w.clone()), variable(b.clone()));
-  const auto there = of(x.to<g0>(), variable(v.to<g0>()), variable(c.to<g0>()), variable(w.to<g0>()), variable(b.to<g0>()));
+  const auto there =
+      of(x.to<g0>(), variable(v.to<g0>()), variable(c.to<g0>()), variable(w.to<g0>()), variable(b.to<g0>()));
   CHECK(distance(std::get<0>(there), std::get<0>(host)) < 1e-4);
   CHECK(distance(std::get<1>(there), std::get<1>(host)) < 1e-4);
   CHECK(distance(std::get<2>(there), std::get<2>(host)) < 1e-4);
@@ -329,7 +374,8 @@ TEST_CASE("a pass that runs out of memory between two layers leaves nothing behi
     for (const auto* leaf : {&x, &v, &w}) leaf->zero_grad();
     for (const auto* leaf : {&c, &b}) leaf->zero_grad();
     y.backward(seed, {.retain_graph = true});
-    return std::make_tuple(x.grad().to<cpu>(), v.grad().to<cpu>(), c.grad().to<cpu>(), w.grad().to<cpu>(), b.grad().to<cpu>());
+    return std::make_tuple(x.grad().to<cpu>(), v.grad().to<cpu>(), c.grad().to<cpu>(), w.grad().to<cpu>(),
+                           b.grad().to<cpu>());
   };
   const auto expected = gradients();
   int failures = 0;
@@ -360,14 +406,16 @@ TEST_CASE("where the BLAS refuses what follows a product, that is a kernel of it
   cuda_impl::gpu<g0>::has_tails() = false;
   const auto x = numbers({7, 5}, 1), w = numbers({12, 5}, 2);
   const auto row = numbers({12}, 3);
-  CHECK(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(relu(linear(a, b, c))); }, x, w, row) == 2);
+  CHECK(launches_of([](const auto& a, const auto& b, const auto& c) { return eval(relu(linear(a, b, c))); }, x, w,
+                    row) == 2);
   const auto v = numbers({140, 5}, 2), last = numbers({6, 140}, 4);
   const auto middle = numbers({140}, 3), end = numbers({6}, 5);
   CHECK(compare::gradients(two_layers, x, v, middle, last, end) < 1e-4);
   const variable v1(v.to<g0>()), w2(last.to<g0>());
   const variable c1(middle.to<g0>()), b2(end.to<g0>());
   CHECK(launches_back(two_layers(x.to<g0>(), v1, c1, w2, b2)) == 5);
-  CHECK(compare::gradients([](const auto& a, const auto& b, const auto& c) { return eval(gelu_tanh(linear(a, b, c))); }, x, w, row) < 1e-5);
+  CHECK(compare::gradients([](const auto& a, const auto& b, const auto& c) { return eval(gelu_tanh(linear(a, b, c))); },
+                           x, w, row) < 1e-5);
   cuda_impl::gpu<g0>::has_tails() = true;
 }
 #endif

@@ -1,4 +1,5 @@
-// tests/cuda/fewer_blocks_test.cpp: the blocks of a simulated GPU that go on to further work, where a grid has fewer than it asks for.
+// tests/cuda/fewer_blocks_test.cpp: the blocks of a simulated GPU that go on to further work, where a grid has fewer
+// than it asks for.
 #include "compare.hpp"
 #include "simulator.hpp"
 

@@ -46,7 +46,8 @@ TEST_CASE("reductions cut in pieces, over middle axes and of integers", "[cuda]"
   CHECK(compare::values([](const auto& v) { return sum(v, {1, 3}); }, x) < 1e-5);
   CHECK(compare::values([](const auto& v) { return mean(v, {0, 2}, keepdim) * 3; }, x) < 1e-5);
   CHECK(compare::values([](const auto& v) { return max(v.permute({3, 1, 0, 2}), 1); }, x) <= compare::rounding);
-  CHECK(compare::values([](const auto& v) { return prod(v, 2); }, numbers<std::int32_t>({4, 5, 6, 7}, 5)) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return prod(v, 2); }, numbers<std::int32_t>({4, 5, 6, 7}, 5)) <=
+        compare::rounding);
   CHECK(compare::values([](const auto& v) { return v - mean(v, 1, keepdim); }, numbers({40, 50}, 6)) < 1e-5);
 }
 
@@ -57,7 +58,8 @@ TEST_CASE("elementwise work after a sum runs in its last kernel", "[cuda]") {
   through([](const auto& v, const auto& u) { return eval(tanh(sum(v * 2, 0)) * u + u); }, x, w);
   through([](const auto& v, const auto& u) { return eval(where(u > 0, sum(v, 0), u) / 2); }, x, w);
   through([](const auto& v, const auto& u) { return eval(sum(v * u, 1) * 3 + v.select(1, 4)); }, x, w);
-  through([](const auto& v) { return eval(let(sum(v, {0, 2}), [](auto t) { return t * t + t; })); }, numbers({5, 70, 11}, 3));
+  through([](const auto& v) { return eval(let(sum(v, {0, 2}), [](auto t) { return t * t + t; })); },
+          numbers({5, 70, 11}, 3));
   through([](const auto& v) { return eval(norm(v)); }, numbers({123457}, 4));
   through([](const auto& v, const auto& u) { return eval(sum(v, 0) - u); }, numbers({20011, 7}, 5), numbers({7}, 6));
   CHECK(compare::gradients([](const auto& v, const auto& u) { return eval(exp(mean(v * u, 0)) * u); }, x, w) < 1e-5);
@@ -66,11 +68,12 @@ TEST_CASE("elementwise work after a sum runs in its last kernel", "[cuda]") {
   const auto b = w.to<g0>(), flat = numbers({123457}, 4).to<g0>();
   CHECK(launches_of([&] { const tensor y = tanh(sum(a * 2, 0)) * b + b; }) == 1);
   CHECK(launches_of([&] { const tensor y = mean(a, 1); }) == 1);
-  CHECK(launches_of([&] { const tensor y = norm(flat); }) == 2);  // in pieces
+  CHECK(launches_of([&] { const tensor y = norm(flat); }) == 2);               // in pieces
   CHECK(launches_of([&] { const tensor y = sum(mean(a, 0) * 2) / 3; }) == 2);  // of the outer one
   CHECK(compare::values([](const auto& v) { return eval(sum(mean(v, 0) * 2) / 3); }, x) < 1e-5);
   const auto classes = zeros<std::int64_t, g0>({33});
-  CHECK(launches_of([&] { const tensor y = cross_entropy(a, classes); }) == 3);  // a look at the labels, the rows, their mean
+  CHECK(launches_of([&] { const tensor y = cross_entropy(a, classes); }) ==
+        3);  // a look at the labels, the rows, their mean
   const variable tracked = a;
   CHECK(launches_of([&] { const variable y = mean(tracked * tracked, 1); }) == 1);
 }
@@ -86,22 +89,30 @@ TEST_CASE("folds and rows of what lies askew: unaligned, broadcast, strided, cut
     CHECK(compare::values([&](const auto& v) { return eval(sum(later(v) * 2)); }, x) < 1e-4);
     CHECK(compare::values([&](const auto& v) { return max(later(v), {0, 1}); }, x) <= compare::rounding);
     CHECK(compare::values([&](const auto& v) { return softmax(later(v), 2); }, x) < 1e-6);
-    CHECK(compare::values([&](const auto& v, const auto& r) { return layer_norm(later(v) + r, r, r) * later(v); }, x, row) < 1e-3);
-    CHECK(compare::values([&](const auto& v, const auto& m) { return argmax(later(v).permute({0, 2, 1}).contiguous() * m.reshape({1, 1, 5}), 1); }, x, middle) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v, const auto& r) { return layer_norm(later(v) + r, r, r) * later(v); }, x,
+                          row) < 1e-3);
+    CHECK(compare::values(
+              [&](const auto& v, const auto& m) {
+                return argmax(later(v).permute({0, 2, 1}).contiguous() * m.reshape({1, 1, 5}), 1);
+              },
+              x, middle) <= compare::rounding);
     const auto y = numbers({6, 5, n}, 5);
     // rows of several rows of the space, whose ends are not those of chunks
     CHECK(compare::values([](const auto& v, const auto& m) { return sum(v * m, {1, 2}); }, y, middle) < 1e-3);
     CHECK(compare::values([](const auto& v, const auto& m) { return eval(sum(v + m)); }, y, middle) < 1e-3);
     CHECK(compare::values([](const auto& v, const auto& m) { return sum(v * m, 0); }, y, middle) < 1e-3);
-    CHECK(compare::values([](const auto& v, const auto& c, const auto& r) { return sum(v * c + r, {0, 2}); }, y, column, row) < 1e-3);
+    CHECK(compare::values([](const auto& v, const auto& c, const auto& r) { return sum(v * c + r, {0, 2}); }, y, column,
+                          row) < 1e-3);
     CHECK(compare::values([](const auto& v, const auto& c) { return sum(v * c, {0, 1}); }, y, column) < 1e-3);
-    CHECK(compare::values([](const auto& v, const auto& c, const auto& m) { return softmax(v * c - m, 2) + m; }, y, column, middle) < 1e-6);
+    CHECK(compare::values([](const auto& v, const auto& c, const auto& m) { return softmax(v * c - m, 2) + m; }, y,
+                          column, middle) < 1e-6);
   }
   for (const index_t n : {7, 8, 16, 40}) {
     const auto x = numbers({4, n}, 6);
     const auto in_half = [](const auto& v) { return cast<sinter::half>(v); };
     CHECK(compare::values([&](const auto& v) { return cast<float>(sum(in_half(v), 1)); }, x) < 0.1);
-    CHECK(compare::values([&](const auto& v) { return cast<float>(max(eval(in_half(v)), 0)); }, x) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v) { return cast<float>(max(eval(in_half(v)), 0)); }, x) <=
+          compare::rounding);
     CHECK(compare::values([&](const auto& v) { return cast<float>(softmax(eval(in_half(v)), 1)); }, x) < 1e-2);
     CHECK(compare::values([&](const auto& v) { return sum(eval(v > 0), 1); }, x) <= compare::rounding);
     CHECK(compare::values([&](const auto& v) { return min(eval(cast<std::int8_t>(v)), 0); }, x) <= compare::rounding);
@@ -113,11 +124,14 @@ TEST_CASE("folds, scans and rows of more operands than are held two at a time", 
   for (const index_t n : {1, 7, 64, 1027}) {
     const auto a = numbers({6, n}, 1), b = numbers({6, n}, 2), c = numbers({6, n}, 3);
     const auto column = numbers({6, 1}, 4), row = numbers({1, n}, 5);
-    const auto seven = [](const auto& x, const auto& y, const auto& z, const auto& u, const auto& v) { return x * y + z * u + v * x - abs(y) * z; };
+    const auto seven = [](const auto& x, const auto& y, const auto& z, const auto& u, const auto& v) {
+      return x * y + z * u + v * x - abs(y) * z;
+    };
     CHECK(compare::values([&](const auto&... t) { return sum(seven(t...), 1); }, a, b, c, column, row) < 1e-4);
     CHECK(compare::values([&](const auto&... t) { return sum(seven(t...), 0); }, a, b, c, column, row) < 1e-4);
     CHECK(compare::values([&](const auto&... t) { return sum(seven(t...), 1); }, a, b, c, a, b) < 1e-4);
-    CHECK(compare::values([&](const auto&... t) { return argmax(seven(t...), 0); }, a, b, c, a, c) <= compare::rounding);
+    CHECK(compare::values([&](const auto&... t) { return argmax(seven(t...), 0); }, a, b, c, a, c) <=
+          compare::rounding);
     CHECK(compare::values([&](const auto&... t) { return softmax(seven(t...), 1); }, a, b, c, column, row) < 1e-5);
     CHECK(compare::values([&](const auto&... t) { return cumsum(seven(t...), 1); }, a, b, c, column, row) < 1e-4);
   }
@@ -149,11 +163,13 @@ TEST_CASE("rows of any width: softmax, log_softmax, layer_norm, rms_norm", "[cud
     const auto gain = numbers({n}, 2), bias = numbers({n}, 3);
     CHECK(compare::values([](const auto& v) { return softmax(v * 2, 1); }, x) < 1e-6);
     CHECK(compare::values([](const auto& v) { return log_softmax(v, 1) + 1; }, x) < 1e-5);
-    CHECK(compare::values([](const auto& v, const auto& g, const auto& b) { return layer_norm(v, g, b); }, x, gain, bias) < 1e-4);
+    CHECK(compare::values([](const auto& v, const auto& g, const auto& b) { return layer_norm(v, g, b); }, x, gain,
+                          bias) < 1e-4);
     CHECK(compare::values([](const auto& v, const auto& g) { return rms_norm(v, g); }, x, gain) < 1e-5);
     if (n == 0) continue;
     CHECK(compare::gradients([](const auto& v) { return eval(softmax(exp(v * 0.1), 1)); }, x) < 1e-5);
-    CHECK(compare::gradients([](const auto& v, const auto& g, const auto& b) { return eval(layer_norm(v, g, b) * v); }, x, gain, bias) < 1e-3);
+    CHECK(compare::gradients([](const auto& v, const auto& g, const auto& b) { return eval(layer_norm(v, g, b) * v); },
+                             x, gain, bias) < 1e-3);
   }
   CHECK(compare::values([](const auto& v) { return softmax(v, 0); }, numbers({33, 5}, 4)) < 1e-6);
   const auto wide = numbers({300, 40}).to<g0>();
@@ -164,7 +180,8 @@ TEST_CASE("rows of any width: softmax, log_softmax, layer_norm, rms_norm", "[cud
     CHECK(compare::gradients([](const auto& v) { return eval(softmax(v, 1)); }, x) < 1e-6);
     CHECK(compare::gradients([](const auto& v) { return eval(rms_norm(v)); }, x) < 1e-4);
   }
-  CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, full<float>({2, 40}, -INFINITY)) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, full<float>({2, 40}, -INFINITY)) <=
+        compare::rounding);
 }
 
 TEST_CASE("softmax and cross_entropy of rows too long to be kept, with infinities and NaN", "[cuda]") {
@@ -179,16 +196,22 @@ TEST_CASE("softmax and cross_entropy of rows too long to be kept, with infinitie
   CHECK(compare::values([](const auto& v) { return softmax(v, 1); }, rows) < 1e-6);
   CHECK(compare::values([](const auto& v) { return log_softmax(v * 2, 1); }, rows) < 1e-5);
   CHECK(compare::values([](const auto& v) { return softmax(cast<double>(v), 1); }, rows) < 1e-12);
-  CHECK(compare::values([](const auto& v) { return cast<float>(softmax(eval(cast<sinter::half>(v)), 1)); }, rows) < 1e-3);
+  CHECK(compare::values([](const auto& v) { return cast<float>(softmax(eval(cast<sinter::half>(v)), 1)); }, rows) <
+        1e-3);
   const auto labels = tensor<std::int64_t, 1>{0, 11000, 3, 4, 11999, 7};
-  const auto loss = [&](const auto& v) { return cross_entropy(v, labels.template to<device_of<decltype(v)>>(), reduction::none); };
+  const auto loss = [&](const auto& v) {
+    return cross_entropy(v, labels.template to<device_of<decltype(v)>>(), reduction::none);
+  };
   CHECK(compare::values(loss, rows) < 1e-5);
-  CHECK(compare::gradients([&](const auto& v) { return eval(cross_entropy(v, labels.template to<device_of<decltype(v)>>())); }, x) < 1e-5);
+  CHECK(compare::gradients(
+            [&](const auto& v) { return eval(cross_entropy(v, labels.template to<device_of<decltype(v)>>())); }, x) <
+        1e-5);
 }
 
 TEST_CASE("rows too long to count their chunks in 32 bits are refused", "[cuda]") {
   CHECK_NOTHROW(cuda_impl::row_groups<float, 4>(1, index_t{1} << 32, 1));
-  CHECK_THROWS_WITH((cuda_impl::row_groups<float, 4>(1, index_t{1} << 34, 1)), Catch::Contains("17179869184") && Catch::Contains("chunks of 4"));
+  CHECK_THROWS_WITH((cuda_impl::row_groups<float, 4>(1, index_t{1} << 34, 1)),
+                    Catch::Contains("17179869184") && Catch::Contains("chunks of 4"));
 }
 
 TEST_CASE("where there are many rows, a thread takes several chunks of one", "[cuda]") {
@@ -210,19 +233,25 @@ TEST_CASE("elementwise work after a row-wise op runs in its kernel", "[cuda]") {
     return let(log_softmax(v * u, 1), [&](auto t) { return t * t * s + t * g - u; });
   };
   CHECK(compare::values(many, numbers({9, 33}, 1), numbers({9, 33}, 2), numbers({33}, 3), numbers({9, 1}, 5)) < 1e-4);
-  CHECK(compare::values([](const auto& v, const auto& u) { return where(u > 0, softmax(v, 1), u.transpose()); }, numbers({9, 9}, 1), numbers({9, 9}, 2)) < 1e-6);
+  CHECK(compare::values([](const auto& v, const auto& u) { return where(u > 0, softmax(v, 1), u.transpose()); },
+                        numbers({9, 9}, 1), numbers({9, 9}, 2)) < 1e-6);
 }
 
 TEST_CASE("cross_entropy, its gradient, and labels that are no class", "[cuda]") {
   for (const index_t classes : {1, 2, 10, 33, 1000}) {
     const auto x = numbers({7, classes}, 1);
     const auto labels = eval(cast<std::int64_t>(abs(numbers({7}, 2)) * 1e-3f * static_cast<float>(classes)));
-    const auto loss = [&](const auto& v) { return cross_entropy(v * 2, labels.template to<device_of<decltype(v)>>(), reduction::none); };
+    const auto loss = [&](const auto& v) {
+      return cross_entropy(v * 2, labels.template to<device_of<decltype(v)>>(), reduction::none);
+    };
     CHECK(compare::values(loss, x) < 1e-5);
-    CHECK(compare::gradients([&](const auto& v) { return eval(cross_entropy(tanh(v), labels.template to<device_of<decltype(v)>>())); }, x) < 1e-5);
+    CHECK(compare::gradients(
+              [&](const auto& v) { return eval(cross_entropy(tanh(v), labels.template to<device_of<decltype(v)>>())); },
+              x) < 1e-5);
   }
   const auto x = zeros<float, g0>({3, 4});
-  CHECK_THROWS_WITH(eval(cross_entropy(x, tensor<int, 1>{0, 4, -1}.to<g0>())).item(), Catch::Contains("label 4 at position 1") && Catch::Contains("[0, 4)"));
+  CHECK_THROWS_WITH(eval(cross_entropy(x, tensor<int, 1>{0, 4, -1}.to<g0>())).item(),
+                    Catch::Contains("label 4 at position 1") && Catch::Contains("[0, 4)"));
 }
 
 TEST_CASE("gather, index_select, concat and stack", "[cuda]") {

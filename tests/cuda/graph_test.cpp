@@ -18,7 +18,8 @@ struct training {
   explicit training(const typename Optimizer::options_type& options) : optimizer(model, options) {}
 
   generator gen{3};
-  nn::sequential<nn::linear<float, g0>, nn::relu, nn::linear<float, g0>> model{nn::linear<float, g0>(6, 8, gen), nn::relu(), nn::linear<float, g0>(8, 3, gen)};
+  nn::sequential<nn::linear<float, g0>, nn::relu, nn::linear<float, g0>> model{
+      nn::linear<float, g0>(6, 8, gen), nn::relu(), nn::linear<float, g0>(8, 3, gen)};
   Optimizer optimizer;
   tensor<float, 2, g0> x = zeros<float, g0>({10, 6});
   tensor<std::int64_t, 1, g0> labels = zeros<std::int64_t, g0>({10});
@@ -63,7 +64,8 @@ struct on_two_devices : nn::module<on_two_devices> {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a captured training step does what the step does", "[cuda]", optim::sgd, optim::adamw, optim::rmsprop) {
+TEMPLATE_TEST_CASE("a captured training step does what the step does", "[cuda]", optim::sgd, optim::adamw,
+                   optim::rmsprop) {
   typename TestType::options_type options{.lr = 0.01};
   if constexpr (requires { options.momentum; }) options.momentum = 0.9;
   training<TestType> eager(options), graphed(options);
@@ -196,7 +198,8 @@ TEST_CASE("what a captured step allocates stays its own", "[cuda]") {
       y = t * t;
     });
     CHECK(memory<g0>().bytes_reserved > 0);
-    const auto other = full<float, g0>({1000}, 7), third = full<float, g0>({1000}, 8);  // takes neither t's memory nor y's
+    const auto other = full<float, g0>({1000}, 7),
+               third = full<float, g0>({1000}, 8);  // takes neither t's memory nor y's
     step.replay();
     CHECK(distance(y, full<float>({1000}, 4)) == 0);
     CHECK(distance(other, full<float>({1000}, 7)) == 0);
@@ -270,16 +273,18 @@ TEST_CASE("what cannot be captured says so, and the device goes on", "[cuda]") {
   CHECK_THAT(message([&] { capture<g0>([] {}); }), Contains("do not nest"));
   CHECK_THAT(message([&] { from_data<float, g0>(std::vector<float>{1, 2}, {2}); }), Contains("from the host"));
   std::string from_other_thread;
-  const auto step = capture<g0>([&] {
-    std::thread([&] {
-      try {
-        eval(x + 1);
-      } catch (const device_error& e) {
-        from_other_thread = e.what();
-      }
-    }).join();
-    y += x;
-  }, 0);
+  const auto step = capture<g0>(
+      [&] {
+        std::thread([&] {
+          try {
+            eval(x + 1);
+          } catch (const device_error& e) {
+            from_other_thread = e.what();
+          }
+        }).join();
+        y += x;
+      },
+      0);
   CHECK_THAT(from_other_thread, Contains("another thread"));
   CHECK(distance(y, zeros<float>({4})) == 0);  // the captured run did nothing
   step.replay();
@@ -295,13 +300,15 @@ TEST_CASE("an index out of range is reported where the host waits", "[cuda]") {
   const auto wrong = tensor<int, 1>{0, 9, -1}.to<g0>(), right = tensor<int, 1>{0, 3, 1}.to<g0>();
   {
     const tensor loss = cross_entropy(x, wrong);
-    CHECK_THROWS_WITH(loss.item(), Contains("cross_entropy: label 9 at position 1 is out of range [0, 4)") && Contains("cuda:0"));
+    CHECK_THROWS_WITH(loss.item(),
+                      Contains("cross_entropy: label 9 at position 1 is out of range [0, 4)") && Contains("cuda:0"));
     CHECK(std::isnan(loss.item()));  // said once
   }
   {
     const tensor picked = index_select(x, 0, wrong);
     cuda_impl::gpu<g0>::synchronize();
-    CHECK_THROWS_WITH(index_select(x, 0, right), Contains("index_select: index 9 at position 1 is out of range [0, 3)"));
+    CHECK_THROWS_WITH(index_select(x, 0, right),
+                      Contains("index_select: index 9 at position 1 is out of range [0, 3)"));
     const tensor rows = picked.to<cpu>();
     CHECK(rows(1, 0) == 0);
     CHECK(rows(2, 3) == 0);

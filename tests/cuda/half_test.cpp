@@ -1,5 +1,5 @@
-// half and bfloat16 on a GPU: statements, gradients, reductions, rows, products and optimizers against the CPU. Both compute in
-// float and round where a statement ends; sums of another order may round to the neighbour.
+// half and bfloat16 on a GPU: statements, gradients, reductions, rows, products and optimizers against the CPU. Both
+// compute in float and round where a statement ends; sums of another order may round to the neighbour.
 #include "compare.hpp"
 
 using namespace sinter;
@@ -21,7 +21,8 @@ TEST_CASE("statements over half and bfloat16 give the CPU's numbers in every lay
   const auto odd = numbers<bfloat16>({5, 37}, 3);
   const auto row = numbers<sinter::half>({40}, 4);
   CHECK(compare::values([](const auto& x, const auto& y) { return eval(x * y + 0.1f); }, a, b) <= compare::rounding);
-  CHECK(compare::values([](const auto& x, const auto& r) { return eval(x.slice(1, 3, 36, 2) + r.slice(0, 1, 18)); }, a, row) <= compare::rounding);
+  CHECK(compare::values([](const auto& x, const auto& r) { return eval(x.slice(1, 3, 36, 2) + r.slice(0, 1, 18)); }, a,
+                        row) <= compare::rounding);
   CHECK(compare::values([](const auto& x) { return eval(x.transpose() * 3); }, odd) <= compare::rounding);
   CHECK(compare::values([](const auto& x) { return eval(cast<sinter::half>(x) * 0.3f); }, odd) <= compare::rounding);
   CHECK(compare::values([](const auto& x) { return eval(cast<std::int32_t>(x)); }, odd) == 0);
@@ -32,7 +33,8 @@ TEST_CASE("gradients of half leaves, broadcast or not, gather in float", "[cuda]
   const auto row = numbers<sinter::half>({21}, 3);
   const auto f = [](const auto& x, const auto& y) { return eval(sigmoid(x * y + x) * y); };
   CHECK(compare::gradients(f, a, b) <= 4 * place<sinter::half>);
-  CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(cast<float>(x * r)); }, a, row) <= 4 * place<sinter::half>);
+  CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(cast<float>(x * r)); }, a, row) <=
+        4 * place<sinter::half>);
   // in one kernel
   for (const extents<2>& shape : {extents<2>{1, 21}, extents<2>{6, 1}, extents<2>{1, 1}}) {
     const variable x = a.to<g0>(), part = numbers<sinter::half>(shape, 4).to<g0>();
@@ -49,13 +51,18 @@ TEST_CASE("gradients of half leaves, broadcast or not, gather in float", "[cuda]
   }
   // rows too long to add them up beside columns
   const auto product = [](const auto& x, const auto& r, const auto& c) { return eval(x * r * c); };
-  CHECK(compare::gradients(product, numbers<bfloat16>({3, 9000}, 5), numbers<bfloat16>({3, 1}, 6), numbers<bfloat16>({9000}, 7)) <= 4 * place<bfloat16>);
+  CHECK(compare::gradients(product, numbers<bfloat16>({3, 9000}, 5), numbers<bfloat16>({3, 1}, 6),
+                           numbers<bfloat16>({9000}, 7)) <= 4 * place<bfloat16>);
   const auto in_float = [&](const auto& x, const auto& r, const auto& c) { return eval(cast<float>(x * r * c)); };
-  CHECK(compare::gradients(in_float, numbers<bfloat16>({3, 9000}, 5), numbers<bfloat16>({3, 1}, 6), numbers<bfloat16>({9000}, 7)) <= 4 * place<bfloat16>);
+  CHECK(compare::gradients(in_float, numbers<bfloat16>({3, 9000}, 5), numbers<bfloat16>({3, 1}, 6),
+                           numbers<bfloat16>({9000}, 7)) <= 4 * place<bfloat16>);
   // several sums of each kind, which a thread gathers in parts
-  const auto normalised = [](const auto& x, const auto& m, const auto& s, const auto& gain, const auto& bias) { return eval((x - m) * s * gain + bias); };
-  CHECK(compare::gradients(normalised, numbers<bfloat16>({40, 21}, 8), numbers<bfloat16>({40, 1}, 9), numbers<bfloat16>({40, 1}, 10),
-                           numbers<bfloat16>({21}, 11), numbers<bfloat16>({21}, 12)) <= 8 * place<bfloat16>);
+  const auto normalised = [](const auto& x, const auto& m, const auto& s, const auto& gain, const auto& bias) {
+    return eval((x - m) * s * gain + bias);
+  };
+  CHECK(compare::gradients(normalised, numbers<bfloat16>({40, 21}, 8), numbers<bfloat16>({40, 1}, 9),
+                           numbers<bfloat16>({40, 1}, 10), numbers<bfloat16>({21}, 11),
+                           numbers<bfloat16>({21}, 12)) <= 8 * place<bfloat16>);
   const variable scale = zeros<bfloat16, g0>();
   variable(sum(ones<bfloat16, g0>({3000}) * scale)).backward();
   CHECK(scale.grad().item() == bfloat16(3000));
@@ -72,17 +79,23 @@ TEST_CASE("reductions and rows of half and bfloat16", "[cuda][half]") {
   CHECK(compare::values(softmaxes, h) <= place<sinter::half>);
   CHECK(compare::gradients(softmaxes, h) <= place<sinter::half>);
   const tensor<std::int64_t, 1> labels = arange<std::int64_t>(9);
-  const auto losses = [&](const auto& v) { return eval(cross_entropy(v, labels.to<device_of<decltype(v)>>(), reduction::none)); };
+  const auto losses = [&](const auto& v) {
+    return eval(cross_entropy(v, labels.to<device_of<decltype(v)>>(), reduction::none));
+  };
   CHECK(compare::values(losses, h) <= place<sinter::half>);
   CHECK(compare::gradients(losses, h) <= place<sinter::half>);
 }
 
 TEST_CASE("products of half and bfloat16", "[cuda][half]") {
   const auto f = [](const auto& a, const auto& b) { return eval(matmul(a, b)); };
-  CHECK(compare::values(f, numbers<sinter::half>({17, 40}, 1), numbers<sinter::half>({40, 9}, 2)) <= 2 * place<sinter::half>);
+  CHECK(compare::values(f, numbers<sinter::half>({17, 40}, 1), numbers<sinter::half>({40, 9}, 2)) <=
+        2 * place<sinter::half>);
   const auto a = numbers<bfloat16>({12, 20}, 1), b = numbers<bfloat16>({20, 6}, 2);
-  CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(matmul(x, y)); }, a, b) <= 2 * place<bfloat16>);
-  const auto every_other = [](const auto& x, const auto& y) { return eval(matmul(x.slice(1, 0, 20, 2), y.slice(0, 0, 20, 2))); };
+  CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(matmul(x, y)); }, a, b) <=
+        2 * place<bfloat16>);
+  const auto every_other = [](const auto& x, const auto& y) {
+    return eval(matmul(x.slice(1, 0, 20, 2), y.slice(0, 0, 20, 2)));
+  };
   CHECK(compare::values(every_other, a, b) <= 2 * place<bfloat16>);
 }
 

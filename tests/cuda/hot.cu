@@ -9,7 +9,9 @@ using vector = tensor<float, 1, cuda<0>>;
 using leaf = variable<float, 1, cuda<0>>;
 
 vector add(const vector& a, const vector& b) { return a + b; }
-vector gated(const vector& a, const vector& b, const vector& c, const vector& d) { return sigmoid(a * b + c) * tanh(d); }
+vector gated(const vector& a, const vector& b, const vector& c, const vector& d) {
+  return sigmoid(a * b + c) * tanh(d);
+}
 void gated_backward(const leaf& a, const leaf& b, const leaf& c, const leaf& d, const vector& seed) {
   const variable y = sigmoid(a * b + c) * tanh(d);
   y.backward(seed);
@@ -29,7 +31,9 @@ void step_of_many(optim::adamw& optimizer, const std::vector<leaf>& parameters) 
 // Eight elements at a time.
 using half_vector = tensor<sinter::half, 1, cuda<0>>;
 using bfloat16_leaf = variable<bfloat16, 1, cuda<0>>;
-half_vector gated(const half_vector& a, const half_vector& b, const half_vector& c) { return sigmoid(a * b + c) * 0.5f; }
+half_vector gated(const half_vector& a, const half_vector& b, const half_vector& c) {
+  return sigmoid(a * b + c) * 0.5f;
+}
 void gated_backward(const bfloat16_leaf& a, const bfloat16_leaf& b, const tensor<bfloat16, 1, cuda<0>>& seed) {
   const variable y = tanh(a * b) * b;
   y.backward(seed);
@@ -37,15 +41,23 @@ void gated_backward(const bfloat16_leaf& a, const bfloat16_leaf& b, const tensor
 
 // Rows, with the work that follows.
 tensor<float, 2, cuda<0>> shares(const tensor<float, 2, cuda<0>>& x) { return softmax(x, 1); }
-tensor<float, 2, cuda<0>> normalised(const tensor<float, 2, cuda<0>>& x, const vector& gain, const vector& bias) { return layer_norm(x, gain, bias); }
-tensor<bfloat16, 2, cuda<0>> normalised(const tensor<bfloat16, 2, cuda<0>>& x, const tensor<bfloat16, 1, cuda<0>>& gain, const tensor<bfloat16, 1, cuda<0>>& bias) {
+tensor<float, 2, cuda<0>> normalised(const tensor<float, 2, cuda<0>>& x, const vector& gain, const vector& bias) {
   return layer_norm(x, gain, bias);
 }
-tensor<double, 2, cuda<0>> normalised(const tensor<double, 2, cuda<0>>& x, const tensor<double, 1, cuda<0>>& gain, const tensor<double, 1, cuda<0>>& bias) {
+tensor<bfloat16, 2, cuda<0>> normalised(const tensor<bfloat16, 2, cuda<0>>& x, const tensor<bfloat16, 1, cuda<0>>& gain,
+                                        const tensor<bfloat16, 1, cuda<0>>& bias) {
   return layer_norm(x, gain, bias);
 }
-tensor<sinter::half, 2, cuda<0>> shares(const tensor<sinter::half, 2, cuda<0>>& x, const half_vector& a, const half_vector& b) { return log_softmax(x * a + b, 1); }
-tensor<float, 2, cuda<0>> gated_rows(const tensor<float, 2, cuda<0>>& x, const tensor<float, 2, cuda<0>>& m, const vector& gain, const vector& bias) {
+tensor<double, 2, cuda<0>> normalised(const tensor<double, 2, cuda<0>>& x, const tensor<double, 1, cuda<0>>& gain,
+                                      const tensor<double, 1, cuda<0>>& bias) {
+  return layer_norm(x, gain, bias);
+}
+tensor<sinter::half, 2, cuda<0>> shares(const tensor<sinter::half, 2, cuda<0>>& x, const half_vector& a,
+                                        const half_vector& b) {
+  return log_softmax(x * a + b, 1);
+}
+tensor<float, 2, cuda<0>> gated_rows(const tensor<float, 2, cuda<0>>& x, const tensor<float, 2, cuda<0>>& m,
+                                     const vector& gain, const vector& bias) {
   return layer_norm(x + m, gain, bias) * sigmoid(m) + x;
 }
 
@@ -54,7 +66,8 @@ tensor<float, 0, cuda<0>> sum_of_squares(const tensor<float, 2, cuda<0>>& x) { r
 vector column_sums(const tensor<float, 2, cuda<0>>& x, const tensor<float, 2, cuda<0>>& y) { return sum(x * y, 0); }
 vector column_means(const tensor<float, 2, cuda<0>>& x) { return mean(x, 0); }
 half_vector half_means(const tensor<sinter::half, 2, cuda<0>>& x) { return mean(x, 1); }
-void through_rows(const variable<float, 2, cuda<0>>& x, const variable<float, 2, cuda<0>>& w, const tensor<std::int64_t, 1, cuda<0>>& labels) {
+void through_rows(const variable<float, 2, cuda<0>>& x, const variable<float, 2, cuda<0>>& w,
+                  const tensor<std::int64_t, 1, cuda<0>>& labels) {
   const variable loss = cross_entropy(x * w, labels);
   loss.backward();
 }

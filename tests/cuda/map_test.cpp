@@ -25,14 +25,16 @@ TEST_CASE("strided, broadcast, flipped and shifted operands", "[cuda]") {
   CHECK(compare::values([](const auto& x, const auto& y) { return x + y * 2; }, a, b) <= compare::rounding);
   CHECK(compare::values([](const auto& x, const auto& r) { return x * r; }, a, row) <= compare::rounding);
   CHECK(compare::values([](const auto& x, const auto& c) { return x - c; }, a, column) <= compare::rounding);
-  CHECK(compare::values([](const auto& x, const auto& y) { return x.transpose(0, 2) + y.permute({2, 1, 0}); }, a, b) <= compare::rounding);
+  CHECK(compare::values([](const auto& x, const auto& y) { return x.transpose(0, 2) + y.permute({2, 1, 0}); }, a, b) <=
+        compare::rounding);
   CHECK(compare::values([](const auto& x) { return x.flip(2) + x; }, a) <= compare::rounding);
   CHECK(compare::values([](const auto& x) { return x.slice(2, 1, 11, 3) * 2; }, a) <= compare::rounding);
   CHECK(compare::values([](const auto& x) { return x.slice(2, 1, 11) + x.slice(2, 2, 12); }, a) <= compare::rounding);
   CHECK(compare::values([](const auto& x, const auto& r) { return x.select(0, 2) + r; }, a, row) <= compare::rounding);
   CHECK(compare::values([](const auto& r, const auto& c) { return r * c; }, row, column) <= compare::rounding);
   for (const index_t n : {1, 2, 3, 4, 5, 7, 8, 33, 130})
-    CHECK(compare::values([](const auto& x, const auto& r, const auto& c) { return x * r + c; }, numbers({17, n}, 5), numbers({n}, 6), numbers({17, 1}, 7)) < 1e-6);
+    CHECK(compare::values([](const auto& x, const auto& r, const auto& c) { return x * r + c; }, numbers({17, n}, 5),
+                          numbers({n}, 6), numbers({17, 1}, 7)) < 1e-6);
 }
 
 TEST_CASE("element types side by side in one pass", "[cuda]") {
@@ -40,7 +42,8 @@ TEST_CASE("element types side by side in one pass", "[cuda]") {
   const auto d = numbers<double>({513}, 2);
   const auto i = numbers<std::int32_t>({513}, 3);
   const auto u = eval(cast<std::uint8_t>(abs(x) * 40));
-  CHECK(compare::values([](const auto& a, const auto& b) { return where(a > 0, cast<double>(a), b); }, x, d) <= compare::rounding);
+  CHECK(compare::values([](const auto& a, const auto& b) { return where(a > 0, cast<double>(a), b); }, x, d) <=
+        compare::rounding);
   CHECK(compare::values([](const auto& a, const auto& b) { return cast<float>(a) / 7 + b; }, i, x) < 1e-6);
   CHECK(compare::values([](const auto& a) { return (a & 15) + (a >> 2); }, i) <= compare::rounding);
   CHECK(compare::values([](const auto& a) { return cast<float>(a) / 255; }, u) <= compare::rounding);
@@ -50,7 +53,9 @@ TEST_CASE("element types side by side in one pass", "[cuda]") {
 
 TEST_CASE("let, fuse and writes through views", "[cuda]") {
   const auto a = numbers({7, 33}, 1), b = numbers({7, 33}, 2);
-  CHECK(compare::values([](const auto& x, const auto& y) { return let(exp(x * y), [](auto e) { return e / (1 + e); }); }, a, b) < 1e-6);
+  CHECK(compare::values(
+            [](const auto& x, const auto& y) { return let(exp(x * y), [](auto e) { return e / (1 + e); }); }, a, b) <
+        1e-6);
   auto x = a.clone(), y = b.clone();
   auto dx = a.to<g0>(), dy = b.to<g0>();
   fuse(x.in_place() += y, y.in_place() -= x);
@@ -66,7 +71,8 @@ TEST_CASE("let, fuse and writes through views", "[cuda]") {
   CHECK(distance(dx, x) <= compare::rounding);
 }
 
-TEMPLATE_TEST_CASE("what lies behind an aligned view stays as it is", "[cuda]", float, double, sinter::half, std::int32_t) {
+TEMPLATE_TEST_CASE("what lies behind an aligned view stays as it is", "[cuda]", float, double, sinter::half,
+                   std::int32_t) {
   for (const index_t n : {1, 2, 3, 5, 7, 8, 9, 15, 30}) {
     const auto a = numbers<TestType>({7, n}, 1);
     const auto da = a.template to<g0>();
@@ -87,15 +93,18 @@ TEST_CASE("gradients of operands of every shape", "[cuda]") {
   const auto row = numbers({21}, 3);
   const auto matrix = numbers({5, 1}, 4);
   const auto scalar = numbers(extents<0>{}, 5);
-  CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(sigmoid(x * y + x) * tanh(y)); }, a, b) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(sigmoid(x * y + x) * tanh(y)); }, a, b) <
+        1e-5);
   CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(x * r); }, a, row) < 1e-5);
   CHECK(compare::gradients([](const auto& x, const auto& m) { return eval(exp(x * m * 0.1)); }, a, matrix) < 1e-5);
   CHECK(compare::gradients([](const auto& x, const auto& s) { return eval(tanh(x) * s + s); }, a, scalar) < 1e-5);
   CHECK(compare::gradients([](const auto& r, const auto& m) { return eval(r * m); }, row, matrix) < 1e-5);
   CHECK(compare::gradients([](const auto& x) { return eval(x.transpose(0, 2) * x.permute({2, 1, 0})); }, a) < 1e-5);
-  CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(x.slice(2, 3, 10) * r.slice(0, 1, 8)); }, a, row) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(x.slice(2, 3, 10) * r.slice(0, 1, 8)); }, a,
+                           row) < 1e-5);
   CHECK(compare::gradients([](const auto& x, const auto& r) { return eval(x * r); }, numbers({0, 21}), row) == 0);
-  CHECK(compare::gradients([](const auto& x, const auto& s) { return eval(x * s); }, numbers({300, 700}), scalar) < 1e-4);
+  CHECK(compare::gradients([](const auto& x, const auto& s) { return eval(x * s); }, numbers({300, 700}), scalar) <
+        1e-4);
 }
 
 TEST_CASE("backward without broadcast leaves is one launch", "[cuda]") {
@@ -133,13 +142,18 @@ TEST_CASE("gradients of broadcast leaves are added up in the same launch", "[cud
     CHECK(launches_of(g(variable(x.to<g0>()), variable(column.to<g0>()), variable(scalar.to<g0>()))) == 1);
   }
   const auto x = numbers<double>({6, 50, 7}, 7);
-  CHECK(compare::gradients([](const auto& v, const auto& matrix) { return eval(v * matrix); }, x, numbers<double>({50, 7}, 8)) < 1e-12);
-  CHECK(compare::gradients([](const auto& v, const auto& lines) { return eval(v * lines); }, x, numbers<double>({50, 1}, 9)) < 1e-12);
-  CHECK(compare::gradients([](const auto& v, const auto& r) { return eval(v.transpose(0, 1) * r); }, x, numbers<double>({7}, 10)) < 1e-12);
-  CHECK(compare::gradients([](const auto& v, const auto& s) { return eval(v * s); }, numbers({300000}, 11), numbers(extents<0>{}, 12)) < 1e-4);
+  CHECK(compare::gradients([](const auto& v, const auto& matrix) { return eval(v * matrix); }, x,
+                           numbers<double>({50, 7}, 8)) < 1e-12);
+  CHECK(compare::gradients([](const auto& v, const auto& lines) { return eval(v * lines); }, x,
+                           numbers<double>({50, 1}, 9)) < 1e-12);
+  CHECK(compare::gradients([](const auto& v, const auto& r) { return eval(v.transpose(0, 1) * r); }, x,
+                           numbers<double>({7}, 10)) < 1e-12);
+  CHECK(compare::gradients([](const auto& v, const auto& s) { return eval(v * s); }, numbers({300000}, 11),
+                           numbers(extents<0>{}, 12)) < 1e-4);
   // every axis repeated or not, over few and many rows, short and long ones, beside a leaf that is not
   const auto each = [](const auto& v, const auto& r) { return eval(v * r + v); };
-  for (const extents<3>& shape : {extents<3>{3, 2, 5}, extents<3>{2, 37, 70}, extents<3>{70, 3, 4}, extents<3>{1, 40, 9}, extents<3>{2, 3, 2500}, extents<3>{600, 2, 9}})
+  for (const extents<3>& shape : {extents<3>{3, 2, 5}, extents<3>{2, 37, 70}, extents<3>{70, 3, 4},
+                                  extents<3>{1, 40, 9}, extents<3>{2, 3, 2500}, extents<3>{600, 2, 9}})
     for (int repeated = 0; repeated < 8; ++repeated) {
       extents<3> of_leaf = shape;
       for (int d = 0; d < 3; ++d)
@@ -150,29 +164,34 @@ TEST_CASE("gradients of broadcast leaves are added up in the same launch", "[cud
       CHECK(launches_of(each(variable(v.to<g0>()), variable(r.to<g0>()))) == 1);
     }
   // a gain, a shift and what belongs to each row, as in a normalisation written by hand; sums of two groups of rows
-  const auto normalised = [](const auto& v, const auto& m, const auto& scale, const auto& gain) { return eval((v - m) * scale * gain); };
+  const auto normalised = [](const auto& v, const auto& m, const auto& scale, const auto& gain) {
+    return eval((v - m) * scale * gain);
+  };
   for (const index_t n : {7, 300, 1024}) {
-    const auto v = numbers<double>({90, n}, 17), m = numbers<double>({90, 1}, 18), inverse = numbers<double>({90, 1}, 19);
+    const auto v = numbers<double>({90, n}, 17), m = numbers<double>({90, 1}, 18),
+               inverse = numbers<double>({90, 1}, 19);
     const auto gain = numbers<double>({1, n}, 20);
     CHECK(compare::gradients(normalised, v, m, inverse, gain) < 1e-11);
-    CHECK(launches_of(normalised(variable(v.to<g0>()), variable(m.to<g0>()), variable(inverse.to<g0>()), variable(gain.to<g0>()))) == 1);
+    CHECK(launches_of(normalised(variable(v.to<g0>()), variable(m.to<g0>()), variable(inverse.to<g0>()),
+                                 variable(gain.to<g0>()))) == 1);
   }
   for (const index_t n : {6, 5000})
-    CHECK(compare::gradients(normalised, numbers<double>({4, 5, n}, 21), numbers<double>({4, 1, 1}, 22), numbers<double>({1, 5, 1}, 23),
-                             numbers<double>({1, 1, n}, 24)) < 1e-11);
+    CHECK(compare::gradients(normalised, numbers<double>({4, 5, n}, 21), numbers<double>({4, 1, 1}, 22),
+                             numbers<double>({1, 5, 1}, 23), numbers<double>({1, 1, n}, 24)) < 1e-11);
   const auto channels = [](const auto& v, const auto& scale, const auto& shift) { return eval(v * scale + shift); };
   const auto images = numbers({6, 3, 8, 9}, 25), scale = numbers({1, 3, 1, 1}, 26), shift = numbers({1, 3, 1, 1}, 27);
   CHECK(compare::gradients(channels, images, scale, shift) < 1e-4);
   CHECK(launches_of(channels(variable(images.to<g0>()), variable(scale.to<g0>()), variable(shift.to<g0>()))) == 1);
   // more sums than a block has memory for
-  const auto many = [](const auto& v, const auto& a, const auto& b, const auto& c, const auto& d, const auto& e, const auto& h, const auto& i) {
-    return eval((v * a + b) * c + d * e + h * i);
-  };
+  const auto many = [](const auto& v, const auto& a, const auto& b, const auto& c, const auto& d, const auto& e,
+                       const auto& h, const auto& i) { return eval((v * a + b) * c + d * e + h * i); };
   const auto of_row = [](int seed) { return numbers<double>({9}, seed); };
   const auto tall = numbers<double>({40, 9}, 30);
-  CHECK(compare::gradients(many, tall, of_row(31), of_row(32), of_row(33), of_row(34), of_row(35), of_row(36), of_row(37)) < 1e-11);
+  CHECK(compare::gradients(many, tall, of_row(31), of_row(32), of_row(33), of_row(34), of_row(35), of_row(36),
+                           of_row(37)) < 1e-11);
   const auto tracked = [&](int seed) { return variable(of_row(seed).to<g0>()); };
-  CHECK(launches_of(many(variable(tall.to<g0>()), tracked(31), tracked(32), tracked(33), tracked(34), tracked(35), tracked(36), tracked(37))) > 1);
+  CHECK(launches_of(many(variable(tall.to<g0>()), tracked(31), tracked(32), tracked(33), tracked(34), tracked(35),
+                         tracked(36), tracked(37))) > 1);
   // leaves of two types: what belongs to the double one never is a float
   const auto mixed = [](const auto& v, const auto& big) { return eval(v + cast<float>(big * 1e100)); };
   CHECK(compare::gradients(mixed, numbers({7}, 28), numbers<double>({1}, 29)) == 0);
@@ -214,9 +233,11 @@ TEST_CASE("two GPUs and the CPU pass values and gradients on", "[cuda]") {
 }
 
 TEST_CASE("division by a constant is exact below 2^31", "[cuda]") {
-  for (const std::uint32_t d : {1u, 2u, 3u, 5u, 7u, 10u, 31u, 641u, 65535u, 65536u, 65537u, 1000003u, 0x7ffffffeu, 0x7fffffffu}) {
+  for (const std::uint32_t d :
+       {1u, 2u, 3u, 5u, 7u, 10u, 31u, 641u, 65535u, 65536u, 65537u, 1000003u, 0x7ffffffeu, 0x7fffffffu}) {
     const cuda_impl::divider by(d);
-    for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{d}, std::uint64_t{d} * 2, std::uint64_t{d} * 1000, std::uint64_t{1} << 30, (std::uint64_t{1} << 31) - 3})
+    for (const std::uint64_t base : {std::uint64_t{0}, std::uint64_t{d}, std::uint64_t{d} * 2, std::uint64_t{d} * 1000,
+                                     std::uint64_t{1} << 30, (std::uint64_t{1} << 31) - 3})
       for (std::uint64_t n = base < 3 ? 0 : base - 3; n < base + 3 && n < (std::uint64_t{1} << 31); ++n)
         REQUIRE(by(static_cast<std::uint32_t>(n)) == n / d);
   }

@@ -1,4 +1,5 @@
-// tests/cuda/program_test.cpp: products, modules, optimizers and whole training runs on simulated GPUs, against the CPU.
+// tests/cuda/program_test.cpp: products, modules, optimizers and whole training runs on simulated GPUs, against the
+// CPU.
 #include "compare.hpp"
 
 using namespace sinter;
@@ -12,19 +13,28 @@ TEST_CASE("matrix products of dense, transposed, sliced and strided operands", "
   CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, a, b) < 1e-5);
   CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y.transpose()); }, a, c) < 1e-5);
   CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.transpose(), y); }, d, b) < 1e-5);
-  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.transpose(), y.transpose()); }, d, c) < 1e-5);
-  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.slice(1, 1, 4), y.slice(0, 2, 5)); }, a, b) < 1e-5);
-  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.slice(1, 0, 5, 2), y.slice(0, 0, 5, 2).flip(1)); }, a, b) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.transpose(), y.transpose()); }, d, c) <
+        1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x.slice(1, 1, 4), y.slice(0, 2, 5)); }, a, b) <
+        1e-5);
+  CHECK(compare::values(
+            [](const auto& x, const auto& y) { return matmul(x.slice(1, 0, 5, 2), y.slice(0, 0, 5, 2).flip(1)); }, a,
+            b) < 1e-5);
   CHECK(compare::values([](const auto& x, const auto& y) { return relu(matmul(x * 2, y) + 1); }, a, b) < 1e-5);
-  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers<double>({4, 3}, 5), numbers<double>({3, 2}, 6)) < 1e-12);
-  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers<int>({4, 3}, 5), numbers<int>({3, 2}, 6)) <= compare::rounding);
-  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers({3, 7, 5}, 7), numbers({3, 5, 2}, 8)) < 1e-5);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers<double>({4, 3}, 5),
+                        numbers<double>({3, 2}, 6)) < 1e-12);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers<int>({4, 3}, 5),
+                        numbers<int>({3, 2}, 6)) <= compare::rounding);
+  CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y); }, numbers({3, 7, 5}, 7),
+                        numbers({3, 5, 2}, 8)) < 1e-5);
   for (const index_t m : {0, 1, 3})
     for (const index_t k : {0, 1, 3})
       for (const index_t n : {0, 1, 3})
-        CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y) + 1; }, numbers({m, k}, 9), numbers({k, n}, 10)) < 1e-5);
+        CHECK(compare::values([](const auto& x, const auto& y) { return matmul(x, y) + 1; }, numbers({m, k}, 9),
+                              numbers({k, n}, 10)) < 1e-5);
   CHECK(compare::gradients([](const auto& x, const auto& y) { return eval(tanh(matmul(x, y))); }, a, b) < 1e-5);
-  CHECK(compare::gradients([](const auto& x, const auto& w, const auto& v) { return eval(relu(linear(x, w, v))); }, a, c, numbers({9}, 5)) < 1e-5);
+  CHECK(compare::gradients([](const auto& x, const auto& w, const auto& v) { return eval(relu(linear(x, w, v))); }, a,
+                           c, numbers({9}, 5)) < 1e-5);
 }
 
 namespace {
@@ -96,7 +106,8 @@ TEST_CASE("random numbers and dropout have the bits of the CPU", "[cuda]") {
     same(bernoulli<float, g0>(b, 0.3, {n}), bernoulli<float>(a, 0.3, {n}));
     CHECK(distance(randn<float, g0>(b, {n}), randn<float>(a, {n})) < 1e-6);
     CHECK(distance(randn<double, g0>(b, {n}), randn<double>(a, {n})) < 1e-14);
-    CHECK(distance(eval(cast<float>(rand<sinter::half, g0>(b, {n}))), eval(cast<float>(rand<sinter::half>(a, {n})))) == 0);
+    CHECK(distance(eval(cast<float>(rand<sinter::half, g0>(b, {n}))), eval(cast<float>(rand<sinter::half>(a, {n})))) ==
+          0);
   }
   const auto drop = [&](const tensor<float, 2>& x, const auto& f) {
     const variable host = x.clone();
@@ -157,7 +168,8 @@ std::vector<tensor<float, 1>> stepped(const Options& options, std::size_t* kerne
   for (int i = 0; i < 3; ++i) {
     optimizer.zero_grad();
     for (std::size_t p = 0; p < parameters.size(); ++p)
-      if (p != 5) parameters[p].backward(numbers({parameters[p].numel()}, static_cast<int>(p) + 100 * i).template to<D>());
+      if (p != 5)
+        parameters[p].backward(numbers({parameters[p].numel()}, static_cast<int>(p) + 100 * i).template to<D>());
     if constexpr (is_cuda_v<D>) *kernels = launches<D>();
     optimizer.step();
     if constexpr (is_cuda_v<D>) *kernels = launches<D>() - *kernels;

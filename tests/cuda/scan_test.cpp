@@ -12,7 +12,8 @@ TEST_CASE("scans of rows and columns of any length", "[cuda]") {
     CHECK(compare::values([](const auto& v) { return cumsum(v * 2, 1) + 1; }, x) < 1e-5);
     CHECK(compare::values([](const auto& v) { return logcumsumexp(v.transpose(), 0); }, x) < 1e-5);
     CHECK(compare::values([](const auto& v) { return cummin(v, 1).values; }, x) <= compare::rounding);
-    CHECK(compare::values([](const auto& v) { return cummax(v.transpose(), 0).indices; }, numbers<int>({3, n}, 2)) <= compare::rounding);
+    CHECK(compare::values([](const auto& v) { return cummax(v.transpose(), 0).indices; }, numbers<int>({3, n}, 2)) <=
+          compare::rounding);
   }
 }
 
@@ -20,8 +21,10 @@ TEST_CASE("scans cut in pieces, along middle axes and of masks", "[cuda]") {
   const auto along_first = [](const auto& v) { return cumsum(v, 0); };
   CHECK(compare::values(along_first, numbers({40011}, 2)) < 1e-5);
   CHECK(compare::values(along_first, numbers({20011, 3}, 3)) < 1e-5);
-  CHECK(compare::values([](const auto& v) { return cummax(v, 0).indices; }, numbers<int>({40011}, 4)) <= compare::rounding);
-  CHECK(compare::values([](const auto& v) { return cumsum(v.permute({2, 0, 1}) > 0, 1); }, numbers({6, 70, 5}, 5)) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return cummax(v, 0).indices; }, numbers<int>({40011}, 4)) <=
+        compare::rounding);
+  CHECK(compare::values([](const auto& v) { return cumsum(v.permute({2, 0, 1}) > 0, 1); }, numbers({6, 70, 5}, 5)) <=
+        compare::rounding);
   const auto before = launches<g0>();
   const tensor y = cumsum(numbers({300, 40}).to<g0>() * 2, 1);
   CHECK(launches<g0>() - before == 1);
@@ -44,10 +47,12 @@ TEST_CASE("scans of what lies askew: unaligned, broadcast, cut anywhere", "[cuda
     const auto column = numbers({4, 1}, 2), row = numbers({1, n}, 3);
     const auto later = [n](const auto& v) { return v.slice(1, 1, n + 1); };
     CHECK(compare::values([&](const auto& v) { return cumsum(later(v), 1); }, x) < 1e-5);
-    CHECK(compare::values([&](const auto& v, const auto& c, const auto& r) { return cumsum(later(v) * c + r, 1); }, x, column, row) < 1e-4);
+    CHECK(compare::values([&](const auto& v, const auto& c, const auto& r) { return cumsum(later(v) * c + r, 1); }, x,
+                          column, row) < 1e-4);
     CHECK(compare::values([&](const auto& v) { return cummax(later(v), 1).indices; }, x) <= compare::rounding);
     CHECK(compare::values([&](const auto& v) { return cumsum(eval(cast<double>(v)), 1); }, x) < 1e-12);
-    CHECK(compare::values([&](const auto& v) { return cumsum(eval(cast<std::int8_t>(v)), 1); }, x) <= compare::rounding);
+    CHECK(compare::values([&](const auto& v) { return cumsum(eval(cast<std::int8_t>(v)), 1); }, x) <=
+          compare::rounding);
     const auto into_part = [n](const auto& v) {
       auto y = zeros_like(v);
       y.select(0, 1).slice(0, 1, n + 1) = cumsum(v.select(0, 2).slice(0, 0, n), 0);

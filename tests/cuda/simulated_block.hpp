@@ -1,12 +1,13 @@
 // tests/cuda/simulated_block.hpp: the threads of a block on the host, and all that may differ from one run to the next.
 //
-// Each thread has a stack of its own, and all take turns. Which of them comes first, nobody may rely on: it changes from block
-// to block. With the environment's SINTER_SIMULATED_ORDER=<seed> they run in a random order, and leave off at atomics and copies
-// too; 0, in one that repeats. Shared memory is as large as was asked for, and full of garbage; what is copied ahead is garbage
-// until the copies are finished.
+// Each thread has a stack of its own, and all take turns. Which of them comes first, nobody may rely on: it changes
+// from block to block. With the environment's SINTER_SIMULATED_ORDER=<seed> they run in a random order, and leave off
+// at atomics and copies too; 0, in one that repeats. Shared memory is as large as was asked for, and full of garbage;
+// what is copied ahead is garbage until the copies are finished.
 //
-// ThreadSanitizer takes each of them for a thread, ordered against the others by nothing but sync(), arrives_last() and the
-// begin and end of a launch, so that it sees what a GPU might do in between. There the order is random unless it is told.
+// ThreadSanitizer takes each of them for a thread, ordered against the others by nothing but sync(), arrives_last() and
+// the begin and end of a launch, so that it sees what a GPU might do in between. There the order is random unless it is
+// told.
 #pragma once
 
 #include <setjmp.h>
@@ -32,8 +33,8 @@
 
 namespace sinter::cuda_impl {
 
-/// The blocks of a launch, one after the other: run() for each, then end_launch(). What its threads and the host both touch
-/// while they are not ordered, only functions do that ThreadSanitizer leaves alone.
+/// The blocks of a launch, one after the other: run() for each, then end_launch(). What its threads and the host both
+/// touch while they are not ordered, only functions do that ThreadSanitizer leaves alone.
 class simulated_block {
   struct alignas(16) shared_memory {
     std::atomic<int> meetings[2] = {};
@@ -185,10 +186,12 @@ class simulated_block {
   void run_thread(int t) {
     progress own;
     body_of_thread_(body_, grid(this, t, &own));
-    if (!own.copies.empty()) throw std::logic_error("simulator: a thread leaves its block before what it copies has arrived");
+    if (!own.copies.empty())
+      throw std::logic_error("simulator: a thread leaves its block before what it copies has arrived");
   }
   static void start(unsigned low, unsigned high) {
-    auto* const self = reinterpret_cast<simulated_block*>(static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high) << 32);
+    auto* const self =
+        reinterpret_cast<simulated_block*>(static_cast<std::uintptr_t>(low) | static_cast<std::uintptr_t>(high) << 32);
     self->arrive(nullptr);
     self->begun_.load(std::memory_order_acquire);
     try {
@@ -213,7 +216,8 @@ class simulated_block {
       one.context.uc_stack.ss_sp = one.stack.get();
       one.context.uc_stack.ss_size = stack_bytes;
       one.context.uc_link = nullptr;
-      makecontext(&one.context, reinterpret_cast<void (*)()>(&simulated_block::start), 2, static_cast<unsigned>(self), static_cast<unsigned>(self >> 32));
+      makecontext(&one.context, reinterpret_cast<void (*)()>(&simulated_block::start), 2, static_cast<unsigned>(self),
+                  static_cast<unsigned>(self >> 32));
     }
     begin();
     for (int left = block_threads; left > 0;) {
@@ -229,7 +233,8 @@ class simulated_block {
       }
       if (random_ != 0) shuffle();
       if (ready > 0) continue;
-      if (left != 0 && left != block_threads) throw std::logic_error("simulator: a thread of the block left while others wait for it");
+      if (left != 0 && left != block_threads)
+        throw std::logic_error("simulator: a thread of the block left while others wait for it");
       for (int t = 0; left > 0 && t < block_threads; ++t) all[t].state = fiber::ready;
     }
   }
@@ -250,7 +255,8 @@ class simulated_block {
     constexpr struct {
       int first, step;
     } orders[] = {{0, 1}, {block_threads - 1, block_threads - 1}, {100, 77}};
-    static_assert(block_threads % 2 == 0 && (block_threads & (block_threads - 1)) == 0, "odd steps come to every thread");
+    static_assert(block_threads % 2 == 0 && (block_threads & (block_threads - 1)) == 0,
+                  "odd steps come to every thread");
     const auto [first, step] = orders[turn_++ % 3];
     for (int i = 0; i < block_threads; ++i) order_[i] = (first + i * step) % block_threads;
   }

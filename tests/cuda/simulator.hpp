@@ -1,4 +1,5 @@
-// tests/cuda/simulator.hpp: cuda<I> on a machine without a GPU: the bodies of all kernels run on the host, thread by thread.
+// tests/cuda/simulator.hpp: cuda<I> on a machine without a GPU: the bodies of all kernels run on the host, thread by
+// thread.
 //
 // The backend asks everything of gpu<D>; here it is a host that lays out blocks and threads, counts launches, keeps the
 // memory of each device apart, and refuses what a GPU would not forgive: threads of a block that do not meet at sync().
@@ -72,7 +73,8 @@ class simulated_memory {
   static memory_place place_of(int gpu, const void* p) {
     const std::lock_guard lock(busy());
     auto at = known().upper_bound(static_cast<const char*>(p));
-    if (at == known().begin() || static_cast<const char*>(p) >= (--at)->first + at->second.bytes) return {"host memory", "cpu"};
+    if (at == known().begin() || static_cast<const char*>(p) >= (--at)->first + at->second.bytes)
+      return {"host memory", "cpu"};
     if (at->second.gpu == gpu) return {};
     if (at->second.gpu == managed) return {"managed memory, which moves between the host and GPUs", "cpu"};
     const std::string other = std::to_string(at->second.gpu);
@@ -100,7 +102,8 @@ class simulated_memory {
 template <device D>
 struct gpu {
   static auto& memory() {
-    static auto& arena = *new sinter::detail::caching_arena<simulated_memory>(device_name<D>(), simulated_memory(device_ordinal_v<D>));
+    static auto& arena =
+        *new sinter::detail::caching_arena<simulated_memory>(device_name<D>(), simulated_memory(device_ordinal_v<D>));
     return arena;
   }
   static memory_place place_of(const void* p) { return simulated_memory::place_of(device_ordinal_v<D>, p); }
@@ -159,7 +162,8 @@ struct gpu {
     start(w.what, [copy, blocks, shared_bytes = shape.shared_bytes] {
       simulated_block& block = simulated_block::of_this_thread();
       const bool backward = counted() % 2 == 0;
-      for (index_t b = 0; b < blocks; ++b) block.run(*reinterpret_cast<const Body*>(copy.bytes), backward ? blocks - 1 - b : b, blocks, shared_bytes);
+      for (index_t b = 0; b < blocks; ++b)
+        block.run(*reinterpret_cast<const Body*>(copy.bytes), backward ? blocks - 1 - b : b, blocks, shared_bytes);
       block.end_launch();
     });
   }
@@ -189,9 +193,11 @@ struct gpu {
   template <class T>
   static bool gemm(const blas_product& p) {
     if (!p.tail.empty() && !has_tails()) return false;
-    if (p.a.leading < (p.a.turned ? p.k : p.m) || p.b.leading < (p.b.turned ? p.n : p.k) || p.d.turned || p.d.leading < p.m)
+    if (p.a.leading < (p.a.turned ? p.k : p.m) || p.b.leading < (p.b.turned ? p.n : p.k) || p.d.turned ||
+        p.d.leading < p.m)
       throw std::logic_error("simulator: a leading dimension is too small");
-    start("matmul", [p, rounded = use_matmul_precision::now() == matmul_precision::tf32] { multiply_now<T>(p, rounded); });
+    start("matmul",
+          [p, rounded = use_matmul_precision::now() == matmul_precision::tf32] { multiply_now<T>(p, rounded); });
     return true;
   }
 
@@ -244,7 +250,8 @@ struct gpu {
     std::vector<pair> pairs;
     for (index_t i = 0; i < n; ++i) pairs.push_back({p.keys[i], p.values[i]});
     const std::uint64_t asked = bits < 64 ? (std::uint64_t{1} << bits) - 1 : ~std::uint64_t{0};
-    std::stable_sort(pairs.begin(), pairs.end(), [asked](const pair& a, const pair& b) { return (a.key & asked) < (b.key & asked); });
+    std::stable_sort(pairs.begin(), pairs.end(),
+                     [asked](const pair& a, const pair& b) { return (a.key & asked) < (b.key & asked); });
     for (const bool spare : {false, true})
       for (index_t i = 0; i < n; ++i) {
         const auto& [key, value] = pairs[static_cast<std::size_t>(i)];
@@ -256,8 +263,10 @@ struct gpu {
   template <class T>
   static void multiply_now(const blas_product& p, bool rounded) {
     const auto element = [&](const blas_product::operand& x, index_t batch, index_t i, index_t j) {
-      const T value = static_cast<const T*>(x.data)[batch * x.batch_stride + (x.turned ? j + i * x.leading : i + j * x.leading)];
-      return rounded && std::is_same_v<T, float> ? static_cast<double>(to_tf32(static_cast<float>(value))) : static_cast<double>(value);
+      const T value =
+          static_cast<const T*>(x.data)[batch * x.batch_stride + (x.turned ? j + i * x.leading : i + j * x.leading)];
+      return rounded && std::is_same_v<T, float> ? static_cast<double>(to_tf32(static_cast<float>(value)))
+                                                 : static_cast<double>(value);
     };
     for (index_t batch = 0; batch < p.batches; ++batch)
       for (index_t j = 0; j < p.n; ++j)
@@ -274,7 +283,9 @@ struct gpu {
     for (index_t to = 0; to < of_n; ++to) {
       double sum = 0;
       for (index_t l = 0; l < over_n; ++l)
-        sum += p.tail.of == summed::left ? element(p.b, 0, l, to) : p.tail.of == summed::right ? element(p.a, 0, to, l) : element(p.d, 0, to, l);
+        sum += p.tail.of == summed::left    ? element(p.b, 0, l, to)
+               : p.tail.of == summed::right ? element(p.a, 0, to, l)
+                                            : element(p.d, 0, to, l);
       static_cast<T*>(p.tail.sums)[to] = static_cast<T>(sum);
     }
   }
@@ -311,5 +322,5 @@ struct gpu {
 
 }  // namespace sinter::cuda_impl
 
-#include "sinter/cuda/layer.hpp"
 #include "sinter/cuda/graph.hpp"
+#include "sinter/cuda/layer.hpp"

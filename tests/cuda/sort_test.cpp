@@ -16,7 +16,8 @@ tensor<T, int{R}> quarters(const index_t (&shape)[R], int seed) {
   return eval(cast<T>(floor(numbers<float>(shape, seed) * 4)) / T(4));
 }
 
-/// Whether others sort pairs, for a scope: on a real GPU CUB, where tests/gpu/cub.cu is in the program, or else the host.
+/// Whether others sort pairs, for a scope: on a real GPU CUB, where tests/gpu/cub.cu is in the program, or else the
+/// host.
 class others_sort {
  public:
   explicit others_sort(bool yes) { set(yes && there()); }
@@ -58,10 +59,13 @@ TEST_CASE("sort and topk of rows and columns of any length", "[cuda]") {
   for (const index_t n : {0, 1, 2, 33, 300, 5000}) {
     const auto x = quarters({3, n}, 1);
     CHECK(compare::values([](const auto& v) { return sort(v * 2, 1).values; }, x) <= compare::rounding);
-    CHECK(compare::values([n](const auto& v) { return topk(v.transpose(), n / 3, 0).indices; }, x) <= compare::rounding);
+    CHECK(compare::values([n](const auto& v) { return topk(v.transpose(), n / 3, 0).indices; }, x) <=
+          compare::rounding);
   }
-  CHECK(compare::values([](const auto& v) { return argsort(v, 1, true); }, quarters<double>({5, 70, 3}, 2)) <= compare::rounding);
-  CHECK(compare::values([](const auto& v) { return argsort(v, 0); }, numbers<std::int8_t>({70001}, 3)) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return argsort(v, 1, true); }, quarters<double>({5, 70, 3}, 2)) <=
+        compare::rounding);
+  CHECK(compare::values([](const auto& v) { return argsort(v, 0); }, numbers<std::int8_t>({70001}, 3)) <=
+        compare::rounding);
   CHECK(compare::gradients([](const auto& v) { return topk(v * v, 7, 1).values; }, numbers({9, 33}, 4)) < 1e-5);
 }
 
@@ -101,8 +105,9 @@ TEST_CASE("lines that do not fit in one sort follow one another", "[cuda]") {
   for (const index_t most : {1, 7, 50, 1000}) {
     const auto values = zeros<float, g0>(x.shape());
     const auto indices = zeros<std::int64_t, g0>(x.shape());
-    cuda_impl::sort_on<g0, float>(cuda_impl::make_source<3>(detail::lower<false>(there), axes), detail::around_axis(x.shape().data(), 3, 1), false, 7,
-                                  detail::access::data(values), detail::access::data(indices), most);
+    cuda_impl::sort_on<g0, float>(cuda_impl::make_source<3>(detail::lower<false>(there), axes),
+                                  detail::around_axis(x.shape().data(), 3, 1), false, 7, detail::access::data(values),
+                                  detail::access::data(indices), most);
     CHECK(distance(values, expected.values) == 0);
     CHECK(distance(indices, expected.indices) == 0);
   }
@@ -116,8 +121,10 @@ TEST_CASE("unique, bincount and histc", "[cuda]") {
     CHECK(compare::values([](const auto& v) { return unique(v).counts; }, x) <= compare::rounding);
     CHECK(compare::values([](const auto& v) { return histc(v * 2, 7, -8, 8); }, x) <= compare::rounding);
   }
-  CHECK(compare::values([](const auto& v) { return bincount(v, 3); }, eval(abs(numbers<int>({5600}, 7)))) <= compare::rounding);
-  CHECK(compare::values([](const auto& v) { return bincount(v, 5000); }, tensor<int, 1>{7, 4999, 7}) <= compare::rounding);
+  CHECK(compare::values([](const auto& v) { return bincount(v, 3); }, eval(abs(numbers<int>({5600}, 7)))) <=
+        compare::rounding);
+  CHECK(compare::values([](const auto& v) { return bincount(v, 5000); }, tensor<int, 1>{7, 4999, 7}) <=
+        compare::rounding);
 }
 
 TEST_CASE("sorts by others give the same bits", "[cuda]") {

@@ -15,7 +15,9 @@ namespace {
 /// Memory for n floats on a GPU, or managed, for a scope.
 class borrowed {
  public:
-  borrowed(int on, std::size_t n) : source_(on), data_(static_cast<float*>(source_.take(n * sizeof(float)))) { std::fill_n(data_, n, 2.f); }
+  borrowed(int on, std::size_t n) : source_(on), data_(static_cast<float*>(source_.take(n * sizeof(float)))) {
+    std::fill_n(data_, n, 2.f);
+  }
   borrowed(const borrowed&) = delete;
   borrowed& operator=(const borrowed&) = delete;
   ~borrowed() { source_.give(data_); }
@@ -60,19 +62,23 @@ TEST_CASE("nothing is asked of memory for no element") {
 TEST_CASE("memory that is not where the type says is refused, with both places and a way out") {
   std::vector<float> here(6);
   CHECK_THROWS_AS(wrap<gpu>(here.data(), {6}), device_error);
-  CHECK_THROWS_WITH(wrap<gpu>(here.data(), {2, 3}), "wrap: the type says cuda:0, but the memory is host memory; wrap it as cpu and copy with "
-                                                    ".to<cuda<0>>(), or take memory from cudaMalloc on that GPU");
+  CHECK_THROWS_WITH(wrap<gpu>(here.data(), {2, 3}),
+                    "wrap: the type says cuda:0, but the memory is host memory; wrap it as cpu and copy with "
+                    ".to<cuda<0>>(), or take memory from cudaMalloc on that GPU");
   const borrowed there(1, 6), managed(simulated_memory::managed, 6);
-  CHECK_THROWS_WITH(wrap<gpu>(there.data(), {6}), Catch::Contains("the type says cuda:0") && Catch::Contains("the memory is that of GPU 1") &&
+  CHECK_THROWS_WITH(wrap<gpu>(there.data(), {6}), Catch::Contains("the type says cuda:0") &&
+                                                      Catch::Contains("the memory is that of GPU 1") &&
                                                       Catch::Contains("as cuda<1>"));
   CHECK_NOTHROW(wrap<other>(there.data(), {6}));
   CHECK_THROWS_WITH(wrap<gpu>(managed.data(), {6}), Catch::Contains("managed memory"));
-  CHECK_THROWS_WITH(wrap<gpu>(static_cast<float*>(nullptr), {6}), Catch::Contains("null pointer for shape (6,) on cuda:0"));
+  CHECK_THROWS_WITH(wrap<gpu>(static_cast<float*>(nullptr), {6}),
+                    Catch::Contains("null pointer for shape (6,) on cuda:0"));
 }
 
 TEST_CASE("memory that ends before the tensor does is refused") {
   const borrowed memory(0, 6);
-  CHECK_THROWS_WITH(wrap<gpu>(memory.data(), {1 << 20, 1 << 20}), Catch::Contains("4398046511104 bytes begin on cuda:0, but end in"));
+  CHECK_THROWS_WITH(wrap<gpu>(memory.data(), {1 << 20, 1 << 20}),
+                    Catch::Contains("4398046511104 bytes begin on cuda:0, but end in"));
 }
 
 TEST_CASE("wrapped memory takes part in gradients and in captured steps") {

@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "../catch.hpp"
 #include <sinter/sinter.hpp>
+#include "../catch.hpp"
 
 using namespace sinter;
 
 // [docs:host_only]
 struct scene {
-  tensor<float, 3, cuda<0>> image;                 // a member on a GPU
-  variable<float, 2, cuda<1>> weights;             // a parameter on another
+  tensor<float, 3, cuda<0>> image;      // a member on a GPU
+  variable<float, 2, cuda<1>> weights;  // a parameter on another
   std::vector<tensor<std::int64_t, 1, cuda<0>>> labels;
 };
 
@@ -86,7 +86,8 @@ TEST_CASE("GPU expressions type-check in a host-only file", "[devices]") {
   static_assert(is_tracked_v<decltype(cross_entropy(std::declval<hidden>(), std::declval<labels>()))>);
   static_assert(std::is_same_v<decltype(index_select(std::declval<hidden>(), 0, std::declval<labels>())), w>);
   static_assert(std::is_same_v<decltype(gather(std::declval<x>(), 1, std::declval<tensor<int, 2, cuda<0>>>())), x>);
-  static_assert(on_device<decltype(cumsum(std::declval<x>() > 0, 1)), cuda<0>> && is_tracked_v<decltype(cumprod(std::declval<hidden>(), 0))>);
+  static_assert(on_device<decltype(cumsum(std::declval<x>() > 0, 1)), cuda<0>> &&
+                is_tracked_v<decltype(cumprod(std::declval<hidden>(), 0))>);
   static_assert(std::is_same_v<decltype(sort(std::declval<hidden>(), 1).values), w>);
   static_assert(std::is_same_v<decltype(topk(std::declval<x>(), 2).indices), tensor<std::int64_t, 2, cuda<0>>>);
   static_assert(std::is_same_v<decltype(bincount(std::declval<labels>())), labels>);

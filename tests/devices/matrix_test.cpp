@@ -1,8 +1,9 @@
-// tests/devices/matrix_test.cpp: every operation x every pair (or triple) of devices: it compiles on one, and on one only.
+// tests/devices/matrix_test.cpp: every operation x every pair (or triple) of devices: it compiles on one, and on one
+// only.
 #include <type_traits>
 
-#include "../catch.hpp"
 #include <sinter/sinter.hpp>
+#include "../catch.hpp"
 
 using namespace sinter;
 
@@ -12,8 +13,8 @@ template <class... D>
 struct devices {};
 using all = devices<cpu, numa<0>, numa<1>, cuda<0>, cuda<1>>;
 
-// Whether Op, asked as Op::takes<D, E>, applies exactly where D is E. A function that runs at once is asked for two equal
-// GPUs by files that can run there; tests/compile_fail has the host compiler's answer.
+// Whether Op, asked as Op::takes<D, E>, applies exactly where D is E. A function that runs at once is asked for two
+// equal GPUs by files that can run there; tests/compile_fail has the host compiler's answer.
 template <class Op, class D, class E>
 consteval bool right() {
   if constexpr (Op::runs_at_once && is_cuda_v<D> && std::is_same_v<D, E>) return true;
@@ -51,21 +52,21 @@ consteval bool right_cube(devices<D...>) {
 template <class Op>
 concept on_one_device_of_three_only = right_cube<Op>(all());
 
-// The operation of the last argument with a and b of the given types, in which D and E are devices; `at_once` says whether
-// it runs when it is called.
-#define PAIR(name, at_once, type_a, type_b, ...)                                                 \
-  struct name {                                                                               \
-    static constexpr bool runs_at_once = at_once;                                                \
-    template <class D, class E>                                                               \
+// The operation of the last argument with a and b of the given types, in which D and E are devices; `at_once` says
+// whether it runs when it is called.
+#define PAIR(name, at_once, type_a, type_b, ...)                                               \
+  struct name {                                                                                \
+    static constexpr bool runs_at_once = at_once;                                              \
+    template <class D, class E>                                                                \
     static constexpr bool takes = requires(UNPACK type_a a, UNPACK type_b b) { __VA_ARGS__; }; \
-  };                                                                                          \
+  };                                                                                           \
   static_assert(on_one_device_only<name>);
-#define TRIPLE(name, at_once, type_a, type_b, type_c, ...)                                                               \
-  struct name {                                                                                                       \
-    static constexpr bool runs_at_once = at_once;                                                                        \
-    template <class D, class E, class F>                                                                              \
-    static constexpr bool takes = requires(UNPACK type_a a, UNPACK type_b b, UNPACK type_c c) { __VA_ARGS__; };        \
-  };                                                                                                                  \
+#define TRIPLE(name, at_once, type_a, type_b, type_c, ...)                                                      \
+  struct name {                                                                                                 \
+    static constexpr bool runs_at_once = at_once;                                                               \
+    template <class D, class E, class F>                                                                        \
+    static constexpr bool takes = requires(UNPACK type_a a, UNPACK type_b b, UNPACK type_c c) { __VA_ARGS__; }; \
+  };                                                                                                            \
   static_assert(on_one_device_of_three_only<name>);
 #define UNPACK(...) __VA_ARGS__
 
@@ -73,22 +74,23 @@ template <class Parameter>
 using taker = void (*)(Parameter);
 
 // A binary function or operator of elements T: tensors, variables, expressions and rank 0 on either side.
-#define BINARY(name, T, ...)                                                                                          \
-  namespace name##_pairs {                                                                                            \
-  PAIR(tensors, false, (tensor<T, 2, D>), (tensor<T, 2, E>), __VA_ARGS__)                                             \
-  PAIR(broadcast, false, (tensor<T, 2, D>), (tensor<T, 1, E>), __VA_ARGS__)                                           \
-  PAIR(scalar_left, false, (tensor<T, 0, D>), (tensor<T, 2, E>), __VA_ARGS__)                                         \
-  PAIR(scalar_right, false, (const tensor<T, 2, D>&), (const tensor<T, 0, E>&), __VA_ARGS__)                          \
-  PAIR(expressions, false, (decltype(where(std::declval<tensor<bool, 2, D>>(), std::declval<tensor<T, 1, D>>(), T(0)))), \
-       (tensor<T, 2, E>), __VA_ARGS__)                                                                                \
+#define BINARY(name, T, ...)                                                                           \
+  namespace name##_pairs {                                                                             \
+    PAIR(tensors, false, (tensor<T, 2, D>), (tensor<T, 2, E>), __VA_ARGS__)                            \
+    PAIR(broadcast, false, (tensor<T, 2, D>), (tensor<T, 1, E>), __VA_ARGS__)                          \
+    PAIR(scalar_left, false, (tensor<T, 0, D>), (tensor<T, 2, E>), __VA_ARGS__)                        \
+    PAIR(scalar_right, false, (const tensor<T, 2, D>&), (const tensor<T, 0, E>&), __VA_ARGS__)         \
+    PAIR(expressions, false,                                                                           \
+         (decltype(where(std::declval<tensor<bool, 2, D>>(), std::declval<tensor<T, 1, D>>(), T(0)))), \
+         (tensor<T, 2, E>), __VA_ARGS__)                                                               \
   }
-#define BINARY_REAL(name, ...)                                                                                        \
-  BINARY(name, float, __VA_ARGS__)                                                                                    \
-  namespace name##_variables {                                                                                        \
-  PAIR(variables, false, (variable<float, 2, D>), (variable<float, 2, E>), __VA_ARGS__)                               \
-  PAIR(parameter_with_data, false, (const variable<float, 1, D>&), (tensor<float, 2, E>), __VA_ARGS__)                \
-  PAIR(nested, false, (decltype(1 - relu(std::declval<variable<float, 2, D>>()) / 2)),                                \
-       (decltype(mean(exp(std::declval<tensor<float, 2, E>>())))), __VA_ARGS__)                                       \
+#define BINARY_REAL(name, ...)                                                                           \
+  BINARY(name, float, __VA_ARGS__)                                                                       \
+  namespace name##_variables {                                                                           \
+    PAIR(variables, false, (variable<float, 2, D>), (variable<float, 2, E>), __VA_ARGS__)                \
+    PAIR(parameter_with_data, false, (const variable<float, 1, D>&), (tensor<float, 2, E>), __VA_ARGS__) \
+    PAIR(nested, false, (decltype(1 - relu(std::declval<variable<float, 2, D>>()) / 2)),                 \
+         (decltype(mean(exp(std::declval<tensor<float, 2, E>>())))), __VA_ARGS__)                        \
   }
 
 BINARY_REAL(add, a + b)
@@ -108,12 +110,12 @@ BINARY_REAL(atan2, atan2(a, b))
 BINARY_REAL(hypot, hypot(a, b))
 BINARY_REAL(fmod, fmod(a, b))
 BINARY_REAL(remainder, remainder(a, b))
-BINARY(bit_and, int, a & b)
+BINARY(bit_and, int, a& b)
 BINARY(bit_or, int, a | b)
 BINARY(bit_xor, int, a ^ b)
 BINARY(shift_left, int, a << b)
 BINARY(shift_right, int, a >> b)
-BINARY(logical_and, bool, a && b)
+BINARY(logical_and, bool, a&& b)
 BINARY(logical_or, bool, a || b)
 BINARY(logical_xor, bool, logical_xor(a, b))
 
@@ -171,13 +173,15 @@ PAIR(chain, true, (nn::linear<float, D>), (nn::linear<float, E>), nn::sequential
 #undef UNPACK
 
 template <class From, class To>
-constexpr bool moves = std::is_convertible_v<From, To> || std::is_constructible_v<To, From> || std::is_assignable_v<To&, From>;
+constexpr bool moves =
+    std::is_convertible_v<From, To> || std::is_constructible_v<To, From> || std::is_assignable_v<To&, From>;
 
 template <class D, class... E>
 consteval bool type_traits_agree(devices<E...>) {
-  return ((moves<tensor<float, 2, E>, tensor<float, 2, D>> == std::is_same_v<D, E>)&&...) &&
-         ((moves<decltype(std::declval<tensor<float, 2, E>>() * 2), tensor<float, 2, D>> == std::is_same_v<D, E>)&&...) &&
-         ((moves<variable<float, 2, E>, variable<float, 2, D>> == std::is_same_v<D, E>)&&...);
+  return ((moves<tensor<float, 2, E>, tensor<float, 2, D>> == std::is_same_v<D, E>) && ...) &&
+         ((moves<decltype(std::declval<tensor<float, 2, E>>() * 2), tensor<float, 2, D>> == std::is_same_v<D, E>) &&
+          ...) &&
+         ((moves<variable<float, 2, E>, variable<float, 2, D>> == std::is_same_v<D, E>) && ...);
 }
 static_assert(type_traits_agree<cpu>(all()) && type_traits_agree<numa<0>>(all()) && type_traits_agree<numa<1>>(all()) &&
               type_traits_agree<cuda<0>>(all()) && type_traits_agree<cuda<1>>(all()));

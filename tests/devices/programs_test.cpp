@@ -3,8 +3,8 @@
 #include <tuple>
 #include <utility>
 
-#include "../catch.hpp"
 #include <sinter/sinter.hpp>
+#include "../catch.hpp"
 
 using namespace sinter;
 
@@ -61,19 +61,19 @@ TEST_CASE("literals mix with tensors of any device", "[devices]") {
 
 TEST_CASE("tensors are created on a device and moved by to", "[devices]") {
   // [docs:create]
-  tensor<float, 2> a = zeros<float>({2, 3});                    // on the cpu, the default
-  tensor<float, 2, numa<0>> b = ones<float, numa<0>>({2, 3});   // on NUMA node 0
-  tensor c = zeros_like(b);                                     // where b is, and of its type
+  tensor<float, 2> a = zeros<float>({2, 3});                   // on the cpu, the default
+  tensor<float, 2, numa<0>> b = ones<float, numa<0>>({2, 3});  // on NUMA node 0
+  tensor c = zeros_like(b);                                    // where b is, and of its type
   generator gen(7);
   tensor<float, 2, numa<1>> d = randn<float, numa<1>>(gen, {2, 3});
   // [docs:end]
   static_assert(std::is_same_v<decltype(c), tensor<float, 2, numa<0>>>);
   // [docs:move]
-  tensor<float, 2> on_cpu = b.to<cpu>();       // a copy on another device
-  tensor<float, 2> same = on_cpu.to<cpu>();    // the device it is on: the same handle, nothing is copied
-  copy(d, a);                                  // into memory that is there already
-  float total = eval(sum(b)).item();           // one number, read to the host
-  tensor scaled = d * total;                   // a number goes anywhere
+  tensor<float, 2> on_cpu = b.to<cpu>();     // a copy on another device
+  tensor<float, 2> same = on_cpu.to<cpu>();  // the device it is on: the same handle, nothing is copied
+  copy(d, a);                                // into memory that is there already
+  float total = eval(sum(b)).item();         // one number, read to the host
+  tensor scaled = d * total;                 // a number goes anywhere
   // [docs:end]
   CHECK(on_cpu(1, 2) == 1);
   CHECK(on_cpu.data() != b.data());
@@ -102,7 +102,7 @@ TEST_CASE("both branches of a copy are used and their gradients are summed", "[d
   variable near = sum(3 * w);                        // d/dw = 3, computed on the cpu
   variable loss = far.to<cpu>() + near;              // gradients flow back through both copies
   loss.backward();
-  tensor<float, 1> g = w.grad();                     // on the cpu, as w is: 2 w + 3
+  tensor<float, 1> g = w.grad();  // on the cpu, as w is: 2 w + 3
   // [docs:end]
   CHECK(loss.item() == 14 + 18);
   CHECK(g(0) == 5);
@@ -172,7 +172,8 @@ TEST_CASE("if constexpr on the device picks code that only one kind of device co
 TEST_CASE("parameters on mixed devices sit in one tuple and train together", "[devices]") {
   std::tuple<variable<float, 1>, variable<float, 1, numa<0>>, variable<float, 1, numa<1>>> parameters{
       full<float>({2}, 1), full<float, numa<0>>({2}, 2), full<float, numa<1>>({2}, 3)};
-  variable loss = std::apply([](const auto&... p) { return eval((eval(sum(square(p))).template to<cpu>() + ...)); }, parameters);
+  variable loss =
+      std::apply([](const auto&... p) { return eval((eval(sum(square(p))).template to<cpu>() + ...)); }, parameters);
   CHECK(loss.item() == 2 * (1 + 4 + 9));
   loss.backward();
   std::apply([](const auto&... p) { ((p.value() -= 0.25f * p.grad()), ...); }, parameters);
@@ -259,7 +260,7 @@ TEST_CASE("a pending copy must be awaited before it can be read", "[devices]") {
   const auto x = arange<float>(1000);
   // [docs:to_async]
   pending<tensor<float, 1, numa<0>>> coming = x.to_async<numa<0>>();
-  tensor y = x * 2;                          // work that does not need the copy
+  tensor y = x * 2;                            // work that does not need the copy
   tensor<float, 1, numa<0>> z = coming.get();  // waits; rethrows what went wrong on the way
   // [docs:end]
   CHECK(y(3) == 6);

@@ -2,8 +2,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "../catch.hpp"
 #include <sinter/sinter.hpp>
+#include "../catch.hpp"
 
 using namespace sinter;
 

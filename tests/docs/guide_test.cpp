@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <string>
 
-#include "../catch.hpp"
 #include <sinter/sinter.hpp>
+#include "../catch.hpp"
 
 using namespace sinter;
 
@@ -28,11 +28,11 @@ TEST_CASE("guide: expressions") {
   // [docs:expressions]
   auto e = relu(x * 2.f + bias);  // nothing has run; e owns what it refers to
   static_assert(kernel_count<decltype(e)> == 1);
-  tensor y = e;                                       // one pass: reads x and bias, writes y
-  tensor z = x - mean(x, 1, keepdim);                 // a reduction, then one pass
+  tensor y = e;                                              // one pass: reads x and bias, writes y
+  tensor z = x - mean(x, 1, keepdim);                        // a reduction, then one pass
   tensor s = let(exp(x), [](auto v) { return v * v + v; });  // exp once per element
-  y += 0.5f * z;                                      // in place
-  std::string plan = explain(sqrt(sum(x * x, 1)));    // what will run, and how many bytes it moves
+  y += 0.5f * z;                                             // in place
+  std::string plan = explain(sqrt(sum(x * x, 1)));           // what will run, and how many bytes it moves
   // [docs:end]
   CHECK(y(0, 0) == Approx(std::max(0.f, x(0, 0) * 2 + bias(0)) + 0.5f * z(0, 0)));
   CHECK(s(3, 4) == Approx(std::exp(x(3, 4)) * std::exp(x(3, 4)) + std::exp(x(3, 4))));
@@ -88,8 +88,8 @@ TEST_CASE("guide: second derivatives") {
   // [docs:second]
   variable<float, 1, cpu, 2> x = tensor<float, 1>{1, 2};
   variable y = sum(x * x * x);
-  variable slope = grad(y, x);       // 3 x^2, itself a variable
-  variable(sum(slope)).backward();   // x.grad() is 6 x
+  variable slope = grad(y, x);      // 3 x^2, itself a variable
+  variable(sum(slope)).backward();  // x.grad() is 6 x
   // [docs:end]
   CHECK(slope(1) == Approx(12));
   CHECK(x.grad()(1) == Approx(12));
@@ -146,7 +146,8 @@ TEST_CASE("guide: errors") {
   try {
     tensor c = a + b;
   } catch (const shape_error& e) {
-    text = e.what();  // add: shapes (2, 3) and (4,) do not broadcast; aligned at the last axis, extents must be equal or 1
+    text =
+        e.what();  // add: shapes (2, 3) and (4,) do not broadcast; aligned at the last axis, extents must be equal or 1
   }
   // [docs:end]
   CHECK(text == "add: shapes (2, 3) and (4,) do not broadcast; aligned at the last axis, extents must be equal or 1");

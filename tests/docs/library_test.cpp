@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "../catch.hpp"
 #include <sinter/sinter.hpp>
+#include "../catch.hpp"
 
 using namespace sinter;
 
@@ -146,9 +146,9 @@ TEST_CASE("library: variables and random numbers") {
     // [docs:random]
     generator gen(42);
     tensor u = rand<float>(gen, {2, 3});
-    tensor k = randint(gen, 0, 10, {5});              // int64
-    tensor order = randperm(gen, 8);                  // int64
-    generator resumed(gen.seed(), gen.offset());      // all there is to save
+    tensor k = randint(gen, 0, 10, {5});          // int64
+    tensor order = randperm(gen, 8);              // int64
+    generator resumed(gen.seed(), gen.offset());  // all there is to save
     tensor a = normal<double>(gen, 1, 0.5, {4});
     tensor b = normal<double>(resumed, 1, 0.5, {4});  // the same numbers
     // [docs:end]

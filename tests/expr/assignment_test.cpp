@@ -101,23 +101,41 @@ TEST_CASE("an assignment that is kept does not overwrite what came after it", "[
   const char* const late = "before the assignment ran";
   floats x = numbers();
   const floats other = {7, 8, 9};
-  const auto rebound = [&] { auto kept = (x = x * 2.f); x = other; };
+  const auto rebound = [&] {
+    auto kept = (x = x * 2.f);
+    x = other;
+  };
   CHECK_THROWS_WITH(rebound(), Catch::Contains(late));
   CHECK(holds(x, {7, 8, 9}));
-  const auto moved_from = [&] { auto kept = (x = x * 2.f); const floats y = std::move(x); };
+  const auto moved_from = [&] {
+    auto kept = (x = x * 2.f);
+    const floats y = std::move(x);
+  };
   CHECK_THROWS_WITH(moved_from(), Catch::Contains(late));
   x = numbers();
-  const auto written = [&] { auto kept = (x = x * 2.f); x += 1.f; };
+  const auto written = [&] {
+    auto kept = (x = x * 2.f);
+    x += 1.f;
+  };
   CHECK_THROWS_WITH(written(), Catch::Contains(late));
   CHECK(holds(x, {2, 3, 4}));
-  const auto written_twice = [&] { auto kept = (x += 5.f); x += 1.f; };
+  const auto written_twice = [&] {
+    auto kept = (x += 5.f);
+    x += 1.f;
+  };
   CHECK_THROWS_WITH(written_twice(), Catch::Contains(late));
   CHECK(holds(x, {3, 4, 5}));
-  const auto view = [&] { auto kept = (x[0] = 9.f); x += 1.f; };
+  const auto view = [&] {
+    auto kept = (x[0] = 9.f);
+    x += 1.f;
+  };
   CHECK_THROWS_WITH(view(), Catch::Contains(late));
   CHECK(holds(x, {4, 5, 6}));
   floats shared = x;
-  { auto kept = (x += 1.f); x = other; }  // in the memory that x showed then
+  {
+    auto kept = (x += 1.f);
+    x = other;
+  }  // in the memory that x showed then
   CHECK(holds(shared, {5, 6, 7}));
   CHECK(holds(x, {7, 8, 9}));
 }

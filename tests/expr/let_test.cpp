@@ -56,7 +56,9 @@ TEST_CASE("gradients through let meet those of leaves used inside and outside it
   for (const index_t n : {1, 15, 16, 64, 1000, 70001}) {
     const tensor start = arange<double>(static_cast<double>(n)) / static_cast<double>(n) + 0.5;
     const variable w = start, v = start * 2;
-    { const auto junk = full<double>({n}, 1e9); }
+    {
+      const auto junk = full<double>({n}, 1e9);
+    }
     const variable y = let(exp(w), [&](auto t) { return t * w + let(t * v, [=](auto u) { return u * u * t; }); });
     y.backward(ones<double>({n}));
     for (index_t i = 0; i < n; i += n / 7 + 1) {
@@ -92,7 +94,8 @@ TEST_CASE("a name of let that was kept is refused by the next", "[let]") {
   const char* const refusal = "a name that another let() has given";
   CHECK_THROWS_WITH(let(y, [&](auto t) { return *kept + t; }), Catch::Contains(refusal));
   CHECK_THROWS_WITH(let(y, [&](auto) { return exp(*kept); }), Catch::Contains(refusal));
-  CHECK_THROWS_WITH(let(x, [&](auto t) { return let(y, [&](auto u) { return t * u + *kept; }); }), Catch::Contains(refusal));
+  CHECK_THROWS_WITH(let(x, [&](auto t) { return let(y, [&](auto u) { return t * u + *kept; }); }),
+                    Catch::Contains(refusal));
 }
 
 TEST_CASE("the function given to let runs once, however deep lets nest in it", "[let]") {

@@ -183,10 +183,8 @@ TEST_CASE("gradients of random expressions are sums of central differences") {
         ++at;
       } while (advance(index, t.shape));
       INFO("leaf " << i);
-      if (!e.tracked[i])
-        CHECK(got[static_cast<std::size_t>(i)].empty());
-      else
-        CHECK(worst_difference(got[static_cast<std::size_t>(i)], expected) < 1e-6);
+      if (!e.tracked[i]) CHECK(got[static_cast<std::size_t>(i)].empty());
+      else CHECK(worst_difference(got[static_cast<std::size_t>(i)], expected) < 1e-6);
     }
   });
 }

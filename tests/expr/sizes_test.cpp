@@ -58,7 +58,9 @@ TEST_CASE("results too large for the caches are what small ones are, in bits", "
   const auto out = empty<float>({n});
   const auto s = full<float>(0.37f);
   const auto same = [&](index_t begin, const auto& statement) {  // the operands, in parts that stay in the caches
-    const auto part = [&](const tensor<float, 1>& x, index_t i, index_t m) { return x.slice(0, begin + i, begin + i + m); };
+    const auto part = [&](const tensor<float, 1>& x, index_t i, index_t m) {
+      return x.slice(0, begin + i, begin + i + m);
+    };
     part(out, 0, n - 1) = statement(part(a, 0, n - 1), part(b, 0, n - 1));
     bool good = true;
     for (index_t i = 0; i < n - 1; i += 50000) {
@@ -203,7 +205,8 @@ TEST_CASE("results that bypass the cache are right whatever their alignment", "[
     CHECK(y(1099, 4082 + shift) == 2 * x(1099, 4082));
     CHECK(eval(any(y.slice(1, shift, 4083 + shift) != x.slice(1, 0, 4083) * 2)).item() == false);
   }
-  const auto rows = x.flatten().slice(0, 0, 30 * 100003).reshape({30, 100003});  // longer than a task, and no whole vectors
+  const auto rows =
+      x.flatten().slice(0, 0, 30 * 100003).reshape({30, 100003});  // longer than a task, and no whole vectors
   auto padded = zeros<float>({30, 100016});
   padded.slice(1, 0, 100003) = rows * 2;
   CHECK_FALSE(eval(any(padded.slice(1, 0, 100003) != rows * 2)).item());

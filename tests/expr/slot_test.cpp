@@ -19,7 +19,9 @@ auto detached_expression() {
 
 TEST_CASE("an expression outlives its sources", "[slot]") {
   const auto e = detached_expression();
-  { const auto junk = full<float>({1000}, 1e9f); }
+  {
+    const auto junk = full<float>({1000}, 1e9f);
+  }
   const tensor y = e;
   CHECK(y(999) == 999 * 2 - 3 + 499500.f);
   const tensor z = e;

@@ -10,7 +10,8 @@ using namespace sinter;
 namespace {
 
 // Larger, smaller and not multiples of a tile, which is 32 rows of 256 elements.
-const std::vector<extents<2>> sizes{{{16, 16}}, {{15, 300}}, {{300, 15}}, {{17, 33}}, {{32, 256}}, {{33, 257}}, {{64, 513}}, {{257, 40}}, {{700, 300}}};
+const std::vector<extents<2>> sizes{{{16, 16}},  {{15, 300}}, {{300, 15}}, {{17, 33}},  {{32, 256}},
+                                    {{33, 257}}, {{64, 513}}, {{257, 40}}, {{700, 300}}};
 
 template <class T>
 tensor<T, 2> numbered(index_t rows, index_t columns) {
@@ -30,7 +31,8 @@ bool holds(const Y& y, const F& f) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("operands that lie across are read and written where they stand", "[transposed]", float, double, std::uint8_t, std::int16_t) {
+TEMPLATE_TEST_CASE("operands that lie across are read and written where they stand", "[transposed]", float, double,
+                   std::uint8_t, std::int16_t) {
   using T = TestType;
   for (const auto& size : sizes)
     for (const int threads : {1, 3}) {
@@ -46,7 +48,8 @@ TEMPLATE_TEST_CASE("operands that lie across are read and written where they sta
       y.transpose() += b.transpose() - a;
       CHECK(holds(y, [&](index_t i, index_t j) { return b(i, j) + 1; }));
       const auto column = numbered<T>(m, 1), row = numbered<T>(1, n);
-      CHECK(holds(eval(b.transpose() * column + row), [&](index_t i, index_t j) { return b(j, i) * column(i, 0) + row(0, j); }));
+      CHECK(holds(eval(b.transpose() * column + row),
+                  [&](index_t i, index_t j) { return b(j, i) * column(i, 0) + row(0, j); }));
     }
   set_num_threads(2);
 }
@@ -55,7 +58,8 @@ TEST_CASE("parts of transposed tensors leave the rest alone", "[transposed]") {
   const auto a = numbered<float>(90, 410);
   auto y = full<float>({410, 90}, -1.f);
   y.slice(0, 3, 403).slice(1, 5, 77).transpose() = a.slice(0, 2, 74).slice(1, 9, 409) * 2;
-  CHECK(holds(y, [&](index_t i, index_t j) { return i >= 3 && i < 403 && j >= 5 && j < 77 ? a(j - 3, i + 6) * 2 : -1; }));
+  CHECK(
+      holds(y, [&](index_t i, index_t j) { return i >= 3 && i < 403 && j >= 5 && j < 77 ? a(j - 3, i + 6) * 2 : -1; }));
 }
 
 TEST_CASE("several results in one pass, some of them across", "[transposed]") {

@@ -1,4 +1,5 @@
-// tests/gpu/bench.cu: times fused statements on a GPU beside a copy of the same memory; prints name, milliseconds, bytes.
+// tests/gpu/bench.cu: times fused statements on a GPU beside a copy of the same memory; prints name, milliseconds,
+// bytes.
 #include <string>
 
 #include "bench_folds.hpp"
@@ -45,21 +46,26 @@ int main() {
   {
     const auto a = draw(n), b = draw(n), c = draw(n), d = draw(n);
     auto y = empty<float, gpu>({n});
-    report("copy", median_ms(15, [&] {
-             cuda_impl::check(cudaMemcpyAsync(detail::access::data(y), detail::access::data(a), static_cast<std::size_t>(n) * 4,
-                                              cudaMemcpyDeviceToDevice, cuda_impl::context_of<gpu>().stream()),
-                              "bench");
-           }),
+    report("copy",
+           median_ms(15,
+                     [&] {
+                       cuda_impl::check(cudaMemcpyAsync(detail::access::data(y), detail::access::data(a),
+                                                        static_cast<std::size_t>(n) * 4, cudaMemcpyDeviceToDevice,
+                                                        cuda_impl::context_of<gpu>().stream()),
+                                        "bench");
+                     }),
            2 * element);
     report("sinter a+b", median_ms(15, [&] { y = a + b; }), 3 * element);
     report("sinter sigmoid(a*b+c)*tanh(d)", median_ms(15, [&] { y = sigmoid(a * b + c) * tanh(d); }), 5 * element);
     const variable va = a, vb = b, vc = c, vd = d;
     const auto seed = ones_like(a);
     const variable r = sigmoid(va * vb + vc) * tanh(vd);
-    report("sinter backward of it", median_ms(15, [&] {
-             for (const auto& v : {va, vb, vc, vd}) v.zero_grad();
-             r.backward(seed, {.retain_graph = true});
-           }),
+    report("sinter backward of it",
+           median_ms(15,
+                     [&] {
+                       for (const auto& v : {va, vb, vc, vd}) v.zero_grad();
+                       r.backward(seed, {.retain_graph = true});
+                     }),
            9 * element);
     time_folds(a, b);
     report("sinter cumsum 64 M", median_ms(15, [&] { y = cumsum(a, 0); }), 2 * element);
@@ -76,14 +82,16 @@ int main() {
     const auto long_rows = x.reshape({1024, 65536});
     const auto classes = eval(cast<std::int64_t>(rand<float>(gen, {1024}) * 65536.f)).to<gpu>();
     report("sinter softmax 1024x65536", median_ms(15, [&] { z = softmax(long_rows, 1); }), bytes);
-    report("sinter cross_entropy 1024x65536", median_ms(15, [&] { const tensor loss = cross_entropy(long_rows, classes); }), bytes / 2);
+    report("sinter cross_entropy 1024x65536",
+           median_ms(15, [&] { const tensor loss = cross_entropy(long_rows, classes); }), bytes / 2);
     tensor<float, 1, gpu> sums;
     report("sinter sum(x,0) 16384x4096", median_ms(15, [&] { sums = sum(x, 0); }), bytes / 2);
     report("sinter topk 8 of 16384x4096", median_ms(15, [&] { const auto best = topk(x, 8, 1); }), bytes / 2);
     const auto one_line = x.slice(0, 0, 4).reshape({1, 16384}), few_lines = x.slice(0, 0, 256).reshape({64, 16384});
     report("sinter topk 8 of 1x16384", median_ms(15, [&] { const auto best = topk(one_line, 8, 1); }), 0);
     report("sinter topk 8 of 64x16384", median_ms(15, [&] { const auto best = topk(few_lines, 8, 1); }), 0);
-    report("sinter topk 8 of 4096 zeros", median_ms(15, [&] { const auto best = topk(zeros<float, gpu>({1, 4096}), 8, 1); }), 0);
+    report("sinter topk 8 of 4096 zeros",
+           median_ms(15, [&] { const auto best = topk(zeros<float, gpu>({1, 4096}), 8, 1); }), 0);
     const auto flat = x.slice(0, 0, 4096).reshape({index_t{16} << 20});
     const auto sort_all = [&] { const auto in_order = sort(flat, 0); };
     const auto cub = cuda_impl::other_sorter.exchange(nullptr);
@@ -97,17 +105,21 @@ int main() {
     const variable shares = softmax(tracked_x, 1);
     const auto seed = ones_like(x);
     // Reads x and the gradient of the result, writes that of x; that of the bias is a sum.
-    report("sinter backward of relu(x+bias)", median_ms(15, [&] {
-             tracked_x.zero_grad();
-             tracked_bias.zero_grad();
-             r.backward(seed, {.retain_graph = true});
-           }),
+    report("sinter backward of relu(x+bias)",
+           median_ms(15,
+                     [&] {
+                       tracked_x.zero_grad();
+                       tracked_bias.zero_grad();
+                       r.backward(seed, {.retain_graph = true});
+                     }),
            1.5 * bytes);
     // Reads the result and its gradient, writes that of x.
-    report("sinter backward of softmax", median_ms(15, [&] {
-             tracked_x.zero_grad();
-             shares.backward(seed, {.retain_graph = true});
-           }),
+    report("sinter backward of softmax",
+           median_ms(15,
+                     [&] {
+                       tracked_x.zero_grad();
+                       shares.backward(seed, {.retain_graph = true});
+                     }),
            1.5 * bytes);
   }
   {
@@ -127,8 +139,9 @@ int main() {
     report("sinter adamw resnet50", median_ms(15, [&] { optimizer.step(); }), 7 * 4.0 * static_cast<double>(elements));
   }
   for (const index_t batch : {128, 1024}) {
-    nn::sequential model{nn::linear<float, gpu>(784, 2048, gen), nn::relu(), nn::linear<float, gpu>(2048, 2048, gen), nn::relu(),
-                         nn::linear<float, gpu>(2048, 2048, gen), nn::relu(), nn::linear<float, gpu>(2048, 10, gen)};
+    nn::sequential model{
+        nn::linear<float, gpu>(784, 2048, gen),  nn::relu(), nn::linear<float, gpu>(2048, 2048, gen), nn::relu(),
+        nn::linear<float, gpu>(2048, 2048, gen), nn::relu(), nn::linear<float, gpu>(2048, 10, gen)};
     optim::sgd optimizer(model, {.lr = 0.01});
     const auto x = draw(batch * 784).reshape({batch, 784});
     const auto labels = eval(cast<std::int64_t>(rand<float>(gen, {batch}) * 10.f)).to<gpu>();

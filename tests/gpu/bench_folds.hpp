@@ -1,4 +1,5 @@
-// tests/gpu/bench_folds.hpp: times statements on a GPU; prints name, milliseconds, bytes. And the folds that CUB has as well.
+// tests/gpu/bench_folds.hpp: times statements on a GPU; prints name, milliseconds, bytes. And the folds that CUB has as
+// well.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +49,8 @@ inline void time_folds(const tensor<float, 1, gpu>& a, const tensor<float, 1, gp
   report("sinter histc 256 of 64 M", median_ms(15, [&] { const auto counts = histc(a, 256, -4, 4); }), bytes);
   generator gen(2);
   const tensor classes = cast<std::int32_t>(rand<float, gpu>(gen, a.shape()) * 256.f);
-  report("sinter bincount 256 of 64 M", median_ms(15, [&] { const auto counts = bincount(classes); }), 2 * bytes);  // once for the largest
+  report("sinter bincount 256 of 64 M", median_ms(15, [&] { const auto counts = bincount(classes); }),
+         2 * bytes);  // once for the largest
   report("sinter cumsum of int 64 M", median_ms(15, [&] { const tensor sums = cumsum(classes, 0); }), 3 * bytes);
   const auto x = a.reshape({16384, 4096});
   tensor sums = sum(x, 1);

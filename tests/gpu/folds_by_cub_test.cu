@@ -1,5 +1,5 @@
-// tests/gpu/folds_by_cub_test.cu: reductions, scans and counts by CUB on a GPU, against the CPU. That they are CUB's is seen in the
-// launches, where Sinter's would be two: it cuts what is long.
+// tests/gpu/folds_by_cub_test.cu: reductions, scans and counts by CUB on a GPU, against the CPU. That they are CUB's is
+// seen in the launches, where Sinter's would be two: it cuts what is long.
 #define SINTER_WITH_CUB_FOLDS 1
 #include "../cuda/compare.hpp"
 
@@ -29,7 +29,8 @@ TEST_CASE("whole tensors are folded by CUB, with what comes before and after", "
     CHECK(by_one_launch([](const auto& v) { return eval(all(v > -20)); }, x) <= rounding);
   }
   const auto y = numbers({40, 50, 60}, 2), column = numbers({1, 50, 1}, 3);
-  CHECK(by_one_launch([](const auto& v, const auto& c) { return eval(logsumexp(v.transpose(0, 2) * c)); }, y, column) < 1e-5);
+  CHECK(by_one_launch([](const auto& v, const auto& c) { return eval(logsumexp(v.transpose(0, 2) * c)); }, y, column) <
+        1e-5);
   auto flat = zeros<float>({20'000});
   CHECK(eval(argmax(flat.to<g0>())).item() == 0);
   flat(10'000) = std::nanf("");
@@ -68,7 +69,8 @@ TEST_CASE("scans that can be cut anywhere are CUB's", "[cuda]") {
 
 TEST_CASE("counts are CUB's in few bins, and need little memory in many", "[cuda]") {
   const auto x = numbers({12'345}, 1);
-  for (const index_t bins : {1, 10, 255, 256, 257, 5000}) CHECK(values([&](const auto& v) { return histc(v * 2, bins, -5, 6); }, x) <= rounding);
+  for (const index_t bins : {1, 10, 255, 256, 257, 5000})
+    CHECK(values([&](const auto& v) { return histc(v * 2, bins, -5, 6); }, x) <= rounding);
   const auto classes = eval(cast<std::int32_t>(abs(x) * 20));
   CHECK(values([](const auto& v) { return bincount(v, 7); }, classes) <= rounding);
   CHECK(values([](const auto& v) { return unique(v).counts; }, classes) <= rounding);

@@ -1,4 +1,5 @@
-// tests/gpu/native_test.cu: kernels, memory and libraries of the caller's own beside Sinter's, where only a GPU can tell.
+// tests/gpu/native_test.cu: kernels, memory and libraries of the caller's own beside Sinter's, where only a GPU can
+// tell.
 #include "../catch.hpp"
 
 #include <sinter/sinter.hpp>
@@ -121,7 +122,8 @@ TEST_CASE("memory that is not the GPU's is refused", "[gpu]") {
   must(cudaMallocHost(&pinned.data, 6 * sizeof(float)));
   must(cudaMallocManaged(&managed.data, 6 * sizeof(float)));
   CHECK_THROWS_AS(wrap<gpu>(pageable.data(), {6}), device_error);
-  CHECK_THROWS_WITH(wrap<gpu>(pageable.data(), {6}), Catch::Contains("the type says cuda:0, but the memory is host memory"));
+  CHECK_THROWS_WITH(wrap<gpu>(pageable.data(), {6}),
+                    Catch::Contains("the type says cuda:0, but the memory is host memory"));
   CHECK_THROWS_WITH(wrap<gpu>(pinned.data, {6}), Catch::Contains("pinned host memory"));
   CHECK_THROWS_WITH(wrap<gpu>(managed.data, {6}), Catch::Contains("managed memory"));
   CHECK_THROWS_WITH(wrap<gpu>(static_cast<float*>(nullptr), {6}), Catch::Contains("null pointer"));
@@ -149,7 +151,8 @@ tensor<float, 4> naive_conv2d(const tensor<float, 4>& x, const tensor<float, 4>&
             for (index_t r = 0; r < 3; ++r)
               for (index_t s = 0; s < 3; ++s) {
                 const index_t a = i + r - 1, b = j + s - 1;
-                if (a >= 0 && a < x.extent(2) && b >= 0 && b < x.extent(3)) sum += static_cast<double>(x(n, c, a, b)) * static_cast<double>(w(k, c, r, s));
+                if (a >= 0 && a < x.extent(2) && b >= 0 && b < x.extent(3))
+                  sum += static_cast<double>(x(n, c, a, b)) * static_cast<double>(w(k, c, r, s));
               }
           y(n, k, i, j) = static_cast<float>(sum);
         }
@@ -189,8 +192,9 @@ TEST_CASE("a convolution of cuDNN reads and writes Sinter's tensors", "[gpu]") {
   const float one = 1, zero = 0;
   {
     const auto workspace = empty<std::uint8_t, gpu>({static_cast<index_t>(bytes)});
-    must(cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x_there), filter, device_pointer(w_there), convolution, algorithm,
-                                 device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y)));
+    must(cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x_there), filter, device_pointer(w_there),
+                                 convolution, algorithm, device_pointer(workspace), bytes, &zero, y_layout,
+                                 device_pointer(y)));
   }
   const tensor after = eval(y + 1.f).to<cpu>();
   const tensor expected = naive_conv2d(eval(x * 2.f), w) + 1.f;
@@ -202,7 +206,8 @@ TEST_CASE("a convolution of cuDNN reads and writes Sinter's tensors", "[gpu]") {
   must(cudnnDestroyTensorDescriptor(x_layout));
 }
 
-TEST_CASE("each thread has a handle of cuDNN, on the device's stream, which is used again when the thread ends", "[gpu]") {
+TEST_CASE("each thread has a handle of cuDNN, on the device's stream, which is used again when the thread ends",
+          "[gpu]") {
   const cudnnHandle_t here = native_cudnn<gpu>();
   CHECK(native_cudnn<gpu>() == here);
   cudaStream_t stream = nullptr;
@@ -263,15 +268,17 @@ TEST_CASE("what cannot be summed over GPUs is refused before anything is started
   const auto c = full<float, other>({3, 2}, 2);
   CHECK_THROWS_WITH(all_reduce(a, c), Catch::Contains("(2, 3) on cuda:0") && Catch::Contains("(3, 2) on cuda:1"));
   CHECK_THROWS_AS(all_reduce(b.broadcast_to({2, 3}), c.reshape({2, 3})), shape_error);
-  CHECK_THROWS_WITH(capture<gpu>([&] { all_reduce(a, c.transpose()); }, 0), Catch::Contains("a graph holds the work of one device"));
+  CHECK_THROWS_WITH(capture<gpu>([&] { all_reduce(a, c.transpose()); }, 0),
+                    Catch::Contains("a graph holds the work of one device"));
   if (native_device<gpu>() == native_device<other>())
-    CHECK_THROWS_WITH(all_reduce(a, c.transpose()), Catch::Contains("cuda:0 and cuda:1 are both GPU") && Catch::Contains("SINTER_CUDA_MAP"));
+    CHECK_THROWS_WITH(all_reduce(a, c.transpose()),
+                      Catch::Contains("cuda:0 and cuda:1 are both GPU") && Catch::Contains("SINTER_CUDA_MAP"));
   CHECK(eval(sum(a)).item() == 6);
   CHECK(eval(sum(c)).item() == 12);
 }
 
-TEMPLATE_TEST_CASE("each of two GPUs gets the sum of both", "[.][two_gpus]", float, double, sinter::half, bfloat16, std::int8_t, std::uint8_t, std::int32_t,
-                   std::int64_t) {
+TEMPLATE_TEST_CASE("each of two GPUs gets the sum of both", "[.][two_gpus]", float, double, sinter::half, bfloat16,
+                   std::int8_t, std::uint8_t, std::int32_t, std::int64_t) {
   REQUIRE(native_device<gpu>() != native_device<other>());
   for (const index_t n : {1, 1000, 300001}) {
     const auto a = full<TestType, gpu>({n}, 3);

@@ -1,11 +1,12 @@
-// tests/gpu/rival_cub.cu: the sums, scans, sorts and counts of bench.cu by CUB's own calls; prints the same rows as bench.cu.
+// tests/gpu/rival_cub.cu: the sums, scans, sorts and counts of bench.cu by CUB's own calls; prints the same rows as
+// bench.cu.
+#include <cuda_runtime.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 #include <cub/device/device_histogram.cuh>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_scan.cuh>
-#include <cuda_runtime.h>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -40,7 +41,8 @@ __device__ std::uint32_t mixed(std::uint32_t h) {
 __global__ void fill(float* a, float* b, int* classes, std::uint32_t* positions, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= n) return;
-  const std::uint32_t first = mixed(2 * static_cast<std::uint32_t>(i)), second = mixed(2 * static_cast<std::uint32_t>(i) + 1);
+  const std::uint32_t first = mixed(2 * static_cast<std::uint32_t>(i)),
+                      second = mixed(2 * static_cast<std::uint32_t>(i) + 1);
   const float radius = sqrtf(-2 * logf((static_cast<float>(first >> 8) + 1) / 16777217.f));
   sincospif(static_cast<float>(second >> 8) / 8388608.f, a + i, b + i);
   a[i] *= radius;
@@ -54,8 +56,8 @@ struct product {
   __host__ __device__ float operator()(int i) const { return a[i] * b[i]; }
 };
 
-/// Calls f(scratch, bytes) once for the size of its scratch memory, and then, with that memory, as bench.cu calls what it times: the
-/// median of `repeats` runs, each measured by events around it, after two warm-up runs.
+/// Calls f(scratch, bytes) once for the size of its scratch memory, and then, with that memory, as bench.cu calls what
+/// it times: the median of `repeats` runs, each measured by events around it, after two warm-up runs.
 template <class F>
 void report(const char* name, int repeats, const F& f) {
   std::size_t bytes = 0;
@@ -92,16 +94,24 @@ int main() {
   must(cudaDeviceSynchronize(), "filling");
 
   const auto products = thrust::make_transform_iterator(thrust::make_counting_iterator(0), product{a, b});
-  report("sum(a*b)", 15, [&](void* s, std::size_t& bytes) { return cub::DeviceReduce::Sum(s, bytes, products, to, n); });
+  report("sum(a*b)", 15,
+         [&](void* s, std::size_t& bytes) { return cub::DeviceReduce::Sum(s, bytes, products, to, n); });
   report("sum(a)", 15, [&](void* s, std::size_t& bytes) { return cub::DeviceReduce::Sum(s, bytes, a, to, n); });
 #if CUB_VERSION >= 300000  // before, it took other arguments
-  report("argmax(a)", 15, [&](void* s, std::size_t& bytes) { return cub::DeviceReduce::ArgMax(s, bytes, a, to, where, n); });
+  report("argmax(a)", 15,
+         [&](void* s, std::size_t& bytes) { return cub::DeviceReduce::ArgMax(s, bytes, a, to, where, n); });
 #endif
-  report("cumsum 64 M", 15, [&](void* s, std::size_t& bytes) { return cub::DeviceScan::InclusiveSum(s, bytes, a, to, n); });
-  report("cumsum 16 M", 15, [&](void* s, std::size_t& bytes) { return cub::DeviceScan::InclusiveSum(s, bytes, a, to, quarter); });
+  report("cumsum 64 M", 15,
+         [&](void* s, std::size_t& bytes) { return cub::DeviceScan::InclusiveSum(s, bytes, a, to, n); });
+  report("cumsum 16 M", 15,
+         [&](void* s, std::size_t& bytes) { return cub::DeviceScan::InclusiveSum(s, bytes, a, to, quarter); });
   // bench.cu makes the positions as well, and gathers values and indices of 64 bits.
-  report("sort 16 M", 7, [&](void* s, std::size_t& bytes) { return cub::DeviceRadixSort::SortPairs(s, bytes, a, to, positions, sorted, quarter); });
-  report("histc 256 of 64 M", 15, [&](void* s, std::size_t& bytes) { return cub::DeviceHistogram::HistogramEven(s, bytes, a, counts, 257, -4.f, 4.f, n); });
+  report("sort 16 M", 7, [&](void* s, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(s, bytes, a, to, positions, sorted, quarter);
+  });
+  report("histc 256 of 64 M", 15, [&](void* s, std::size_t& bytes) {
+    return cub::DeviceHistogram::HistogramEven(s, bytes, a, counts, 257, -4.f, 4.f, n);
+  });
   // How many classes there are is found first, and waited for.
   std::size_t for_most = 0;
   must(cub::DeviceReduce::Max(nullptr, for_most, classes, most, n), "max");

@@ -22,7 +22,8 @@ bool same(const tensor<float, 1>& a, const tensor<float, 1>& b) { return !eval(a
 }  // namespace
 
 TEST_CASE("copies of many chunks arrive whole", "[gpu]") {
-  for (const index_t n : {index_t{1}, index_t{1000}, index_t{262144}, index_t{262145}, index_t{2097153}, index_t{5000001}}) {
+  for (const index_t n :
+       {index_t{1}, index_t{1000}, index_t{262144}, index_t{262145}, index_t{2097153}, index_t{5000001}}) {
     const auto host = counting(n);
     CHECK(same(host.to<gpu>().to<cpu>(), host));
     CHECK(same(host.to<gpu>().to<other>().to<cpu>(), host));
@@ -60,10 +61,12 @@ TEST_CASE("random numbers have the bits of the CPU", "[gpu]") {
   generator a(5), b(5);
   CHECK(same(rand<float, gpu>(b, {100001}).to<cpu>(), rand<float>(a, {100001})));
   CHECK(same(uniform<float, gpu>(b, -0.3f, 1.7f, {100001}).to<cpu>(), uniform<float>(a, -0.3f, 1.7f, {100001})));
-  CHECK_FALSE(eval(any(randint<int, gpu>(b, -5, 1000, {100001}).to<cpu>() != randint<int>(a, -5, 1000, {100001}))).item());
+  CHECK_FALSE(
+      eval(any(randint<int, gpu>(b, -5, 1000, {100001}).to<cpu>() != randint<int>(a, -5, 1000, {100001}))).item());
   CHECK_FALSE(eval(any(bernoulli<bool, gpu>(b, 0.3, {100001}).to<cpu>() != bernoulli<bool>(a, 0.3, {100001}))).item());
   const tensor there = randn<float, gpu>(b, {100001}).to<cpu>(), here = randn<float>(a, {100001});
-  CHECK(eval(max(abs(there - here))).item() < 2e-6f);  // the host rounds the angle; the GPU must come near what double makes of the words
+  CHECK(eval(max(abs(there - here))).item() <
+        2e-6f);  // the host rounds the angle; the GPU must come near what double makes of the words
   generator c(1), d(1);
   const tensor normals = randn<float, gpu>(c, {100001}).to<cpu>();
   const random_key key = d.next();
@@ -71,8 +74,10 @@ TEST_CASE("random numbers have the bits of the CPU", "[gpu]") {
   for (index_t i = 0; i < normals.numel(); ++i) {
     std::uint32_t words[2];
     detail::random_words<2>(key, i, words);
-    const float u = static_cast<float>(words[0] >> 1) * 0x1p-31f + 0x1p-32f, half_turns = static_cast<float>(words[1] >> 1) * 0x1p-30f;
-    const double x = std::sqrt(-2 * std::log(static_cast<double>(u))) * std::cos(3.14159265358979323846 * static_cast<double>(half_turns));
+    const float u = static_cast<float>(words[0] >> 1) * 0x1p-31f + 0x1p-32f,
+                half_turns = static_cast<float>(words[1] >> 1) * 0x1p-30f;
+    const double x = std::sqrt(-2 * std::log(static_cast<double>(u))) *
+                     std::cos(3.14159265358979323846 * static_cast<double>(half_turns));
     worst = std::fmax(worst, std::abs(static_cast<double>(normals(i)) - x) / std::fmax(std::abs(x), 0.1));
   }
   CHECK(worst < 1e-6);
@@ -101,10 +106,12 @@ TEST_CASE("a graph replayed many times keeps its memory, whatever is allocated m
 TEST_CASE("a graph goes on after one that failed to be captured", "[gpu]") {
   const auto x = full<float, gpu>({1000}, 2);
   tensor<float, 1, gpu> y;
-  CHECK_THROWS_AS(capture<gpu>([&] {
-                    y = x * 2;
-                    y.to<cpu>();
-                  }, 0),
+  CHECK_THROWS_AS(capture<gpu>(
+                      [&] {
+                        y = x * 2;
+                        y.to<cpu>();
+                      },
+                      0),
                   device_error);
   const auto step = capture<gpu>([&] { y = x * 3; });
   step.replay();
@@ -130,5 +137,6 @@ TEST_CASE("a GPU that is not there is named, with what to do", "[gpu]") {
 
 TEST_CASE("without a GPU, none is available and the error says so", "[.][without_gpu]") {  // run.sh hides it
   CHECK_FALSE(available<gpu>());
-  CHECK_THROWS_WITH((zeros<float, gpu>({1})), Catch::Contains("cuda:0 is not available") && Catch::Contains("CUDA_VISIBLE_DEVICES"));
+  CHECK_THROWS_WITH((zeros<float, gpu>({1})),
+                    Catch::Contains("cuda:0 is not available") && Catch::Contains("CUDA_VISIBLE_DEVICES"));
 }

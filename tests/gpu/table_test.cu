@@ -8,7 +8,9 @@ namespace {
 /// A GPU rounds a * b + c once, and its functions are not the host's.
 constexpr double slack = 4;
 
-double allowed(type t, double tolerance) { return slack * (is_real(t) ? tolerance * epsilon_of(t) / epsilon_of(type::f32) : 0); }
+double allowed(type t, double tolerance) {
+  return slack * (is_real(t) ? tolerance * epsilon_of(t) / epsilon_of(type::f32) : 0);
+}
 
 operands turned(operands in) {
   for (operand& o : in) {
@@ -56,7 +58,8 @@ TEST_CASE("every op gives on the other device what it gives on the host", "[tabl
   for (const row& r : table())
     for (const functions& f : r.types) {
       if (f.evaluate_elsewhere == nullptr) continue;
-      for (const std::array<index_t, 3>& shape : {std::array<index_t, 3>{1, 1, 1}, {2, 3, 5}, {3, 7, 33}, {1, 2, 4099}}) {
+      for (const std::array<index_t, 3>& shape :
+           {std::array<index_t, 3>{1, 1, 1}, {2, 3, 5}, {3, 7, 33}, {1, 2, 4099}}) {
         const operands in = random_operands(r, f.element, shape);
         compare_values(r, f, in);
         compare_gradients(r, f, in);
@@ -80,7 +83,10 @@ TEST_CASE("every op gives on the other device what it gives on the host where nu
     operands in;
     for (int i = 0; i < r.arity; ++i) {
       operand o = dense({n, n, n}, values(static_cast<std::size_t>(n * n * n)));
-      for (std::size_t e = 0, step = i == 0 ? 1 : i == 1 ? corners.size() : corners.size() * corners.size(); e < o.memory.size(); ++e)
+      for (std::size_t e = 0, step = i == 0   ? 1
+                                     : i == 1 ? corners.size()
+                                              : corners.size() * corners.size();
+           e < o.memory.size(); ++e)
         o.memory[e] = rounded(type::f32, corners[e / step % corners.size()]);
       in.push_back(o);
     }

@@ -79,7 +79,8 @@ TEST_CASE("results of gather do not depend on the number of threads", "[index]")
 
 TEST_CASE("gather and index_select of any rank and size, and what their gradients add up", "[index]") {
   std::mt19937 gen(5);
-  for (const extents<3> shape : {extents<3>{{1, 1, 1}}, {{3, 40, 5}}, {{2, 7, 300}}, {{1, 900, 33}}, {{70, 3, 64}}, {{2, 5, 20000}}})
+  for (const extents<3> shape :
+       {extents<3>{{1, 1, 1}}, {{3, 40, 5}}, {{2, 7, 300}}, {{1, 900, 33}}, {{70, 3, 64}}, {{2, 5, 20000}}})
     for (int axis = 0; axis < 3; ++axis)
       for (const bool strided : {false, true})
         for (const int threads : {1, 3}) {

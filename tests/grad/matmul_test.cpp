@@ -87,6 +87,7 @@ TEST_CASE("a two-layer network has the gradients of its formula", "[grad]") {
 
 TEST_CASE("linear takes a bias of one value per output and nothing else", "[matmul]") {
   const tensor<float, 2> x = {{1, 2, 3}, {4, 5, 6}};
-  CHECK_THROWS_WITH(eval(linear(x, x, tensor<float, 1>{1})), Catch::Contains("bias of shape (1,)") && Catch::Contains("2 outputs"));
+  CHECK_THROWS_WITH(eval(linear(x, x, tensor<float, 1>{1})),
+                    Catch::Contains("bias of shape (1,)") && Catch::Contains("2 outputs"));
   CHECK_THROWS_AS(eval(linear(x, tensor<float, 2>{{1, 2, 3}}, tensor<float, 1>{1, 2})), shape_error);
 }

@@ -110,10 +110,12 @@ TEST_CASE("the gradient of a product is the product of the others, whatever they
   };
   const auto of_rows = [](const auto& x) { return prod(x, 1); };
   const auto of_all = [](const auto& x) { return prod(x); };
-  check({{0, inf, 1}, {inf, 2, 4}, {2, nan, 0}, {2, 3, 4}}, of_rows, {{inf, 0, nan}, {8, inf, inf}, {nan, 0, nan}, {12, 8, 6}});
+  check({{0, inf, 1}, {inf, 2, 4}, {2, nan, 0}, {2, 3, 4}}, of_rows,
+        {{inf, 0, nan}, {8, inf, inf}, {nan, 0, nan}, {12, 8, 6}});
   check({{0x1p100f, 0x1p100f, 2}, {0x1p-100f, 0x1p-100f, 1}}, of_rows,
-        {{0x1p101f, 0x1p101f, inf}, {0x1p-100f, 0x1p-100f, 0}});                      // the products themselves are inf and 0
-  check({{0x1p100f, 0x1p100f, 0x1p-100f, 0}}, of_rows, {{0, 0, 0, 0x1p100f}});        // partial products leave the range of float
+        {{0x1p101f, 0x1p101f, inf}, {0x1p-100f, 0x1p-100f, 0}});  // the products themselves are inf and 0
+  check({{0x1p100f, 0x1p100f, 0x1p-100f, 0}}, of_rows,
+        {{0, 0, 0, 0x1p100f}});  // partial products leave the range of float
   check({{2, 0}, {4, 8}}, of_all, {{0, 64}, {0, 0}});
   check({{2, inf}, {4, 8}}, of_all, {{inf, 64}, {inf, inf}});
 }

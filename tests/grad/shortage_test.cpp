@@ -1,4 +1,5 @@
-// tests/grad/shortage_test.cpp: a training step in which memory runs out, at any allocation, of the heap or for an arena.
+// tests/grad/shortage_test.cpp: a training step in which memory runs out, at any allocation, of the heap or for an
+// arena.
 #include "../catch.hpp"
 
 #include <sinter/sinter.hpp>
@@ -47,12 +48,16 @@ void give(void* p) noexcept {
 
 }  // namespace
 
-extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept { return take(alignment, size); }
+extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return take(alignment, size);
+}
 [[gnu::noinline]] void* operator new(std::size_t size) { return take_or_throw(16, size); }
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   return take_or_throw(static_cast<std::size_t>(alignment), size);
 }
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return take_counted(16, size); }
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return take_counted(16, size);
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept { give(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { give(p); }
 [[gnu::noinline]] void operator delete(void* p, const std::nothrow_t&) noexcept { give(p); }
@@ -142,10 +147,12 @@ struct one_thread {
   int before = num_threads();
 };
 
-std::pair<long, std::size_t> held() { return {living.load(), memory<cpu>().bytes_in_use + memory<numa<3>>().bytes_in_use}; }
+std::pair<long, std::size_t> held() {
+  return {living.load(), memory<cpu>().bytes_in_use + memory<numa<3>>().bytes_in_use};
+}
 
-/// Repeats `work`, each time with another of its allocations failing, until none does. It must then end in `after`, or leave
-/// `before` as it was, and end in `after` at the next attempt; and nothing leaks.
+/// Repeats `work`, each time with another of its allocations failing, until none does. It must then end in `after`, or
+/// leave `before` as it was, and end in `after` at the next attempt; and nothing leaks.
 template <class Prepare, class Work>
 void check_each_failure(bool all, const Prepare& prepare, const Work& work) {
   training reference;
@@ -186,7 +193,8 @@ TEST_CASE("a training step that runs out of memory changes nothing, leaks nothin
 
 TEST_CASE("a backward that runs out of memory does not touch the gradients of earlier ones", "[shortage]") {
   const one_thread only;
-  for (const bool all : {false, true}) check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass(); });
+  for (const bool all : {false, true})
+    check_each_failure(all, [](training& t) { t.pass(); }, [](training& t) { t.pass(); });
 }
 
 TEST_CASE("a graph of many statements is freed without memory", "[shortage]") {

@@ -138,7 +138,9 @@ TEST_CASE("gradients of scalars and rows are accurate over many elements", "[gra
 }
 
 TEST_CASE("gradients over no elements are zero", "[grad]") {
-  { const auto junk = full<double>({3}, 1e9); }
+  {
+    const auto junk = full<double>({3}, 1e9);
+  }
   const variable row = ones<double>({3});
   const variable x = zeros<double>({0, 3});
   const variable y = x * row;

@@ -83,7 +83,8 @@ TEST_CASE("changing what backward needs is an error that names the statement", "
   {
     const variable y = exp(w);
     y.value() *= 2;
-    CHECK_THROWS_WITH(y.backward(ones<float>({3})), Catch::Contains("exp") && Catch::Contains("its result of shape (3,)"));
+    CHECK_THROWS_WITH(y.backward(ones<float>({3})),
+                      Catch::Contains("exp") && Catch::Contains("its result of shape (3,)"));
   }
   {
     const variable y = w + v;  // its derivative reads nothing
@@ -157,7 +158,9 @@ TEST_CASE("no_grad, detach and constant cut the graph", "[tape]") {
     const variable y = x * x;
     CHECK(y.is_leaf());
     CHECK_THROWS_AS(y.backward(ones<float>({3})), autograd_error);
-    { const no_grad inner; }
+    {
+      const no_grad inner;
+    }
     CHECK_THROWS_AS(variable(x * 2).backward(ones<float>({3})), autograd_error);
   }
   const variable y = x * x.detach() + constant(x) * 5;
@@ -254,7 +257,8 @@ TEST_CASE("a backward that fails leaves nothing behind that a later one would co
   CHECK(x.grad()(0) == 4);
 }
 
-TEST_CASE("a backward that fails leaves the gradients of earlier passes as they were, also of branches that were done", "[tape]") {
+TEST_CASE("a backward that fails leaves the gradients of earlier passes as they were, also of branches that were done",
+          "[tape]") {
   const variable a = full<float>({3}, 2.f), w = ones<float>({3}), b = full<float>({3}, 4.f);
   const auto loss = [&] {
     const variable right = w * b, left = a * a;  // left comes last, so it is done first
@@ -387,7 +391,9 @@ TEST_CASE("joined variables get their parts of the gradient, also if one is join
 
 TEST_CASE("a pass that runs out of memory half-way leaves no gradient in the graph", "[tape]") {
   using D = numa<6>;
-  const auto matrix = [](int k) { return eval(cos(arange<float, D>(64 * 64) * static_cast<float>(k))).reshape({64, 64}); };
+  const auto matrix = [](int k) {
+    return eval(cos(arange<float, D>(64 * 64) * static_cast<float>(k))).reshape({64, 64});
+  };
   const variable x(matrix(1)), v(matrix(2)), w(matrix(3));
   const variable y = matmul(tanh(matmul(x, v)), w);
   const auto seed = matrix(4);
@@ -397,7 +403,8 @@ TEST_CASE("a pass that runs out of memory half-way leaves no gradient in the gra
   y.backward(seed, {.retain_graph = true});
   const auto dx = x.grad().clone(), dv = v.grad().clone(), dw = w.grad().clone();
   const auto holds = [&](float times) {
-    return all(x.grad() == dx * times).item() && all(v.grad() == dv * times).item() && all(w.grad() == dw * times).item();
+    return all(x.grad() == dx * times).item() && all(v.grad() == dv * times).item() &&
+           all(w.grad() == dw * times).item();
   };
   int failures = 0;
   for (const bool again : {false, true})  // to gradients of an earlier pass

@@ -1,4 +1,5 @@
-// tests/io/gzip_test.cpp: .gz files, whole, damaged and too large, by zlib and by the program gzip, whatever signals do.
+// tests/io/gzip_test.cpp: .gz files, whole, damaged and too large, by zlib and by the program gzip, whatever signals
+// do.
 #include "../catch.hpp"
 
 #include <sys/stat.h>
@@ -119,7 +120,8 @@ TEST_CASE("gzip files that are cut short, damaged or something else are refused"
   const std::string whole = packed("1,2\n3,4\n");
   with_each_unpacker([&]<class Unpacker>() {
     const auto bad = [&](std::string_view bytes) {
-      CHECK_THAT(refused<Unpacker>(dir.file("bad.gz", bytes)), Contains("bad.gz: the file is cut short or not in gzip format"));
+      CHECK_THAT(refused<Unpacker>(dir.file("bad.gz", bytes)),
+                 Contains("bad.gz: the file is cut short or not in gzip format"));
     };
     for (std::size_t size = 0; size < whole.size(); ++size) bad(whole.substr(0, size));
     bad(whole + whole.substr(0, 15));
@@ -136,7 +138,8 @@ TEST_CASE("gzip files that are cut short, damaged or something else are refused"
 
 TEST_CASE("gzip files are read where SIGCHLD is ignored, and where a handler reaps every child") {
   const folder dir;
-  const std::string good = dir.file("good.gz", packed("12345")), bad = dir.file("bad.gz", packed("12345").substr(0, 20));
+  const std::string good = dir.file("good.gz", packed("12345")),
+                    bad = dir.file("bad.gz", packed("12345").substr(0, 20));
   for (void (*handler)(int) : {SIG_IGN, &reap_all}) {
     const handling other(SIGCHLD, handler);
     for (int round = 0; round < 10; ++round)
@@ -194,11 +197,14 @@ TEST_CASE("a gzip file may not unpack to more than the options allow") {
   with_each_unpacker([&]<class Unpacker>() {
     CHECK(unpacked<Unpacker>(bomb, 5000000).size() == 5000000);
     for (const index_t most : {0, 1, 4999999})
-      CHECK_THAT(refused<Unpacker>(bomb, most), Contains("bomb.gz: unpacks to more than " + std::to_string(most) + " bytes; max_unpacked"));
+      CHECK_THAT(refused<Unpacker>(bomb, most),
+                 Contains("bomb.gz: unpacks to more than " + std::to_string(most) + " bytes; max_unpacked"));
   });
-  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("t.csv.gz", packed("1,2\n3,4\n")), {.max_unpacked = 7}); }), Contains("more than 7 bytes"));
+  CHECK_THAT(message_of([&] { read_csv<int>(dir.file("t.csv.gz", packed("1,2\n3,4\n")), {.max_unpacked = 7}); }),
+             Contains("more than 7 bytes"));
   const std::string idx = std::string("\0\0\x08\1\0\0\0\2\5\6", 10);
-  CHECK_THAT(message_of([&] { read_idx<std::uint8_t, 1>(dir.file("idx.gz", packed(idx)), {.max_unpacked = 9}); }), Contains("more than 9 bytes"));
+  CHECK_THAT(message_of([&] { read_idx<std::uint8_t, 1>(dir.file("idx.gz", packed(idx)), {.max_unpacked = 9}); }),
+             Contains("more than 9 bytes"));
   CHECK(read_idx<std::uint8_t, 1>(dir.file("idx", idx), {.max_unpacked = 9}).numel() == 2);  // not packed
   CHECK_THROWS_AS(read_csv<int>(bomb, {.max_unpacked = -1}), value_error);
 }
@@ -219,6 +225,7 @@ TEST_CASE("the program gzip is found in programs without standard streams, and m
   });
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", dir.path.c_str(), 1);
-  CHECK_THAT(refused<gzip_program>(good), Contains("needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found"));
+  CHECK_THAT(refused<gzip_program>(good),
+             Contains("needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found"));
   ::setenv("PATH", path.c_str(), 1);
 }

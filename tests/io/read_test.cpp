@@ -56,7 +56,9 @@ TEST_CASE("read_csv reads numbers as they are written") {
   CHECK(t(1, 0) == 3);
   CHECK(std::isnan(t(1, 1)));
   CHECK(read_csv<std::int8_t>(dir.file("c.csv", "-128,127\n"))(0, 0) == -128);
-  CHECK(read_csv<float>(dir.file("d.csv", "\xEF\xBB\xBF" "1,2\n"))(0, 0) == 1);  // as spreadsheets write UTF-8
+  CHECK(read_csv<float>(dir.file("d.csv",
+                                 "\xEF\xBB\xBF"
+                                 "1,2\n"))(0, 0) == 1);  // as spreadsheets write UTF-8
   const tensor small = read_csv<float>(dir.file("e.csv", "1e-60,-1e-45,1e-400\n"));
   CHECK(small(0, 0) == 0);
   CHECK(small(0, 1) == -std::numeric_limits<float>::denorm_min());
@@ -117,8 +119,10 @@ TEST_CASE("read_csv tells numbers that are too small from those that are too lar
     return value == 0;
   };
   const std::string zeros(400, '0');
-  for (const char* small : {"1e-400", "-1.5E-400", "0.001e-322", "99e-999", "1e-99999999999999999999", ".1e-400"}) CHECK(fits(small));
-  for (const char* large : {"1e400", "-1.5E+400", "0.001e312", "10e308", "1e99999999999999999999", ".1e400"}) CHECK_FALSE(fits(large));
+  for (const char* small : {"1e-400", "-1.5E-400", "0.001e-322", "99e-999", "1e-99999999999999999999", ".1e-400"})
+    CHECK(fits(small));
+  for (const char* large : {"1e400", "-1.5E+400", "0.001e312", "10e308", "1e99999999999999999999", ".1e400"})
+    CHECK_FALSE(fits(large));
   CHECK(fits("0." + zeros + "1"));
   CHECK(fits("0." + zeros + "1e10"));
   CHECK_FALSE(fits("1" + zeros));
@@ -136,7 +140,8 @@ TEST_CASE("read_csv reads numbers of 16 bits") {
   CHECK(static_cast<float>(h(1, 0)) == 0x1p-23f);
   CHECK(std::isnan(static_cast<float>(h(1, 2))));
   CHECK(static_cast<float>(h(1, 3)) == -65504);
-  CHECK_THAT(message_of([&] { read_csv<half>(dir.file("h.csv", "1,65520\n")); }), Contains("column 2: '65520' does not fit half"));
+  CHECK_THAT(message_of([&] { read_csv<half>(dir.file("h.csv", "1,65520\n")); }),
+             Contains("column 2: '65520' does not fit half"));
   const tensor b = read_csv<bfloat16>(dir.file("b.csv", "0.1,1e38\n"));
   CHECK(static_cast<float>(b(0, 0)) == 0.10009765625f);
   CHECK_THAT(message_of([&] { read_csv<bfloat16>(dir.file("b.csv", "3.4e38\n")); }), Contains("does not fit bfloat16"));

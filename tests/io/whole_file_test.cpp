@@ -1,4 +1,5 @@
-// tests/io/whole_file_test.cpp: written files are complete or as they were, whoever else writes and whatever the name leads to.
+// tests/io/whole_file_test.cpp: written files are complete or as they were, whoever else writes and whatever the name
+// leads to.
 #include "../catch.hpp"
 
 #include <sys/resource.h>
@@ -110,7 +111,8 @@ TEST_CASE("a file that is replaced keeps its mode, and a new one follows the uma
   }
   if (::geteuid() != 0) {
     REQUIRE(::chmod(dir.file("new").c_str(), 0400) == 0);
-    CHECK_THAT(message_of([&] { write_file(dir.file("new"), "3"); }), Contains("cannot open for writing: Permission denied"));
+    CHECK_THAT(message_of([&] { write_file(dir.file("new"), "3"); }),
+               Contains("cannot open for writing: Permission denied"));
     CHECK(read_file(dir.file("new")) == "2");
   }
 }
@@ -162,7 +164,8 @@ TEST_CASE("what cannot be written is an io_error, leaves nothing, and what was t
   CHECK_THAT(message_of([] { write_file("/nonexistent/x", "1"); }),
              Contains("/nonexistent/x: cannot make a new file in its folder: No such file"));
   fs::create_directory(dir.file("taken"));
-  CHECK_THAT(message_of([&] { write_file(dir.file("taken"), "x"); }), Contains("taken: cannot open for writing: Is a directory"));
+  CHECK_THAT(message_of([&] { write_file(dir.file("taken"), "x"); }),
+             Contains("taken: cannot open for writing: Is a directory"));
   CHECK_THROWS_AS(write_file("", "x"), io_error);
   write_file(dir.file("old"), "as before");
   rlimit before, small;

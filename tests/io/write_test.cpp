@@ -38,14 +38,10 @@ std::string inflate_fixed(const std::string& zlib) {
     while (symbol < 0) {
       code = code << 1 | bit();
       ++length;
-      if (length == 7 && code <= 0x17)
-        symbol = 256 + code;
-      else if (length == 8 && code >= 0x30 && code <= 0xBF)
-        symbol = code - 0x30;
-      else if (length == 8 && code >= 0xC0 && code <= 0xC7)
-        symbol = 280 + code - 0xC0;
-      else if (length == 9 && code >= 0x190)
-        symbol = 144 + code - 0x190;
+      if (length == 7 && code <= 0x17) symbol = 256 + code;
+      else if (length == 8 && code >= 0x30 && code <= 0xBF) symbol = code - 0x30;
+      else if (length == 8 && code >= 0xC0 && code <= 0xC7) symbol = 280 + code - 0xC0;
+      else if (length == 9 && code >= 0x190) symbol = 144 + code - 0x190;
     }
     if (symbol == 256) break;
     if (symbol < 256) {
@@ -145,7 +141,8 @@ TEST_CASE("plots of the largest, smallest and equal numbers have places and labe
         REQUIRE(std::sscanf(svg.c_str() + line, "<path d=\"M%lf %lf", &x, &y) == 2);
         CHECK((x >= 56 && x <= 404 && y >= 36 && y <= 254));
       }
-  CHECK_THAT(svg_of({-1e308, 1e308}), Contains(">-1e+308</text>") && Contains(">5e+307</text>") && Contains(">0</text>"));
+  CHECK_THAT(svg_of({-1e308, 1e308}),
+             Contains(">-1e+308</text>") && Contains(">5e+307</text>") && Contains(">0</text>"));
   CHECK_THAT(svg_of({most, -most}), Contains(">-2e+308</text>") && Contains(">2e+308</text>"));
   CHECK_THAT(svg_of({0, 1e-310}), Contains(">2e-311</text>") && Contains(">1e-310</text>"));
   CHECK_THAT(svg_of({0, least}), Contains(">1e-324</text>"));
@@ -155,17 +152,18 @@ TEST_CASE("plots of the largest, smallest and equal numbers have places and labe
 TEST_CASE("captions are valid UTF-8 in any case") {
   const auto text = [](std::string_view bytes) { return detail::xml_escaped(bytes); };
   const std::string bad = "\xEF\xBF\xBD";
-  for (const char* good : {"a", "\xC3\xA9", "\xE2\x86\x92", "\xED\x9F\xBF", "\xEF\xBF\xBD", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF"})
+  for (const char* good :
+       {"a", "\xC3\xA9", "\xE2\x86\x92", "\xED\x9F\xBF", "\xEF\xBF\xBD", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF"})
     CHECK(text(good) == good);
-  CHECK(text("a\x80z") == "a" + bad + "z");                 // a byte that only goes on
-  CHECK(text("\xFF\xF8") == bad + bad);                     // no bytes of UTF-8
-  CHECK(text("\xE2\x86") == bad + bad);                     // cut short
-  CHECK(text("\xE2\x86<") == bad + bad + "&lt;");           // cut short before another
-  CHECK(text("\xC0\xBC") == bad + bad);                     // '<' in two bytes
-  CHECK(text("\xE0\x80\xBC") == bad + bad + bad);           // and in three
+  CHECK(text("a\x80z") == "a" + bad + "z");        // a byte that only goes on
+  CHECK(text("\xFF\xF8") == bad + bad);            // no bytes of UTF-8
+  CHECK(text("\xE2\x86") == bad + bad);            // cut short
+  CHECK(text("\xE2\x86<") == bad + bad + "&lt;");  // cut short before another
+  CHECK(text("\xC0\xBC") == bad + bad);            // '<' in two bytes
+  CHECK(text("\xE0\x80\xBC") == bad + bad + bad);  // and in three
   CHECK(text("\xF0\x80\x80\xBC") == bad + bad + bad + bad);
-  CHECK(text("\xED\xA0\x80") == bad + bad + bad);           // a surrogate
-  CHECK(text("\xEF\xBF\xBF") == bad + bad + bad);           // U+FFFF
+  CHECK(text("\xED\xA0\x80") == bad + bad + bad);            // a surrogate
+  CHECK(text("\xEF\xBF\xBF") == bad + bad + bad);            // U+FFFF
   CHECK(text("\xF4\x90\x80\x80") == bad + bad + bad + bad);  // beyond U+10FFFF
   CHECK(text(std::string_view("\0\t\x1f\x7f", 4)) == "   \x7f");
 }

@@ -1,7 +1,8 @@
 // tests/judge/call.hpp: what a row sees of a case: its arguments as tensors and numbers, and where its results go.
 //
-// Tensors are shown with the rank the row asks for, 1s in front, so that one instantiation serves all ranks; axes are counted
-// accordingly, and shapes of results are compared without the 1s in front. Floats are variables, so that gradients come along.
+// Tensors are shown with the rank the row asks for, 1s in front, so that one instantiation serves all ranks; axes are
+// counted accordingly, and shapes of results are compared without the 1s in front. Floats are variables, so that
+// gradients come along.
 #pragma once
 
 #include <cstdlib>
@@ -104,7 +105,9 @@ class call {
     if (axis < -rank_of_input || axis >= rank_of_input) throw form_not_there{"axis of a scalar"};
     return axis < 0 ? axis : axis + R - rank_of_input;
   }
-  index_t axis(const char* names, index_t otherwise, int R = 4) const { return shown_axis(integer(names, otherwise), R); }
+  index_t axis(const char* names, index_t otherwise, int R = 4) const {
+    return shown_axis(integer(names, otherwise), R);
+  }
 
   /// The tensor, with elements of type T and rank R.
   template <class T, int R>
@@ -203,7 +206,9 @@ class call {
   void record(const sinter::tensor<T, R>& y) const {
     const auto dense = y.contiguous();
     r_.results.push_back({{dense.shape().begin(), dense.shape().end()},
-                          std::is_same_v<T, bool> ? 'b' : std::is_integral_v<T> ? 'i' : 'f',
+                          std::is_same_v<T, bool> ? 'b'
+                          : std::is_integral_v<T> ? 'i'
+                                                  : 'f',
                           std::vector<double>(dense.begin(), dense.end())});
   }
 };

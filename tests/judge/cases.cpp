@@ -87,7 +87,8 @@ std::vector<test_case> read_cases(const std::string& folder) {
     if (f[0] == "O") {
       c.onnx = true;
       const auto inputs = split(f[1], ',');
-      for (std::size_t i = 0; i < inputs.size(); ++i) c.arguments[std::to_string(i)] = {inputs[i].empty() ? "n" : "T", inputs[i]};
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        c.arguments[std::to_string(i)] = {inputs[i].empty() ? "n" : "T", inputs[i]};
     }
     if (f[0] == "T") {
       array a{f[1], f[2], f[3], {}, std::vector<char>(std::stoul(f[6]))};

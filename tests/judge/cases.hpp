@@ -1,12 +1,14 @@
 // tests/judge/cases.hpp: cases of other people for the library's ops, as they lie in a folder: cases.idx and cases.dat.
 //
-// cases.dat holds the tensors, row-major and little-endian. cases.idx is text with fields between tabs. A line begins with
+// cases.dat holds the tensors, row-major and little-endian. cases.idx is text with fields between tabs. A line begins
+// with
 //   C name group op ...          a case
 //   P slot kind value            an argument of the call, by place or keyword (PyTorch)
 //   M constructor json           those of a module's constructor, as Python writes them
 //   O inputs outputs             names (ONNX), an empty one is an input left out
 //   A name kind value            an attribute (ONNX)
-//   T role name dtype shape offset nbytes   a tensor; roles: in, param, out, ref (the result in float64), cot (the gradient of
+//   T role name dtype shape offset nbytes   a tensor; roles: in, param, out, ref (the result in float64), cot (the
+//   gradient of
 //                                the result), grad and gref (those of the inputs, in float32 and float64)
 #pragma once
 

@@ -1,11 +1,11 @@
 // tests/judge/main.cpp: runs the cases of the tables' ops, holds results and gradients against the truth, and reports.
 //
-// A number may be 4 times as far from the truth (ref, gref: float64) as PyTorch's own float32 is at that place, and in any case
-// 1e-6 of the true magnitude. In elementwise ops that is the element's own. Where terms cancel it is a larger one: in ops that
-// work along axes the largest of the tensor; for a gradient the largest of all gradients of the case, since that of a broadcast
-// operand is a sum of terms like the others', and along axes the largest of the cotangent too. ONNX has no truth: 1e-3 of the
-// element and 1e-7, as its own tests. What is not floating point has to be equal. Results of a case behind the last one that the row
-// gives do not count.
+// A number may be 4 times as far from the truth (ref, gref: float64) as PyTorch's own float32 is at that place, and in
+// any case 1e-6 of the true magnitude. In elementwise ops that is the element's own. Where terms cancel it is a larger
+// one: in ops that work along axes the largest of the tensor; for a gradient the largest of all gradients of the case,
+// since that of a broadcast operand is a sum of terms like the others', and along axes the largest of the cotangent
+// too. ONNX has no truth: 1e-3 of the element and 1e-7, as its own tests. What is not floating point has to be equal.
+// Results of a case behind the last one that the row gives do not count.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -19,8 +19,10 @@ namespace {
 constexpr const char* usage_text =
     "Usage: judge_tests [options]\n\n"
     "Runs cases from elsewhere on every op that has a row in tests/judge/rows_*.cpp.\n\n"
-    "  --data DIR   a folder with the sets torch_ops, torch_modules and onnx_node, all of whose cases run; the environment\n"
-    "               variable SINTER_DATA does the same. Otherwise the selection in tests/judge/data runs, and every case\n"
+    "  --data DIR   a folder with the sets torch_ops, torch_modules and onnx_node, all of whose cases run; the "
+    "environment\n"
+    "               variable SINTER_DATA does the same. Otherwise the selection in tests/judge/data runs, and every "
+    "case\n"
     "               of it has to pass.\n"
     "  --passed     print nothing but set and name of the cases that pass, which tests/judge/select.py reads\n"
     "  --why        also list why forms are not there\n"
@@ -53,7 +55,8 @@ double largest(const array& a) {
 
 void compare(const std::string& name, const std::vector<double>& got, const expectation& want, verdict& v) {
   const std::vector<double> truth = numbers(*want.truth), theirs = numbers(*want.theirs);
-  if (got.size() != truth.size()) return v.fail(name + " has " + std::to_string(got.size()) + " elements, not " + std::to_string(truth.size()));
+  if (got.size() != truth.size())
+    return v.fail(name + " has " + std::to_string(got.size()) + " elements, not " + std::to_string(truth.size()));
   double worst = 0;
   std::size_t place = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -65,8 +68,8 @@ void compare(const std::string& name, const std::vector<double>& got, const expe
   }
   if (worst == 0) return;
   char text[160];
-  std::snprintf(text, sizeof text, "[%zu] is %.9g, not %.9g (PyTorch %.9g): %.3g times the error allowed", place, got[place],
-                truth[place], theirs[place], worst);
+  std::snprintf(text, sizeof text, "[%zu] is %.9g, not %.9g (PyTorch %.9g): %.3g times the error allowed", place,
+                got[place], truth[place], theirs[place], worst);
   v.fail(name + text);
 }
 
@@ -78,8 +81,8 @@ shape without_leading_ones(const shape& s) {
 
 char kind_of(const array& a) { return a.dtype == "bool" ? 'b' : a.dtype.starts_with("float") ? 'f' : 'i'; }
 
-/// The function of a row for the case's operands: for the type of the first floating-point tensor, otherwise for the first type
-/// of a tensor that the row has.
+/// The function of a row for the case's operands: for the type of the first floating-point tensor, otherwise for the
+/// first type of a tensor that the row has.
 const row::typed* function_for(const test_case& c, const row& r) {
   const auto find = [&](const std::string& dtype) -> const row::typed* {
     for (const row::typed& t : r.types)
@@ -118,14 +121,17 @@ verdict judged(const test_case& c, const row& r) {
     const array* truth = c.find("ref", out.name);
     if (!truth) truth = &out;
     if (c.onnx && got.kind == 'f') compare(out.name, got.values, {truth, &out, 1e-3, 1e-7, 0}, v);
-    else compare(out.name, got.values, {truth, &out, got.kind == 'f' ? 1e-6 : 0, 0, r.elementwise ? 0 : largest(*truth)}, v);
+    else
+      compare(out.name, got.values, {truth, &out, got.kind == 'f' ? 1e-6 : 0, 0, r.elementwise ? 0 : largest(*truth)},
+              v);
   }
   double slope = 0;
   for (const array& a : c.arrays)
     if (a.role == "gref" || (a.role == "cot" && !r.elementwise)) slope = std::fmax(slope, largest(a));
   for (const run::leaf& leaf : state.leaves) {
     const array* truth = c.find("gref", leaf.name);
-    if (truth) compare("gradient of " + leaf.name, leaf.gradient(), {truth, c.find("grad", leaf.name), 1e-6, 0, slope}, v);
+    if (truth)
+      compare("gradient of " + leaf.name, leaf.gradient(), {truth, c.find("grad", leaf.name), 1e-6, 0, slope}, v);
   }
   return v;
 }
@@ -134,7 +140,8 @@ struct counts {
   int of[4] = {};
   void add(verdict::kind k) { ++of[static_cast<int>(k)]; }
   void print(const std::string& set, const std::string& op) const {
-    std::printf("%-14s %-44s %4d pass %4d fail %4d form not there %4d op not there\n", set.c_str(), op.c_str(), of[0], of[1], of[2], of[3]);
+    std::printf("%-14s %-44s %4d pass %4d fail %4d form not there %4d op not there\n", set.c_str(), op.c_str(), of[0],
+                of[1], of[2], of[3]);
   }
 };
 
@@ -161,7 +168,8 @@ bool judge_set(const options& o, const std::string& set, const std::string& pref
     total.add(v.what);
     if (o.passed && v.what == verdict::kind::pass) std::printf("%s\t%s\n", set.c_str(), c.name.c_str());
     const bool failed = v.what == verdict::kind::fail || (o.all && v.what != verdict::kind::pass);
-    if (failed || (o.why && v.what == verdict::kind::no_form)) failures.push_back((failed ? "  FAIL " : "  form ") + c.name + ": " + v.why);
+    if (failed || (o.why && v.what == verdict::kind::no_form))
+      failures.push_back((failed ? "  FAIL " : "  form ") + c.name + ": " + v.why);
   }
   if (o.passed) return true;
   for (const auto& [op, n] : by_op) n.print(set, op);
@@ -195,7 +203,8 @@ int main_of(int count, char** arguments) {
       for (const std::string& name : split(r.names, ' ')) rows[name].push_back(&r);
   bool good = true;
   try {
-    for (const auto& [set, prefix] : {std::pair("torch_ops", "op:"), std::pair("torch_modules", "nn:"), std::pair("onnx_node", "onnx:")})
+    for (const auto& [set, prefix] :
+         {std::pair("torch_ops", "op:"), std::pair("torch_modules", "nn:"), std::pair("onnx_node", "onnx:")})
       good = judge_set(o, set, prefix, rows) && good;
   } catch (const sinter::error& e) {
     return std::fprintf(stderr, "%s\n", e.what()), 2;

@@ -1,8 +1,8 @@
 // tests/judge/row.hpp: what a row of the judge's tables is, and the usual kinds of rows.
 //
-// A row names the op in the sets of cases, separated by blanks: op: in torch_ops, nn: in torch_modules, onnx: in onnx_node. Then
-// follows what it is in the library, a lambda. It says which arguments there are by reading them: a case with one that was not read
-// counts as a form that is not there.
+// A row names the op in the sets of cases, separated by blanks: op: in torch_ops, nn: in torch_modules, onnx: in
+// onnx_node. Then follows what it is in the library, a lambda. It says which arguments there are by reading them: a
+// case with one that was not read counts as a form that is not there.
 //
 //   on<float>("op:nn.functional.conv2d onnx:Conv", [](const auto& in) {
 //     in.give(conv2d(in.template x<4>("0 input"), in.template x<4>("1 weight"), in.integer("stride strides", 1))); }),
@@ -38,7 +38,8 @@ row made(const char* names, F) {
 // The formula of a row, in x, y, z and the call `in`.
 #define OF_X(...) [](const auto& x, [[maybe_unused]] const auto& in) { return __VA_ARGS__; }
 #define OF_XY(...) [](const auto& x, const auto& y, [[maybe_unused]] const auto& in) { return __VA_ARGS__; }
-#define OF_XYZ(...) [](const auto& x, const auto& y, const auto& z, [[maybe_unused]] const auto& in) { return __VA_ARGS__; }
+#define OF_XYZ(...) \
+  [](const auto& x, const auto& y, const auto& z, [[maybe_unused]] const auto& in) { return __VA_ARGS__; }
 
 template <class... T, class F>
 row unary(const char* names, F) {
@@ -54,7 +55,9 @@ row binary(const char* names, F) {
 }
 template <class... T, class F>
 row ternary(const char* names, F) {
-  row r = on<T...>(names, [](const auto& in) { in.give(F{}(in.template x<4>("0"), in.template x<4>("1"), in.template x<4>("2"), in)); });
+  row r = on<T...>(names, [](const auto& in) {
+    in.give(F{}(in.template x<4>("0"), in.template x<4>("1"), in.template x<4>("2"), in));
+  });
   r.elementwise = true;
   return r;
 }
@@ -65,7 +68,8 @@ row along(const char* names, F) {
   return on<T...>(names, [](const auto& in) { in.give(F{}(in.template x<4>("0"), in.axis("1 dim axis", -1))); });
 }
 
-/// f(x), f(x, axis), f(x, {axis, axis}), the last two with keepdim as well. The arguments are those from number `First` on.
+/// f(x), f(x, axis), f(x, {axis, axis}), the last two with keepdim as well. The arguments are those from number `First`
+/// on.
 template <class T, int First, class F>
 void fold_by(const operands<T>& in, F f) {
   static constexpr const char* axes_names = First == 1 ? "1 dim axes axis" : "2 dim";

@@ -36,9 +36,13 @@ std::vector<row> binary_rows() {
       binary<float>("op:clamp op:clamp_min", OF_XY(clamp_min(x, y))),
       ternary<float>("op:lerp", OF_XYZ(lerp(x, y, z))),
       on<float, i64>("onnx:Where",
-                     [](const auto& in) { in.give(where(in.template constant<bool, 4>("0"), in.template x<4>("1"), in.template x<4>("2"))); }),
+                     [](const auto& in) {
+                       in.give(where(in.template constant<bool, 4>("0"), in.template x<4>("1"), in.template x<4>("2")));
+                     }),
       on<float>("op:masked_fill",
-                [](const auto& in) { in.give(where(in.template constant<bool, 4>("1"), in.template x<4>("2"), in.template x<4>("0"))); }),
+                [](const auto& in) {
+                  in.give(where(in.template constant<bool, 4>("1"), in.template x<4>("2"), in.template x<4>("0")));
+                }),
   };
 }
 

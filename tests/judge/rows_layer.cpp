@@ -51,9 +51,13 @@ std::vector<row> layer_rows() {
   return {
       on<float>("op:matmul onnx:MatMul",
                 [](const auto& in) {
-                  if (in.rank("0") == 2 && in.rank("1") == 2) in.give(matmul(in.template x<2>("0"), in.template x<2>("1")));
-                  else if (in.rank("0") == 3 && in.rank("1") == 3) in.give(matmul(in.template x<3>("0"), in.template x<3>("1")));
-                  else throw form_not_there{"ranks " + std::to_string(in.rank("0")) + " and " + std::to_string(in.rank("1"))};
+                  if (in.rank("0") == 2 && in.rank("1") == 2)
+                    in.give(matmul(in.template x<2>("0"), in.template x<2>("1")));
+                  else if (in.rank("0") == 3 && in.rank("1") == 3)
+                    in.give(matmul(in.template x<3>("0"), in.template x<3>("1")));
+                  else
+                    throw form_not_there{"ranks " + std::to_string(in.rank("0")) + " and " +
+                                         std::to_string(in.rank("1"))};
                 }),
       on<float>("onnx:Gemm",
                 [](const auto& in) {
@@ -61,7 +65,8 @@ std::vector<row> layer_rows() {
                     const auto x = in.template x<2>(names);
                     return in.flag(flag, false) ? x.transpose() : x;
                   };
-                  const auto product = matmul(turned("0", "transA"), turned("1", "transB")) * static_cast<float>(in.number("alpha", 1));
+                  const auto product =
+                      matmul(turned("0", "transA"), turned("1", "transB")) * static_cast<float>(in.number("alpha", 1));
                   if (in.find("2")) in.give(product + static_cast<float>(in.number("beta", 1)) * in.template x<2>("2"));
                   else in.give(product);
                 }),
@@ -70,7 +75,8 @@ std::vector<row> layer_rows() {
       on<float>("op:nn.functional.linear",
                 [](const auto& in) {
                   check_rank(in, "0", 2);
-                  if (in.find("2 bias")) in.give(linear(in.template x<2>("0"), in.template x<2>("1"), in.template x<1>("2 bias")));
+                  if (in.find("2 bias"))
+                    in.give(linear(in.template x<2>("0"), in.template x<2>("1"), in.template x<1>("2 bias")));
                   else in.give(linear(in.template x<2>("0"), in.template x<2>("1")));
                 }),
       on<float>("nn:Linear",
@@ -92,7 +98,8 @@ std::vector<row> layer_rows() {
       norm_of_rows<true>("op:nn.functional.layer_norm op:native_layer_norm onnx:LayerNormalization",
                          [](const auto&... a) { return sinter::layer_norm(a...); }),
       norm_of_rows<false>("onnx:RMSNormalization", [](const auto&... a) { return sinter::rms_norm(a...); }),
-      classification("op:nn.functional.cross_entropy nn:CrossEntropyLoss onnx:SoftmaxCrossEntropyLoss", REDUCTION(cross_entropy)),
+      classification("op:nn.functional.cross_entropy nn:CrossEntropyLoss onnx:SoftmaxCrossEntropyLoss",
+                     REDUCTION(cross_entropy)),
       classification("op:nn.functional.nll_loss nn:NLLLoss onnx:NegativeLogLikelihoodLoss", REDUCTION(nll_loss)),
       on<float>("op:nn.functional.mse_loss",
                 [](const auto& in) {

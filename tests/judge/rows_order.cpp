@@ -11,11 +11,15 @@ std::vector<row> order_rows() {
                   in.give(sort(in.template x<4>("0"), in.axis("1 dim", -1), in.flag("2 descending", false)));
                 }),
       on<float>("op:argsort",
-                [](const auto& in) { in.give(argsort(in.template constant<float, 4>("0"), in.axis("1 dim", -1), in.flag("2 descending", false))); }),
+                [](const auto& in) {
+                  in.give(argsort(in.template constant<float, 4>("0"), in.axis("1 dim", -1),
+                                  in.flag("2 descending", false)));
+                }),
       on<float, std::int64_t>("op:topk onnx:TopK",
                               [](const auto& in) {
                                 in.only("4 sorted", 1);
-                                in.give(topk(in.template x<4>("0"), in.integer("1", 1), in.axis("2 dim axis", -1), in.flag("3 largest", true)));
+                                in.give(topk(in.template x<4>("0"), in.integer("1", 1), in.axis("2 dim axis", -1),
+                                             in.flag("3 largest", true)));
                               }),
       on<float, std::int64_t>("onnx:Unique",
                               [](const auto& in) {
@@ -28,13 +32,15 @@ std::vector<row> order_rows() {
                               }),
       on<float>("op:gather onnx:GatherElements",
                 [](const auto& in) {
-                  in.give(gather(in.template x<4>("0"), in.axis(in.onnx() ? "axis" : "1 dim", 0), in.template constant<std::int64_t, 4>(in.onnx() ? "1" : "2 index")));
+                  in.give(gather(in.template x<4>("0"), in.axis(in.onnx() ? "axis" : "1 dim", 0),
+                                 in.template constant<std::int64_t, 4>(in.onnx() ? "1" : "2 index")));
                 }),
       on<float>("op:index_select onnx:Gather",
                 [](const auto& in) {
                   const char* index = in.onnx() ? "1" : "2 index";
                   if (in.rank(index) != 1) throw form_not_there{"rank of the index"};
-                  in.give(index_select(in.template x<4>("0"), in.axis(in.onnx() ? "axis" : "1 dim", 0), in.template constant<std::int64_t, 1>(index)));
+                  in.give(index_select(in.template x<4>("0"), in.axis(in.onnx() ? "axis" : "1 dim", 0),
+                                       in.template constant<std::int64_t, 1>(index)));
                 }),
       on<float>("op:__getitem__",
                 [](const auto& in) {

@@ -99,17 +99,21 @@ std::vector<row> shape_rows() {
                   for (index_t a : in.integers("1 dims")) x = x.flip(in.shown_axis(a, 4));
                   in.give(x);
                 }),
-      on<float>("op:select", [](const auto& in) { in.give(in.template x<4>("0").select(in.axis("1", 0), in.integer("2", 0))); }),
+      on<float>("op:select",
+                [](const auto& in) { in.give(in.template x<4>("0").select(in.axis("1", 0), in.integer("2", 0))); }),
       on<float>("op:slice",
                 [](const auto& in) {
-                  in.give(in.template x<4>("0").slice(in.axis("dim", 0), in.integer("start", 0), in.integer("end", 0), in.integer("step", 1)));
+                  in.give(in.template x<4>("0").slice(in.axis("dim", 0), in.integer("start", 0), in.integer("end", 0),
+                                                      in.integer("step", 1)));
                 }),
       on<float>("onnx:Slice",
                 [](const auto& in) {
                   auto x = in.template x<4>("0");
-                  const shape begin = in.integers("1"), end = in.integers("2"), axes = in.integers("3"), step = in.integers("4");
+                  const shape begin = in.integers("1"), end = in.integers("2"), axes = in.integers("3"),
+                              step = in.integers("4");
                   for (std::size_t i = 0; i < begin.size(); ++i)
-                    x = x.slice(in.shown_axis(axes.empty() ? static_cast<index_t>(i) : axes[i], 4), begin[i], end[i], step.empty() ? 1 : step[i]);
+                    x = x.slice(in.shown_axis(axes.empty() ? static_cast<index_t>(i) : axes[i], 4), begin[i], end[i],
+                                step.empty() ? 1 : step[i]);
                   in.give(x);
                 }),
       joined<false>("op:cat onnx:Concat"),
@@ -128,15 +132,33 @@ std::vector<row> shape_rows() {
              in.only("1", static_cast<double>(n));
              of_dtype(in, "float32", [&](auto type) { return sinter::eye<decltype(type)>(n); });
            }),
-      made("op:zeros", [](const call& in) { of_dtype(in, "float32", [&](auto type) { return sinter::zeros<decltype(type)>(call::shown<4>(in.integers("0"))); }); }),
-      made("op:ones", [](const call& in) { of_dtype(in, "float32", [&](auto type) { return sinter::ones<decltype(type)>(call::shown<4>(in.integers("0"))); }); }),
+      made("op:zeros",
+           [](const call& in) {
+             of_dtype(in, "float32",
+                      [&](auto type) { return sinter::zeros<decltype(type)>(call::shown<4>(in.integers("0"))); });
+           }),
+      made("op:ones",
+           [](const call& in) {
+             of_dtype(in, "float32",
+                      [&](auto type) { return sinter::ones<decltype(type)>(call::shown<4>(in.integers("0"))); });
+           }),
       made("op:zeros_like",
-           [](const call& in) { of_dtype(in, "float32", [&](auto type) { return sinter::zeros<decltype(type)>(call::shown<4>(in.tensor_of("0").extents)); }); }),
+           [](const call& in) {
+             of_dtype(in, "float32", [&](auto type) {
+               return sinter::zeros<decltype(type)>(call::shown<4>(in.tensor_of("0").extents));
+             });
+           }),
       made("op:ones_like",
-           [](const call& in) { of_dtype(in, "float32", [&](auto type) { return sinter::ones<decltype(type)>(call::shown<4>(in.tensor_of("0").extents)); }); }),
+           [](const call& in) {
+             of_dtype(in, "float32", [&](auto type) {
+               return sinter::ones<decltype(type)>(call::shown<4>(in.tensor_of("0").extents));
+             });
+           }),
       made("op:full_like",
            [](const call& in) {
-             of_dtype(in, "float32", [&](auto type) { return sinter::full<decltype(type)>(call::shown<4>(in.tensor_of("0").extents), in.number("1", 0)); });
+             of_dtype(in, "float32", [&](auto type) {
+               return sinter::full<decltype(type)>(call::shown<4>(in.tensor_of("0").extents), in.number("1", 0));
+             });
            }),
   };
 }

@@ -5,19 +5,16 @@ using namespace sinter_test;
 namespace math = sinter::math;
 
 // Packet and scalar against the double function, rounded: the packet within `bound`, the scalar within 3 (glibc's own).
-#define CHECK_WORD(word, reference, bound)                                                             \
-  SECTION(#word) {                                                                                     \
-    const auto packet = worst_of<math::native_lanes>(                                                  \
-        points, [](auto v) { return math::word(v); }, reference);                                      \
-    INFO(#word << ": " << packet.ulps << " ulp at " << packet.at << ", got " << packet.got);           \
-    CHECK(packet.ulps <= bound);                                                                       \
-    double scalar = 0;                                                                                 \
-    for (const float x : points) scalar = std::max(scalar, ulps(math::word(x), reference(double(x)))); \
-    CHECK(scalar <= 3);                                                                                \
+#define CHECK_WORD(word, reference, bound)                                                                     \
+  SECTION(#word) {                                                                                             \
+    const auto packet = worst_of<math::native_lanes>(points, [](auto v) { return math::word(v); }, reference); \
+    INFO(#word << ": " << packet.ulps << " ulp at " << packet.at << ", got " << packet.got);                   \
+    CHECK(packet.ulps <= bound);                                                                               \
+    double scalar = 0;                                                                                         \
+    for (const float x : points) scalar = std::max(scalar, ulps(math::word(x), reference(double(x))));         \
+    CHECK(scalar <= 3);                                                                                        \
   }
-#define CHECK_STD(word, bound) \
-  CHECK_WORD(                  \
-      word, [](double a) { return std::word(a); }, bound)
+#define CHECK_STD(word, bound) CHECK_WORD(word, [](double a) { return std::word(a); }, bound)
 
 TEST_CASE("exponentials of float hold their bound over the whole range", "[math]") {
   const auto points = float_points();
@@ -57,12 +54,9 @@ TEST_CASE("roots and rounding of float are exact or nearly so", "[math]") {
   CHECK_STD(floor, 0)
   CHECK_STD(ceil, 0)
   CHECK_STD(trunc, 0)
-  CHECK_WORD(
-      round, [](double a) { return std::nearbyint(a); }, 0)
-  CHECK_WORD(
-      rsqrt, [](double a) { return 1 / std::sqrt(a); }, 1.5)
-  CHECK_WORD(
-      reciprocal, [](double a) { return 1 / a; }, 0.5)
+  CHECK_WORD(round, [](double a) { return std::nearbyint(a); }, 0)
+  CHECK_WORD(rsqrt, [](double a) { return 1 / std::sqrt(a); }, 1.5)
+  CHECK_WORD(reciprocal, [](double a) { return 1 / a; }, 0.5)
   CHECK_STD(abs, 0)
 }
 

@@ -45,47 +45,29 @@ int mismatches(const operands<T>& in, Word word, Scalar scalar) {
 TEMPLATE_TEST_CASE("operators and words work lane by lane", "[math]", ALL_TYPES) {
   using T = TestType;
   const operands<T> in;
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x + y; }, [](T x, T y) { return x + y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x - y; }, [](T x, T y) { return x - y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x * y; }, [](T x, T y) { return x * y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x / y; }, [](T x, T y) { return math::divide(x, y); }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto) { return -x; }, [](T x, T) { return math::neg(x); }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x < y; }, [](T x, T y) { return x < y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x <= y; }, [](T x, T y) { return x <= y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x > y; }, [](T x, T y) { return x > y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x >= y; }, [](T x, T y) { return x >= y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x == y; }, [](T x, T y) { return x == y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return x != y; }, [](T x, T y) { return x != y; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return math::min(x, y); }, [](T x, T y) { return std::min(x, y); }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return math::max(x, y); }, [](T x, T y) { return std::max(x, y); }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto) { return math::abs(x); }, [](T x, T) { return math::abs(x); }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto) { return math::sign(x); }, [](T x, T) { return math::sign(x); }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return math::fma(x, y, x); }, [](T x, T y) { return x * y + x; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto y) { return math::fmod(x, y); }, [](T x, T y) { return math::fmod(x, y); }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x + y; }, [](T x, T y) { return x + y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x - y; }, [](T x, T y) { return x - y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x * y; }, [](T x, T y) { return x * y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x / y; }, [](T x, T y) { return math::divide(x, y); }) == 0);
+  CHECK(mismatches(in, [](auto x, auto) { return -x; }, [](T x, T) { return math::neg(x); }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x < y; }, [](T x, T y) { return x < y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x <= y; }, [](T x, T y) { return x <= y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x > y; }, [](T x, T y) { return x > y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x >= y; }, [](T x, T y) { return x >= y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x == y; }, [](T x, T y) { return x == y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return x != y; }, [](T x, T y) { return x != y; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return math::min(x, y); }, [](T x, T y) { return std::min(x, y); }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return math::max(x, y); }, [](T x, T y) { return std::max(x, y); }) == 0);
+  CHECK(mismatches(in, [](auto x, auto) { return math::abs(x); }, [](T x, T) { return math::abs(x); }) == 0);
+  CHECK(mismatches(in, [](auto x, auto) { return math::sign(x); }, [](T x, T) { return math::sign(x); }) == 0);
+  CHECK(mismatches(in, [](auto x, auto y) { return math::fma(x, y, x); }, [](T x, T y) { return x * y + x; }) == 0);
+  CHECK(
+      mismatches(in, [](auto x, auto y) { return math::fmod(x, y); }, [](T x, T y) { return math::fmod(x, y); }) == 0);
   CHECK(mismatches(
             in, [](auto x, auto y) { return math::remainder(x, y); }, [](T x, T y) { return math::remainder(x, y); }) ==
         0);
-  CHECK(mismatches(
-            in, [](auto x, auto) { return 2 * x - 1; }, [](T x, T) { return 2 * x - 1; }) == 0);
-  CHECK(mismatches(
-            in, [](auto x, auto) { return math::max(x, 2); }, [](T x, T) { return std::max(x, T(2)); }) == 0);
+  CHECK(mismatches(in, [](auto x, auto) { return 2 * x - 1; }, [](T x, T) { return 2 * x - 1; }) == 0);
+  CHECK(mismatches(in, [](auto x, auto) { return math::max(x, 2); }, [](T x, T) { return std::max(x, T(2)); }) == 0);
 }
 
 TEMPLATE_TEST_CASE("loads and stores move exactly the lanes asked for", "[math]", ALL_TYPES, bool) {

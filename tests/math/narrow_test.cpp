@@ -37,12 +37,14 @@ void check_writing() {
   for (std::uint64_t base = 0; base < 0x100000000u; base += L * step)
     for (std::uint32_t offset = 0; offset < 5; ++offset) {
       float x[std::size_t{L}];
-      for (std::uint32_t i = 0; i < L; ++i) x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(base) + i * step + offset - 2);
+      for (std::uint32_t i = 0; i < L; ++i)
+        x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(base) + i * step + offset - 2);
       const auto v = math::simd<float, L>::load(x);
       math::write(to, v);
       math::write_past_caches(past, v);
       const auto kept = math::rounded<T>(v);
-      for (int i = 0; i < L; ++i) wrong += !same_bits(to[i], T(x[i])) || to[i].bits() != past[i].bits() || !same_bits(kept[i], to[i]);
+      for (int i = 0; i < L; ++i)
+        wrong += !same_bits(to[i], T(x[i])) || to[i].bits() != past[i].bits() || !same_bits(kept[i], to[i]);
     }
   CHECK(wrong == 0);
 }

@@ -16,13 +16,10 @@ struct word_row {
   float (*scalar)(float);
 };
 
-#define WORD(word)                                                                                                       \
-  word_row {                                                                                                             \
-#word,                                                                                                               \
-        [](float                                                                                                         \
-               x) { return math::word(math::simd<float>(x))[math::native_lanes - 1]; },                                  \
-                                                                                     [](float                            \
-                                                                                            x) { return math::word(x); } \
+#define WORD(word)                                                                           \
+  word_row {                                                                                 \
+    #word, [](float x) { return math::word(math::simd<float>(x))[math::native_lanes - 1]; }, \
+        [](float x) { return math::word(x); }                                                \
   }
 
 const word_row words[] = {WORD(exp),   WORD(exp2), WORD(expm1), WORD(log),  WORD(log2), WORD(log10),

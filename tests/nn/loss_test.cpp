@@ -91,13 +91,9 @@ TEST_CASE("losses reject shapes and labels that do not fit") {
 }
 
 template <class A, class B>
-concept has_mse = requires(const A& a, const B& b) {
-  mse_loss(a, b);
-};
+concept has_mse = requires(const A& a, const B& b) { mse_loss(a, b); };
 template <class A, class B>
-concept has_nll = requires(const A& a, const B& b) {
-  nll_loss(a, b);
-};
+concept has_nll = requires(const A& a, const B& b) { nll_loss(a, b); };
 
 static_assert(has_mse<variable<float, 2>, tensor<float, 2>>);
 static_assert(!has_mse<variable<float, 2>, tensor<float, 2, numa<0>>>);

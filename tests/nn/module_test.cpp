@@ -50,9 +50,7 @@ std::vector<std::string> names_of(const auto& model) {
 }
 
 template <class M, class X>
-concept feeds = requires(const M& m, const X& x) {
-  m(x);
-};
+concept feeds = requires(const M& m, const X& x) { m(x); };
 
 }  // namespace
 
@@ -72,8 +70,7 @@ TEST_CASE("parameters have PyTorch's names, in order") {
   CHECK(first.numel == 32);
   CHECK(first.element == std::string("float"));
   CHECK(first.device == "cpu");
-  const nn::sequential outer(nn::sequential(nn::linear(2, 3, gen), nn::relu()),
-                             nn::linear(3, 1, gen, nn::no_bias));
+  const nn::sequential outer(nn::sequential(nn::linear(2, 3, gen), nn::relu()), nn::linear(3, 1, gen, nn::no_bias));
   CHECK(names_of(outer) == std::vector<std::string>{"0.0.weight", "0.0.bias", "1.weight"});
 }
 

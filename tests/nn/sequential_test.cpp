@@ -20,9 +20,7 @@ double difference(const A& a, const B& b) {
 }
 
 template <class... M>
-concept chains = requires(M... m) {
-  nn::sequential<M...>(m...);
-};
+concept chains = requires(M... m) { nn::sequential<M...>(m...); };
 
 using on_cpu = nn::linear<float>;
 using on_node = nn::linear<float, numa<0>>;

@@ -50,12 +50,9 @@ inline operand dense(const std::array<index_t, 3>& shape, values memory) {
 inline values random_values(std::mt19937& random, type t, interval range, std::size_t n) {
   values v(n);
   for (double& x : v) {
-    if (is_real(t))
-      x = rounded(t, std::uniform_real_distribution<double>(range.low, range.high)(random));
-    else if (t == type::boolean)
-      x = static_cast<double>(random() % 2);
-    else
-      x = static_cast<double>(random() % 13) - (t == type::u8 ? 0 : 6);
+    if (is_real(t)) x = rounded(t, std::uniform_real_distribution<double>(range.low, range.high)(random));
+    else if (t == type::boolean) x = static_cast<double>(random() % 2);
+    else x = static_cast<double>(random() % 13) - (t == type::u8 ? 0 : 6);
   }
   return v;
 }

@@ -286,7 +286,8 @@ TEST_CASE("smooth functions stay exact where the naive formula overflows or canc
 
 TEST_CASE("functions keep their relative accuracy where their textbook formula cancels") {
   // gelu and gelu_tanh multiply the rounding of their argument x by x^2 in the tail, as e^(-x^2/2) does
-  const auto check = [](const auto& f, const auto& g, auto sample, double tolerance, std::initializer_list<double> points) {
+  const auto check = [](const auto& f, const auto& g, auto sample, double tolerance,
+                        std::initializer_list<double> points) {
     using T = decltype(sample);
     for (const double p : points) {
       const T at = static_cast<T>(p);
@@ -295,24 +296,29 @@ TEST_CASE("functions keep their relative accuracy where their textbook formula c
       INFO("at " << p << ": " << static_cast<double>(y.item()));
       const double expected = g(static_cast<double>(at));
       CHECK(std::fabs(static_cast<double>(y.item()) - expected) <=
-            tolerance * std::numeric_limits<T>::epsilon() * std::fabs(expected) + static_cast<double>(std::numeric_limits<T>::denorm_min()));
+            tolerance * std::numeric_limits<T>::epsilon() * std::fabs(expected) +
+                static_cast<double>(std::numeric_limits<T>::denorm_min()));
     }
   };
   const auto all = [&](auto sample) {
-    check([](const auto& x) { return gelu(x); }, [](double x) { return x / 2 * std::erfc(-x * std::sqrt(0.5)); }, sample, 250,
-          {-12.5, -7.2, -5, -3, -1});
+    check([](const auto& x) { return gelu(x); }, [](double x) { return x / 2 * std::erfc(-x * std::sqrt(0.5)); },
+          sample, 250, {-12.5, -7.2, -5, -3, -1});
     check([](const auto& x) { return gelu_tanh(x); },
-          [](double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, sample, 250, {-9, -7.2, -5, -3, -1});
-    check([](const auto& x) { return silu(x); }, [](double x) { return x / (1 + std::exp(-x)); }, sample, 5, {-99.5, -95, -88, -80.5, -50, -7.2});
+          [](double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, sample,
+          250, {-9, -7.2, -5, -3, -1});
+    check([](const auto& x) { return silu(x); }, [](double x) { return x / (1 + std::exp(-x)); }, sample, 5,
+          {-99.5, -95, -88, -80.5, -50, -7.2});
     check([](const auto& x) { return logit(x); }, [](double x) { return std::log1p((2 * x - 1) / (1 - x)); }, sample, 4,
           {0.25, 0.4999, 0.49999997, 0.5, 0.5001, 0.75, 0.999});
-    check([](const auto& x) { return tanhshrink(x); }, [](double x) { return x * x * x * (1 / 3. - x * x * (2 / 15. - x * x * (17 / 315. - x * x * 62 / 2835.))); },
+    check([](const auto& x) { return tanhshrink(x); },
+          [](double x) { return x * x * x * (1 / 3. - x * x * (2 / 15. - x * x * (17 / 315. - x * x * 62 / 2835.))); },
           sample, 10, {1e-12, -1e-5, 0.001, 0.01, -0.02});
   };
   all(0.f);
   all(0.);
   CHECK(list(tensor<float, 1>(logit(tensor<float, 1>{0, -0.f, 1, 0.5f}))) ==
-        std::vector<float>{-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity(), 0});
+        std::vector<float>{-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::infinity(), 0});
   CHECK(std::isnan(tensor<float, 0>(logit(full<float>(2))).item()));
   CHECK(tensor<float, 0>(logit(full<float>(1e-40f))).item() == Approx(-92.1034));
   variable<float, 1> x(tensor<float, 1>{-9, -100});

@@ -21,7 +21,8 @@ tensor<T, 2> numbers(int seed, index_t rows = 7, index_t columns = 45) {
 template <class T, auto S, class U>
 double places(const tensor<T, S>& got, const tensor<U, S>& expected) {
   const tensor<double, S> x = cast<double>(got), y = cast<double>(expected);
-  return eval(max(abs(x - y) / (1 + abs(y)))).item() / static_cast<double>(static_cast<float>(std::numeric_limits<T>::epsilon()));
+  return eval(max(abs(x - y) / (1 + abs(y)))).item() /
+         static_cast<double>(static_cast<float>(std::numeric_limits<T>::epsilon()));
 }
 
 /// f on T is f on float, rounded once.
@@ -37,9 +38,11 @@ void check_statements() {
   CHECK(rounds_once<T>([](const auto& x, const auto& y) { return x * y + x * 0.1f - 3; }, a, b));
   CHECK(rounds_once<T>([](const auto& x, const auto& y) { return gelu(x) / (abs(y) + 1e-8); }, a, b));
   CHECK(rounds_once<T>([](const auto& x, const auto& y) { return where(x < y, elu(x, 0.3), minimum(x, y)); }, a, b));
-  CHECK(rounds_once<T>([](const auto& x, const auto& y) { return let(exp(x), [&](auto t) { return t * t + t * y; }); }, a, b));
+  CHECK(rounds_once<T>([](const auto& x, const auto& y) { return let(exp(x), [&](auto t) { return t * t + t * y; }); },
+                       a, b));
   CHECK(same_bits<T>(eval(a.transpose() * 0.7f), eval(a * 0.7f).transpose()));
-  CHECK(same_bits<T>(eval(a.slice(1, 1, 40, 3) + b.slice(1, 0, 39, 3)), eval(cast<T>(cast<float>(a.slice(1, 1, 40, 3)) + cast<float>(b.slice(1, 0, 39, 3))))));
+  CHECK(same_bits<T>(eval(a.slice(1, 1, 40, 3) + b.slice(1, 0, 39, 3)),
+                     eval(cast<T>(cast<float>(a.slice(1, 1, 40, 3)) + cast<float>(b.slice(1, 0, 39, 3))))));
   CHECK(same_bits<bool>(eval(a > 0.5f), eval(cast<float>(a) > 0.5f)));
   CHECK(same_bits<std::int32_t>(eval(cast<std::int32_t>(a * 100)), eval(cast<std::int32_t>(cast<float>(a) * 100))));
   tensor<T, 2> m = a.clone(), v = b.clone();
@@ -52,7 +55,9 @@ void check_statements() {
 
 void check_gradients() {
   using T = bfloat16;
-  const auto f = [](const auto& x, const auto& y, const auto& row) { return eval(sum(cast<float>(tanh(x * y + row) * x))); };
+  const auto f = [](const auto& x, const auto& y, const auto& row) {
+    return eval(sum(cast<float>(tanh(x * y + row) * x)));
+  };
   const tensor x = numbers<T>(1, 300, 70), y = numbers<T>(2, 300, 70);
   const tensor<T, 1> row = numbers<T>(3, 300, 70)[0];
   const variable a = x, b = y;
@@ -180,7 +185,8 @@ TEST_CASE("products of half and bfloat16 are those of float, rounded") {
   check(a.slice(1, 0, 130, 2), b.slice(0, 0, 130, 2));
   check(a.slice(0, 0, 1), b.slice(1, 0, 1));
   check(a.slice(1, 0, 0), b.slice(0, 0, 0));
-  const tensor c = numbers<bfloat16>(3, 12, 20).reshape({3, 4, 20}), d = numbers<bfloat16>(4, 60, 5).reshape({3, 20, 5});
+  const tensor c = numbers<bfloat16>(3, 12, 20).reshape({3, 4, 20}),
+               d = numbers<bfloat16>(4, 60, 5).reshape({3, 20, 5});
   CHECK(places(eval(matmul(c, d)), eval(matmul(cast<float>(c), cast<float>(d)))) < 0.6);
   const variable w = b;
   const variable<float, 2> v = cast<float>(b);

@@ -115,12 +115,9 @@ values to_values(const sinter::tensor<T, 3, D>& t) {
 /// F applied to N tensors, or variables, made by `make`.
 template <class F, int N, class Make>
 auto apply_to(const Make& make) {
-  if constexpr (N == 1)
-    return F{}(make(0));
-  else if constexpr (N == 2)
-    return F{}(make(0), make(1));
-  else
-    return F{}(make(0), make(1), make(2));
+  if constexpr (N == 1) return F{}(make(0));
+  else if constexpr (N == 2) return F{}(make(0), make(1));
+  else return F{}(make(0), make(1), make(2));
 }
 
 template <class F, int N, class T, class D>
@@ -239,25 +236,18 @@ std::vector<values> gradients_by_scalar(const operands& in, const values& seed) 
 template <class F, int N, class T, class A, class B, class C>
 constexpr bool takes() {
   using sinter::tensor;
-  if constexpr (N == 1)
-    return std::is_invocable_v<F, const tensor<T, 3, A>&>;
-  else if constexpr (N == 2)
-    return std::is_invocable_v<F, const tensor<T, 3, A>&, const tensor<T, 2, B>&>;
-  else
-    return std::is_invocable_v<F, const tensor<T, 3, A>&, const tensor<T, 2, B>&, const tensor<T, 1, C>&>;
+  if constexpr (N == 1) return std::is_invocable_v<F, const tensor<T, 3, A>&>;
+  else if constexpr (N == 2) return std::is_invocable_v<F, const tensor<T, 3, A>&, const tensor<T, 2, B>&>;
+  else return std::is_invocable_v<F, const tensor<T, 3, A>&, const tensor<T, 2, B>&, const tensor<T, 1, C>&>;
 }
 
 /// On every device alone, and on no two different ones, whichever operand is elsewhere.
 template <class F, int N, class T, class A, class B>
 constexpr bool one_device_only() {
-  if constexpr (std::is_same_v<A, B>)
-    return takes<F, N, T, A, A, A>();
-  else if constexpr (N == 1)
-    return true;
-  else if constexpr (N == 2)
-    return !takes<F, N, T, A, B, B>();
-  else
-    return !takes<F, N, T, A, A, B>() && !takes<F, N, T, A, B, A>() && !takes<F, N, T, B, A, A>();
+  if constexpr (std::is_same_v<A, B>) return takes<F, N, T, A, A, A>();
+  else if constexpr (N == 1) return true;
+  else if constexpr (N == 2) return !takes<F, N, T, A, B, B>();
+  else return !takes<F, N, T, A, A, B>() && !takes<F, N, T, A, B, A>() && !takes<F, N, T, B, A, A>();
 }
 template <class F, int N, class T, class A, class... B>
 constexpr bool one_device_only_in_row() {
@@ -294,11 +284,10 @@ constexpr bool derivative_is_expression() {
 template <class E>
 inline constexpr bool derivatives_are_expressions = true;
 template <class Op, class... A>
-inline constexpr bool derivatives_are_expressions<sinter::map_node<Op, A...>> = [
-]<int... I>(std::integer_sequence<int, I...>) {
-  return (derivative_is_expression<I, Op, A...>() && ...);
-}
-(std::make_integer_sequence<int, sizeof...(A)>());
+inline constexpr bool derivatives_are_expressions<sinter::map_node<Op, A...>> =
+    []<int... I>(std::integer_sequence<int, I...>) {
+      return (derivative_is_expression<I, Op, A...>() && ...);
+    }(std::make_integer_sequence<int, sizeof...(A)>());
 
 /// Adds the op on T if it takes T.
 template <class F, int N, class T>
@@ -337,12 +326,9 @@ void add_type(row& r) {
 
 template <class R, int N>
 double call_reference(const double* v) {
-  if constexpr (N == 1)
-    return static_cast<double>(R{}(v[0]));
-  else if constexpr (N == 2)
-    return static_cast<double>(R{}(v[0], v[1]));
-  else
-    return static_cast<double>(R{}(v[0], v[1], v[2]));
+  if constexpr (N == 1) return static_cast<double>(R{}(v[0]));
+  else if constexpr (N == 2) return static_cast<double>(R{}(v[0], v[1]));
+  else return static_cast<double>(R{}(v[0], v[1], v[2]));
 }
 
 /// A row: the formula in terms of the library, and in double.

@@ -30,7 +30,8 @@ TEST_CASE("schedules give PyTorch's learning rates") {
   run("then", optim::then_lr{5, optim::warm_up_lr{5, 0.25}, optim::cosine_lr{20}});
 }
 
-TEMPLATE_TEST_CASE("a first step without memory for its sums changes nothing", "", optim::adam, optim::rmsprop, optim::sgd) {
+TEMPLATE_TEST_CASE("a first step without memory for its sums changes nothing", "", optim::adam, optim::rmsprop,
+                   optim::sgd) {
   using D = numa<6>;
   typename TestType::options_type options{.lr = 0.1};
   if constexpr (requires { options.momentum; }) options.momentum = 0.9;

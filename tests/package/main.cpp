@@ -1,4 +1,5 @@
-// tests/package/main.cpp: the program of a project that uses the library. It adds up the table that it is given, if any.
+// tests/package/main.cpp: the program of a project that uses the library. It adds up the table that it is given, if
+// any.
 #include <iostream>
 #include <sinter/sinter.hpp>
 

@@ -168,7 +168,8 @@ TEST_CASE("parameters that make no sense are value errors") {
   CHECK_THROWS_AS(bernoulli(gen, 1.5, {2}), value_error);
   CHECK_THROWS_AS(bernoulli(gen, std::nan(""), {2}), value_error);
   CHECK_THROWS_AS(randint(gen, 3, 3, {2}), value_error);
-  CHECK_THROWS_WITH(randint<std::uint8_t>(gen, 0, 257, {2}), Catch::Contains("randint: 256 does not fit elements of type uint8"));
+  CHECK_THROWS_WITH(randint<std::uint8_t>(gen, 0, 257, {2}),
+                    Catch::Contains("randint: 256 does not fit elements of type uint8"));
   CHECK_THROWS_AS(randint<std::uint8_t>(gen, -1, 5, {2}), value_error);
   CHECK_THROWS_AS(uniform<float>(gen, 1, 0, {2}), value_error);
   CHECK_THROWS_AS(uniform<float>(gen, 0, INFINITY, {2}), value_error);

@@ -117,7 +117,8 @@ TEST_CASE("softmax and log_softmax of rows of any width at any scale", "[limits]
 
 TEST_CASE("rows of any width take what follows them into their pass", "[limits]") {
   // 2100 rows of 1024 are past the size from which results bypass the cache.
-  for (const auto& shape : {extents<2>{{5, 1}}, {{7, 15}}, {{33, 16}}, {{40, 1000}}, {{2100, 1024}}, {{2100, 1023}}, {{2, 70000}}}) {
+  for (const auto& shape :
+       {extents<2>{{5, 1}}, {{7, 15}}, {{33, 16}}, {{40, 1000}}, {{2100, 1024}}, {{2100, 1023}}, {{2, 70000}}}) {
     auto x = empty<float>(shape);
     for (index_t i = 0; i < x.numel(); ++i) x.data()[i] = 1.5f + std::sin(static_cast<float>(i % 7919));
     const auto row = arange<float>(static_cast<float>(shape[1])) / static_cast<float>(shape[1]);

@@ -1,4 +1,5 @@
-// tests/scan/scan_test.cpp: cumsum, cumprod, logcumsumexp, cummax, cummin: values on every layout, limits, gradients, errors.
+// tests/scan/scan_test.cpp: cumsum, cumprod, logcumsumexp, cummax, cummin: values on every layout, limits, gradients,
+// errors.
 #include "../grad/differences.hpp"
 
 #include <algorithm>
@@ -52,7 +53,8 @@ void check_all(std::mt19937& gen, const extents<3>& shape) {
     INFO(detail::shape_text(shape) << " along " << axis);
     const auto sums = one_by_one(d, axis, 0., [](double s, double v) { return s + v; });
     CHECK(distance(cumsum(x * 2, axis) + 1, eval(sums * 2 + 1)) == 0);
-    CHECK(distance(cummax(x, axis).values, one_by_one(d, axis, -inf, [](double s, double v) { return std::max(s, v); })) == 0);
+    CHECK(distance(cummax(x, axis).values,
+                   one_by_one(d, axis, -inf, [](double s, double v) { return std::max(s, v); })) == 0);
     const auto [values, indices] = cummin(x, axis - 3);
     CHECK(distance(values, one_by_one(d, axis, inf, [](double s, double v) { return std::min(s, v); })) == 0);
     CHECK(distance(gather(x, axis, indices), values) == 0);
@@ -64,7 +66,13 @@ void check_all(std::mt19937& gen, const extents<3>& shape) {
 TEST_CASE("scans along every axis of every layout", "[scan]") {
   std::mt19937 gen(1);
   for (const index_t n : {0, 1, 2, 17, 4096, 4099, 140001}) check_all(gen, {{1, 1, n}});
-  for (const auto& shape : {extents<3>{{1, 300, 41}}, {{3, 1, 70003}}, {{70003, 3, 1}}, {{1, 40, 1200}}, {{20, 1, 65537}}, {{5, 0, 4}}, {{6, 70, 5}}})
+  for (const auto& shape : {extents<3>{{1, 300, 41}},
+                            {{3, 1, 70003}},
+                            {{70003, 3, 1}},
+                            {{1, 40, 1200}},
+                            {{20, 1, 65537}},
+                            {{5, 0, 4}},
+                            {{6, 70, 5}}})
     check_all(gen, shape);
   const auto x = whole<float>(gen, extents<3>{{30, 40, 50}});
   CHECK(distance(cumsum(x.permute({2, 0, 1}), 1), tensor(cumsum(x, 0)).permute({2, 0, 1})) == 0);
@@ -126,7 +134,8 @@ TEST_CASE("NaN and infinities in scans stay from where they stand", "[scan]") {
     for (const index_t at : {index_t{1}, n / 2, n - 1}) {
       auto x = ones<double>({n});
       x(at) = nan_value;
-      for (const tensor<double, 1>& y : {tensor(cumsum(x, 0)), tensor(cumprod(x, 0)), tensor(logcumsumexp(x, 0)), cummax(x, 0).values, cummin(x, 0).values}) {
+      for (const tensor<double, 1>& y : {tensor(cumsum(x, 0)), tensor(cumprod(x, 0)), tensor(logcumsumexp(x, 0)),
+                                         cummax(x, 0).values, cummin(x, 0).values}) {
         CHECK(!std::isnan(y(at - 1)));
         CHECK(std::isnan(y(at)));
         CHECK(std::isnan(y(n - 1)));
@@ -140,7 +149,8 @@ TEST_CASE("NaN and infinities in scans stay from where they stand", "[scan]") {
       CHECK(tensor(logcumsumexp(x, 0))(n - 1) == inf);
     }
   CHECK(tensor(logcumsumexp(full<float>({100000}, 1e30f), 0))(99999) == 1e30f);
-  CHECK(tensor(logcumsumexp(full<float>({9}, -std::numeric_limits<float>::infinity()), 0))(8) == -std::numeric_limits<float>::infinity());
+  CHECK(tensor(logcumsumexp(full<float>({9}, -std::numeric_limits<float>::infinity()), 0))(8) ==
+        -std::numeric_limits<float>::infinity());
 }
 
 TEST_CASE("gradients of scans, of work before and after them", "[scan]") {
@@ -151,7 +161,8 @@ TEST_CASE("gradients of scans, of work before and after them", "[scan]") {
     check([&](const auto& v) { return cumsum(exp(v) * v, axis) * 2 + 1; }, 20, x);
     check([&](const auto& v) { return cummax(v, axis).values; }, 20, x);
     for (const auto& y : {x, zeros}) check([&](const auto& v) { return cumprod(v, axis); }, 60, y);
-    for (const double scale : {1., 300.}) check([&](const auto& v) { return logcumsumexp(v, axis); }, 20, eval(x * scale));
+    for (const double scale : {1., 300.})
+      check([&](const auto& v) { return logcumsumexp(v, axis); }, 20, eval(x * scale));
   }
 }
 

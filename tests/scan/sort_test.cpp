@@ -20,7 +20,8 @@ std::vector<index_t> order_of(const std::vector<T>& x, bool descending) {
     const T p = x[static_cast<std::size_t>(a)], q = x[static_cast<std::size_t>(b)];
     return p < q || (p == p && q != q);
   };
-  std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) { return descending ? below(b, a) : below(a, b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](index_t a, index_t b) { return descending ? below(b, a) : below(a, b); });
   return order;
 }
 
@@ -35,7 +36,9 @@ bool in_order(const tensor<T, R>& x, int axis, bool descending, const values_and
     const auto order = order_of(std::vector<T>(row, row + n), descending);
     for (index_t i = 0; i < k; ++i) {
       const index_t expected = order[static_cast<std::size_t>(i)];
-      if (indices.data()[line * k + i] != expected || std::memcmp(&values.data()[line * k + i], &row[expected], sizeof(T)) != 0) return false;
+      if (indices.data()[line * k + i] != expected ||
+          std::memcmp(&values.data()[line * k + i], &row[expected], sizeof(T)) != 0)
+        return false;
     }
   }
   return true;
@@ -48,7 +51,8 @@ void check_all(std::mt19937& gen, const extents<3>& shape) {
     const index_t n = shape[axis];
     for (const bool descending : {false, true}) {
       CHECK(in_order(x, axis, descending, sort(x, axis - 3, descending)));
-      for (const index_t k : {index_t{0}, n / 20, n / 2, n}) CHECK(in_order(x, axis, descending, topk(x, k, axis, descending)));
+      for (const index_t k : {index_t{0}, n / 20, n / 2, n})
+        CHECK(in_order(x, axis, descending, topk(x, k, axis, descending)));
     }
     CHECK(in_order(eval(x * 2), axis, false, sort(x * 2, axis)));
   }
@@ -59,7 +63,8 @@ void check_all(std::mt19937& gen, const extents<3>& shape) {
 TEST_CASE("sort and topk along every axis of every layout", "[sort]") {
   std::mt19937 gen(1);
   for (const index_t n : {0, 1, 2, 17, 255, 256, 300, 200001}) check_all(gen, {{1, 1, n}});
-  for (const auto& shape : {extents<3>{{1, 300, 41}}, {{3, 1, 5000}}, {{5000, 19, 1}}, {{140001, 1, 2}}, {{4, 0, 3}}, {{6, 70, 5}}})
+  for (const auto& shape :
+       {extents<3>{{1, 300, 41}}, {{3, 1, 5000}}, {{5000, 19, 1}}, {{140001, 1, 2}}, {{4, 0, 3}}, {{6, 70, 5}}})
     check_all(gen, shape);
   const auto turned = eval(cast<float>(random(gen, {6, 60, 70}))).transpose().flip(0);
   CHECK(in_order(turned, 1, false, sort(turned, 1)));
@@ -114,7 +119,8 @@ TEST_CASE("indices that were overwritten are not used for a gradient", "[sort]")
   const variable x = tensor<double, 1>{3, 1, 2};
   auto [values, indices] = sort(x, 0);
   indices += 1;
-  CHECK_THROWS_WITH(values.backward(ones<double>({3})), Catch::Contains("sort") && Catch::Contains("indices of shape (3,)"));
+  CHECK_THROWS_WITH(values.backward(ones<double>({3})),
+                    Catch::Contains("sort") && Catch::Contains("indices of shape (3,)"));
 }
 
 TEST_CASE("sorting does not depend on the number of threads", "[sort]") {

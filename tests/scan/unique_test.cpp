@@ -69,7 +69,8 @@ TEST_CASE("bincount counts any integers, in tasks of their own", "[bincount]") {
   CHECK(bincount(tensor<int, 1>{1, 3, 1} * 2).numel() == 7);
   CHECK_THROWS_WITH(bincount(tensor<int, 1>{1, -3}), Catch::Contains("element -3 is negative"));
   CHECK_THROWS_AS(bincount(tensor<int, 1>{1}, -1), value_error);
-  CHECK_THROWS_WITH(bincount(tensor<std::int64_t, 1>{std::numeric_limits<std::int64_t>::max()}), Catch::Contains("bincount: element 9223372036854775807"));
+  CHECK_THROWS_WITH(bincount(tensor<std::int64_t, 1>{std::numeric_limits<std::int64_t>::max()}),
+                    Catch::Contains("bincount: element 9223372036854775807"));
 }
 
 TEST_CASE("histc counts both ends in and all else out", "[histc]") {

@@ -33,9 +33,9 @@ struct memory_stats {
 
 namespace detail {
 
-/// Where the arenas of the host devices get their memory. Large blocks begin at different places of a page, in turn: caches and
-/// write buffers find a line by the low bits of its address, and operands of one statement that all began a page would compete
-/// for the same few of them.
+/// Where the arenas of the host devices get their memory. Large blocks begin at different places of a page, in turn:
+/// caches and write buffers find a line by the low bits of its address, and operands of one statement that all began a
+/// page would compete for the same few of them.
 class host_memory {
  public:
   static constexpr std::size_t alignment = 64;
@@ -63,9 +63,9 @@ class host_memory {
   std::size_t turn_ = 0;
 };
 
-/// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes takes no more
-/// than that. They return to a free list of their size: a fresh large block costs more in page faults than the arithmetic that
-/// fills it. Source takes memory from the system, null where there is none, and gives it back.
+/// Blocks come in eight sizes per power of two, and room for Source's header beside, so that a tensor of 2^k bytes
+/// takes no more than that. They return to a free list of their size: a fresh large block costs more in page faults
+/// than the arithmetic that fills it. Source takes memory from the system, null where there is none, and gives it back.
 template <class Source>
 class caching_arena {
  public:
@@ -120,9 +120,10 @@ class caching_arena {
     }
   }
 
-  // A reserve holds the memory of a step that is recorded once and repeated later, without allocating again. While it is
-  // open, all that the thread that has opened it allocates belongs to it, and all that is freed joins it: the repeated step will use
-  // both. Closed, it keeps what it has, and gets back what of it tensors still held, until it is dropped.
+  // A reserve holds the memory of a step that is recorded once and repeated later, without allocating again. While it
+  // is open, all that the thread that has opened it allocates belongs to it, and all that is freed joins it: the
+  // repeated step will use both. Closed, it keeps what it has, and gets back what of it tensors still held, until it is
+  // dropped.
 
   /// The number of a new reserve, which is open; only one is at a time.
   int open_reserve() {
@@ -186,7 +187,8 @@ class caching_arena {
   /// The same beside all that is cached.
   bool fits_beside_cache(std::size_t more) const { return fits(stats_.bytes_cached + more); }
 
-  /// Takes a block that nobody uses any more: to the free lists, or to the system where the limit or memory leaves no place there.
+  /// Takes a block that nobody uses any more: to the free lists, or to the system where the limit or memory leaves no
+  /// place there.
   void put_back(void* p, std::size_t size) noexcept {
     try {
       if (fits_beside_cache(size) || open_ != 0) {
@@ -230,15 +232,15 @@ class caching_arena {
     }
     if (p == nullptr)
       refuse<out_of_memory>({name_, ": out of memory allocating ", size, " bytes; ", stats_.bytes_in_use,
-                             " bytes are in use by tensors",
-                             limit_ != 0 ? joined({", the limit is ", limit_}) : "",
+                             " bytes are in use by tensors", limit_ != 0 ? joined({", the limit is ", limit_}) : "",
                              ". Free tensors or use smaller batches"});
     ++stats_.system_allocations;
     return p;
   }
 
   void drop_cache() noexcept {
-    if (open_ != 0) return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
+    if (open_ != 0)
+      return;  // the step being recorded may use what was cached, and a GPU does not take memory back meanwhile
     for (std::vector<void*>& list : free_) {
       for (void* p : list) source_.give(p);
       list.clear();
@@ -263,9 +265,10 @@ class caching_arena {
 /// the message comes once.
 template <device D>
 struct runs_in_this_file {
-  static_assert(always_false<D>,
-                "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc as CUDA, "
-                "named .cu or with -x cu; other files can name, pass and type-check them");
+  static_assert(
+      always_false<D>,
+      "sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc as CUDA, "
+      "named .cu or with -x cu; other files can name, pass and type-check them");
   static constexpr bool value = false;
 };
 template <device D>
@@ -289,13 +292,15 @@ struct device_arena<D> {
   }
 };
 
-/// Memory from an arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the block
-/// next works after that.
+/// Memory from an arena for the length of a scope. What was started on a GPU may still use it afterwards: who gets the
+/// block next works after that.
 template <class Arena>
 class block {
  public:
-  block(Arena& arena, std::size_t bytes) : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
-  block(block&& other) noexcept : arena_(other.arena_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
+  block(Arena& arena, std::size_t bytes)
+      : arena_(&arena), bytes_(bytes), data_(bytes > 0 ? arena.allocate(bytes) : nullptr) {}
+  block(block&& other) noexcept
+      : arena_(other.arena_), bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   block& operator=(block&&) = delete;
   ~block() {
     if (data_ != nullptr) arena_->release(data_, bytes_);
@@ -334,8 +339,8 @@ void empty_cache() {
   detail::device_arena<D>::get().empty_cache();
 }
 
-/// Makes allocations on D fail with out_of_memory where tensors would hold more than `bytes`, and what is cached beside them
-/// never more than is left; 0 lifts the limit. Tensors that are there stay, also where they hold more.
+/// Makes allocations on D fail with out_of_memory where tensors would hold more than `bytes`, and what is cached beside
+/// them never more than is left; 0 lifts the limit. Tensors that are there stay, also where they hold more.
 template <device D = cpu>
 void set_memory_limit(std::size_t bytes) {
   detail::device_arena<D>::get().set_limit(bytes);

@@ -1,4 +1,5 @@
-// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see cuda/graph.hpp.
+// sinter/core/capture.hpp: whether this thread records work to be replayed, and what must not be recorded; see
+// cuda/graph.hpp.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,11 @@ inline const std::string*& capturing() {
   return device;
 }
 
-/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why and
-/// what to do.
+/// For what a replay would not repeat, or cannot wait for. Errors: device_error while this thread captures; it says why
+/// and what to do.
 inline void refuse_capture(const std::string& what, const char* why_and_fix) {
-  if (capturing() != nullptr) refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
+  if (capturing() != nullptr)
+    refuse<device_error>({what, " while a step on ", *capturing(), " is captured: ", why_and_fix});
 }
 
 /// The random numbers of a step that this thread records: each time that the step runs they are others.

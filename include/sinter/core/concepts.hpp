@@ -36,7 +36,8 @@ namespace detail {
 template <class A, class T>
 inline constexpr bool literal_fits = !literal<A> || !floating_element<bare<A>> || floating_element<T>;
 
-/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those into such.
+/// What scans and sorts take: rank 1 or more, elements of any type but half and bfloat16; cast<float>() turns those
+/// into such.
 template <class E>
 concept has_lines = expression<E> && bare<E>::rank >= 1 && !narrow_element<typename bare<E>::value_type>;
 
@@ -147,8 +148,7 @@ constexpr auto find_conversion_mistake() {
     return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
   else if constexpr (is_tracked_v<E> && bare<E>::order != Order)
     return mistake<conversion_between_orders<bare<E>::order, Order>, declare_all_variables_of_one_order>{};
-  else
-    return fitting<T>{};
+  else return fitting<T>{};
 }
 template <class E, class T, int Rank, class D, int Order = 0>
 using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());

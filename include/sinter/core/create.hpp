@@ -1,4 +1,5 @@
-// sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped memory.
+// sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped
+// memory.
 #pragma once
 
 #include <cmath>
@@ -51,7 +52,8 @@ class arange_number {
  public:
   template <class A>
     requires(std::is_arithmetic_v<A> || narrow_element<A>)
-  arange_number(A a) : real_(static_cast<double>(a)), is_whole_(fits_element<std::int64_t>(a)) {  // NOLINT: implicit on purpose
+  arange_number(A a)
+      : real_(static_cast<double>(a)), is_whole_(fits_element<std::int64_t>(a)) {  // NOLINT: implicit on purpose
     if (is_whole_) whole_ = static_cast<std::int64_t>(a);
   }
   double real() const { return real_; }
@@ -91,7 +93,9 @@ tensor<float, int{R}, cpu> empty(const index_t (&)[R]) = delete;
 template <element T, device D = cpu, int R>
 tensor<T, R, D> full(const extents<R>& shape, detail::number<T> value) {
   auto t = tensor<T, R, D>::uninitialized(shape);
-  if (t.numel() > 0) detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) = T(value);
+  if (t.numel() > 0)
+    detail::access::make<T, R, D>(detail::access::storage_of(t), detail::access::data(t), shape, t.strides()) =
+        T(value);
   return t;
 }
 template <element T, device D = cpu, std::size_t R>
@@ -146,8 +150,10 @@ template <element T, device D>
 tensor<T, 1, D> arange_of_integers(std::int64_t first, std::int64_t last, std::int64_t step) {
   const bool up = step > 0;
   // unsigned, where differences do not overflow
-  const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last), stride = static_cast<std::uint64_t>(step);
-  const std::uint64_t n = (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
+  const auto from = static_cast<std::uint64_t>(first), to = static_cast<std::uint64_t>(last),
+             stride = static_cast<std::uint64_t>(step);
+  const std::uint64_t n =
+      (up ? first >= last : first <= last) ? 0 : ((up ? to - from : from - to) - 1) / (up ? stride : 0 - stride) + 1;
   const auto at = [=](std::uint64_t i) { return static_cast<std::int64_t>(from + i * stride); };
   if (n > 0) {
     check_fits<T>("arange", first);
@@ -174,9 +180,9 @@ tensor<T, 1, D> arange_of_reals(double first, double last, double step) {
 
 }  // namespace detail
 
-/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step), of the numbers as they are
-/// given: exact for integers, in double for others; only the elements are rounded to T. Errors: value_error for a step of 0, what is
-/// not finite, fractions where T is an integer, and elements that do not fit T.
+/// begin, begin + step, ... before end (after, when step is negative). Length ceil((end - begin) / step), of the
+/// numbers as they are given: exact for integers, in double for others; only the elements are rounded to T. Errors:
+/// value_error for a step of 0, what is not finite, fractions where T is an integer, and elements that do not fit T.
 template <element T, device D = cpu>
   requires(!std::is_same_v<T, bool>)
 tensor<T, 1, D> arange(detail::arange_number begin, detail::arange_number end, detail::arange_number step = 1) {
@@ -244,10 +250,10 @@ tensor<detail::value_of<V>, R, D> from_data(const V& values, const extents<R>& s
   return from_data<detail::value_of<V>, D>(values, shape);
 }
 
-/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied. On a GPU the memory must be that
-/// GPU's own, from cudaMalloc or the like, and work on it that was not put on native_stream<D>() has to be over. Errors:
-/// device_error for a null pointer to one element or more, and for memory that is not where D says: of the host, managed, or of
-/// another GPU. Host devices take the pointer as it is.
+/// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied. On a GPU the memory
+/// must be that GPU's own, from cudaMalloc or the like, and work on it that was not put on native_stream<D>() has to be
+/// over. Errors: device_error for a null pointer to one element or more, and for memory that is not where D says: of
+/// the host, managed, or of another GPU. Host devices take the pointer as it is.
 ///
 ///     tensor rows = wrap(values.data(), {10, 3});
 ///     tensor there = wrap<cuda<0>>(from_cuda_malloc, {10, 3});
@@ -255,12 +261,13 @@ template <device D = cpu, element T, int R>
 tensor<T, R, D> wrap(T* data, const extents<R>& shape) {
   static_cast<void>(sizeof(detail::runs_in_this_file<D>));
   const index_t n = detail::checked_numel("wrap", shape.data(), R, sizeof(T));
-  if (data == nullptr && n > 0) detail::refuse<device_error>({"wrap: null pointer for shape ", shape, " on ", device_name<D>()});
+  if (data == nullptr && n > 0)
+    detail::refuse<device_error>({"wrap: null pointer for shape ", shape, " on ", device_name<D>()});
   if constexpr (is_cuda_v<D>) {
     if (n > 0) detail::device_runtime<D>::check_place("wrap", data, static_cast<std::size_t>(n) * sizeof(T));
   }
-  return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data, shape,
-                                       detail::row_major_strides(shape));
+  return detail::access::make<T, R, D>(detail::borrow_storage(data, static_cast<std::size_t>(n) * sizeof(T)), data,
+                                       shape, detail::row_major_strides(shape));
 }
 template <device D = cpu, element T, std::size_t R>
 tensor<T, int{R}, D> wrap(T* data, const index_t (&shape)[R]) {
@@ -306,7 +313,8 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
   } else {
     require_value("to");
     if constexpr (is_cuda_v<D> || is_cuda_v<To>)
-      detail::refuse_capture("to<" + device_name<To>() + ">()", "a graph holds the work of one device; copy inputs before replay() and results after it");
+      detail::refuse_capture("to<" + device_name<To>() + ">()",
+                             "a graph holds the work of one device; copy inputs before replay() and results after it");
     const tensor dense = contiguous();
     auto copy = tensor<T, Shape, To>::uninitialized(shape_);
     detail::copy_bytes<D, To>(detail::access::data(copy), dense.data_, static_cast<std::size_t>(numel()) * sizeof(T));

@@ -81,20 +81,32 @@ class text_piece {
   text_piece(I number) : kind_(kind::natural), natural_(number) {}
   template <std::floating_point F>
   text_piece(F number) : kind_(sizeof(F) == 4 ? kind::single : kind::real), real_(static_cast<double>(number)) {}
-  text_piece(shape_piece shape) : kind_(kind::shape), extents_(shape.extents), size_(static_cast<std::size_t>(shape.rank)) {}
+  text_piece(shape_piece shape)
+      : kind_(kind::shape), extents_(shape.extents), size_(static_cast<std::size_t>(shape.rank)) {}
   template <class E>
-  requires requires { E::rank; }
+    requires requires { E::rank; }
   text_piece(const E& extents) : text_piece(shape_piece{extents.data(), E::rank}) {}
 
   SINTER_COLD void append_to(std::string& s) const {
     switch (kind_) {
-      case kind::text: s.append(text_, size_); return;
-      case kind::integer: s += std::to_string(integer_); return;
-      case kind::natural: s += std::to_string(natural_); return;
-      case kind::letter: s += static_cast<char>(integer_); return;
-      case kind::single: return append_real(s, static_cast<float>(real_));
-      case kind::real: return append_real(s, real_);
-      case kind::shape: break;
+      case kind::text:
+        s.append(text_, size_);
+        return;
+      case kind::integer:
+        s += std::to_string(integer_);
+        return;
+      case kind::natural:
+        s += std::to_string(natural_);
+        return;
+      case kind::letter:
+        s += static_cast<char>(integer_);
+        return;
+      case kind::single:
+        return append_real(s, static_cast<float>(real_));
+      case kind::real:
+        return append_real(s, real_);
+      case kind::shape:
+        break;
     }
     s += '(';
     for (std::size_t i = 0; i < size_; ++i) {

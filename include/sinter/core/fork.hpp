@@ -1,4 +1,5 @@
-// sinter/core/fork.hpp: what forked children find: none of the threads of their parent, and no lock that one of them held.
+// sinter/core/fork.hpp: what forked children find: none of the threads of their parent, and no lock that one of them
+// held.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@ namespace sinter::detail {
 
 enum class fork_step { before, in_parent, in_child };
 
-/// While it lives, fork() calls `watched.at_fork(step)`, which throws nothing: before it in the parent, and after it in both
-/// processes. As the last member of what it watches it begins after, and ends before, all that at_fork() uses.
+/// While it lives, fork() calls `watched.at_fork(step)`, which throws nothing: before it in the parent, and after it in
+/// both processes. As the last member of what it watches it begins after, and ends before, all that at_fork() uses.
 class fork_watch {
  public:
   template <class T>
@@ -59,8 +60,8 @@ class fork_watch {
   fork_watch* previous_ = nullptr;
 };
 
-/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. Who holds one does not wait
-/// for another.
+/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. Who holds one does
+/// not wait for another.
 class fork_safe_mutex {
  public:
   void lock() { mutex_.lock(); }
@@ -76,12 +77,14 @@ template <class T, class Make>
 SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
   std::unique_ptr<T> mine(make());
   T* there = nullptr;
-  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire)) return *mine.release();
+  if (made.compare_exchange_strong(there, mine.get(), std::memory_order_acq_rel, std::memory_order_acquire))
+    return *mine.release();
   return *there;
 }
 
-/// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of the two is
-/// then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread forks.
+/// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of
+/// the two is then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread
+/// forks.
 template <class T, class Make>
 T& make_once(std::atomic<T*>& made, const Make& make) {
   if (T* const there = made.load(std::memory_order_acquire)) return *there;

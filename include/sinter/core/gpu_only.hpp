@@ -1,5 +1,6 @@
-// sinter/core/gpu_only.hpp: functions that only files with the CUDA backend can call, declared for the others too, so that a call there
-// says what it needs. Where the tests simulate the backend both are there; its own are more constrained, and chosen.
+// sinter/core/gpu_only.hpp: functions that only files with the CUDA backend can call, declared for the others too, so
+// that a call there says what it needs. Where the tests simulate the backend both are there; its own are more
+// constrained, and chosen.
 #pragma once
 
 #include "sinter/config.hpp"
@@ -12,7 +13,8 @@ namespace detail {
 
 template <device D>
 void refuse_gpu_work() {
-  static_assert(is_cuda_v<D>, "sinter: only GPUs work on their own; on a host device a statement has run when it returns");
+  static_assert(is_cuda_v<D>,
+                "sinter: only GPUs work on their own; on a host device a statement has run when it returns");
   static_cast<void>(sizeof(runs_in_this_file<D>));
 }
 

@@ -12,8 +12,8 @@ namespace sinter {
 
 namespace detail {
 
-/// The float of IEEE binary16 bits. A subnormal half is 2^-14 times a fraction: with the exponent of 2^-14 in front of its
-/// fraction, one subtraction leaves it. F. Giesen, "float->half variants", 2012.
+/// The float of IEEE binary16 bits. A subnormal half is 2^-14 times a fraction: with the exponent of 2^-14 in front of
+/// its fraction, one subtraction leaves it. F. Giesen, "float->half variants", 2012.
 constexpr float half_to_float(std::uint16_t bits) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) {
@@ -25,10 +25,12 @@ constexpr float half_to_float(std::uint16_t bits) {
   const std::uint32_t sign = (bits & 0x8000u) << 16, exponent = bits & 0x7c00u, rest = (bits & 0x7fffu) << 13;
   if (exponent == 0x7c00u) return std::bit_cast<float>(sign | rest | 0x7f800000u);
   if (exponent != 0) return std::bit_cast<float>(sign | (rest + (112u << 23)));
-  return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + (113u << 23)) - 0x1p-14f));
+  return std::bit_cast<float>(sign |
+                              std::bit_cast<std::uint32_t>(std::bit_cast<float>(rest + (113u << 23)) - 0x1p-14f));
 }
 
-/// Rounded to nearest, ties to even. Below 2^-14 an addition of 1/2, whose last place is that of a subnormal half, rounds.
+/// Rounded to nearest, ties to even. Below 2^-14 an addition of 1/2, whose last place is that of a subnormal half,
+/// rounds.
 constexpr std::uint16_t float_to_half(float x) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) {
@@ -47,7 +49,9 @@ constexpr std::uint16_t float_to_half(float x) {
 }
 
 /// The upper half of a float.
-constexpr float bfloat16_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+constexpr float bfloat16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 constexpr std::uint16_t float_to_bfloat16(float x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -64,9 +68,9 @@ constexpr std::uint16_t float_to_bfloat16(float x) {
 
 }  // namespace detail
 
-/// A number of IEEE 754 binary16: 11 significant bits, up to 65504, normal from 2^-14 on and subnormal down to 2^-24. It is
-/// for storage: arithmetic converts it to float. Numbers convert to it through float, rounded to nearest, ties to even;
-/// infinities and NaNs are kept. Two bytes in memory, the same for every compiler.
+/// A number of IEEE 754 binary16: 11 significant bits, up to 65504, normal from 2^-14 on and subnormal down to 2^-24.
+/// It is for storage: arithmetic converts it to float. Numbers convert to it through float, rounded to nearest, ties to
+/// even; infinities and NaNs are kept. Two bytes in memory, the same for every compiler.
 ///
 ///     half x = 0.1f;          // 0.0999755859375
 ///     float y = x * x;
@@ -107,11 +111,12 @@ static_assert(sizeof(bfloat16) == 2 && std::is_trivially_copyable_v<bfloat16> &&
 
 namespace detail {
 
-/// std::numeric_limits of a floating-point number of two bytes with this many explicit bits of fraction; a digit of base 2 is
-/// 0.30103 of one of base 10.
+/// std::numeric_limits of a floating-point number of two bytes with this many explicit bits of fraction; a digit of
+/// base 2 is 0.30103 of one of base 10.
 template <class T, int Fraction>
 struct limits_of_two_bytes : std::numeric_limits<float> {
-  static constexpr int digits = Fraction + 1, digits10 = Fraction * 30103 / 100000, max_digits10 = 2 + digits * 30103 / 100000;
+  static constexpr int digits = Fraction + 1, digits10 = Fraction * 30103 / 100000,
+                       max_digits10 = 2 + digits * 30103 / 100000;
   static constexpr int max_exponent = 1 << (14 - Fraction), max_exponent10 = max_exponent * 30103 / 100000;
   static constexpr int min_exponent = 3 - max_exponent, min_exponent10 = (min_exponent - 1) * 30103 / 100000;
   static constexpr std::uint16_t exponent_bits = 0x8000u - (1u << Fraction);

@@ -14,8 +14,8 @@ struct use_an_integer_index;
 
 namespace detail {
 
-/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction. Floating-point
-/// elements round, but hold no finite number beyond their largest.
+/// True if an element of type T can hold the number a: integers and bool within their range and without a fraction.
+/// Floating-point elements round, but hold no finite number beyond their largest.
 template <class T, class A>
 constexpr bool fits_element(A a) {
   if constexpr (narrow_element<A>) return fits_element<T>(static_cast<float>(a));
@@ -25,7 +25,8 @@ constexpr bool fits_element(A a) {
     constexpr A above = static_cast<A>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 1)) * 2;
     return a >= static_cast<A>(std::numeric_limits<T>::lowest()) && a < above && a == std::trunc(a);
   } else if constexpr (std::is_same_v<T, A>) return true;
-  else if constexpr (std::is_floating_point_v<A>) return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
+  else if constexpr (std::is_floating_point_v<A>)
+    return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a))) || !std::isfinite(a);
   else return std::isfinite(static_cast<compute_type<T>>(static_cast<T>(a)));
 }
 

@@ -10,9 +10,9 @@ namespace sinter {
 
 /// How much of a tensor is shown.
 struct print_options {
-  int precision = 4;       ///< significant digits of floating-point values
+  int precision = 4;         ///< significant digits of floating-point values
   index_t threshold = 1000;  ///< tensors with more elements are summarised
-  index_t edge = 3;        ///< elements at each end of a summarised axis
+  index_t edge = 3;          ///< elements at each end of a summarised axis
 };
 
 namespace detail {
@@ -25,7 +25,8 @@ std::string value_text(T x, const print_options& options) {
   else {
     char text[128];  // like printf's %g, in every locale
     const int digits = options.precision < 100 ? options.precision : 100;
-    return {text, std::to_chars(text, text + sizeof text, static_cast<double>(x), std::chars_format::general, digits).ptr};
+    return {text,
+            std::to_chars(text, text + sizeof text, static_cast<double>(x), std::chars_format::general, digits).ptr};
   }
 }
 
@@ -60,8 +61,7 @@ struct text_builder {
       if (w > width) width = w;
       return;
     }
-    along(
-        axis, [&](index_t i) { measure(x + i * strides[axis], axis + 1); }, [] {});
+    along(axis, [&](index_t i) { measure(x + i * strides[axis], axis + 1); }, [] {});
   }
 
   void build(const T* x, int axis) {
@@ -77,7 +77,8 @@ struct text_builder {
       if (!first) {
         text += ',';
         if (axis == rank - 1) text += ' ';
-        else text.append(static_cast<std::size_t>(rank - 1 - axis), '\n').append(static_cast<std::size_t>(axis + 1), ' ');
+        else
+          text.append(static_cast<std::size_t>(rank - 1 - axis), '\n').append(static_cast<std::size_t>(axis + 1), ' ');
       }
       first = false;
     };
@@ -121,8 +122,13 @@ std::string to_string(const tensor<T, Shape, D>& t, const print_options& options
     std::string text = to_string(t.template to<cpu>(), options);
     return text.substr(0, text.size() - device_name<cpu>().size()) + device_name<D>();
   } else {
-    detail::text_builder<T> b{options, t.rank, t.shape().data(), t.strides().data(),
-                              detail::prints_more_than(options.threshold, t.shape().data(), t.rank), 0, {}};
+    detail::text_builder<T> b{options,
+                              t.rank,
+                              t.shape().data(),
+                              t.strides().data(),
+                              detail::prints_more_than(options.threshold, t.shape().data(), t.rank),
+                              0,
+                              {}};
     b.measure(t.data(), 0);
     b.build(t.data(), 0);
     return b.text + " " + element_name<T>() + " " + detail::shape_text(t.shape()) + " " + device_name<D>();
@@ -131,7 +137,8 @@ std::string to_string(const tensor<T, Shape, D>& t, const print_options& options
 
 namespace detail {
 
-// A std::basic_ostream, told without its header; not what has an operator<< for everything itself, as Catch2's streams have.
+// A std::basic_ostream, told without its header; not what has an operator<< for everything itself, as Catch2's streams
+// have.
 template <class Stream>
 concept text_stream = requires(Stream& s, const std::string& text) {
   typename Stream::char_type;

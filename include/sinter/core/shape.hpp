@@ -58,7 +58,8 @@ constexpr void row_major_strides(const index_t* shape, int rank, index_t* stride
   index_t step = 1;
   for (int d = rank - 1; d >= 0; --d) {
     strides[d] = step;
-    step = static_cast<index_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(shape[d]));  // see extents::numel
+    step = static_cast<index_t>(static_cast<std::uint64_t>(step) *
+                                static_cast<std::uint64_t>(shape[d]));  // see extents::numel
   }
 }
 
@@ -107,7 +108,8 @@ inline fold_shape around_axis(const index_t* shape, int rank, int axis) {
 }
 
 /// Reorders axes to (kept, reduced) where the last axis is reduced, else to (kept, reduced, kept); also where more
-/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See coalesce_axes.
+/// operands lie side by side along the last axis that is kept, as in the sums of a transposed matrix. See
+/// coalesce_axes.
 template <class F>
 fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_of, const bool* reduced) {
   int last = rank - 1;
@@ -198,7 +200,8 @@ constexpr extents<R> ones_extents() {
 inline void check_countable(const char* op, const index_t* shape, int rank) {
   double n = 1;
   for (int i = 0; i < rank; ++i) n *= static_cast<double>(shape[i]);
-  if (!(n < 9e18)) refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
+  if (!(n < 9e18))
+    refuse<shape_error>({op, ": shape ", shape_piece{shape, rank}, " has more elements than can be counted"});
 }
 
 /// (A) x (B) => the broadcast shape of both, or shape_error.
@@ -208,8 +211,8 @@ extents<(A > B ? A : B)> broadcast_shapes(const char* op, const extents<A>& a, c
   extents<R> out = ones_extents<R>();
   broadcast_into(out.values, R, a.values, A);
   if (!broadcast_into(out.values, R, b.values, B))
-    refuse<shape_error>({op, ": shapes ", a, " and ", b,
-                         " do not broadcast; aligned at the last axis, extents must be equal or 1"});
+    refuse<shape_error>(
+        {op, ": shapes ", a, " and ", b, " do not broadcast; aligned at the last axis, extents must be equal or 1"});
   check_countable(op, out.values, R);
   return out;
 }

@@ -115,7 +115,8 @@ struct device_runtime<D> {
 
 /// Memory for the elements of a dense tensor, and its strides.
 template <device D>
-[[gnu::noinline]] storage_ptr allocate_dense(const index_t* shape, int rank, std::size_t element_size, index_t* strides) {
+[[gnu::noinline]] storage_ptr allocate_dense(const index_t* shape, int rank, std::size_t element_size,
+                                             index_t* strides) {
   const index_t n = checked_numel("tensor", shape, rank, element_size);
   row_major_strides(shape, rank, strides);
   return device_runtime<D>::allocate(static_cast<std::size_t>(n) * element_size);

@@ -30,15 +30,15 @@ inline constexpr int max_list_rank = 4;
 template <class T, int R, class D>
 inline constexpr bool has_list = R >= 1 && R <= max_list_rank && is_cpu_v<D>;
 template <class T, int R, class D>
-using list_of = std::conditional_t<has_list<T, R, D>, typename nested_list<T, has_list<T, R, D> ? R : 1>::type, no_list>;
+using list_of =
+    std::conditional_t<has_list<T, R, D>, typename nested_list<T, has_list<T, R, D> ? R : 1>::type, no_list>;
 
 /// Sets the extents of a nested list from its first elements, and checks all others against them.
 template <int R, class List>
 void measure_list(const List& list, index_t* extent, bool first = true) {
   const auto n = static_cast<index_t>(list.size());
   if (first) *extent = n;
-  if (n != *extent)
-    refuse<shape_error>({"tensor: the rows of a list differ in length: ", *extent, " and ", n});
+  if (n != *extent) refuse<shape_error>({"tensor: the rows of a list differ in length: ", *extent, " and ", n});
   if constexpr (R > 1)
     for (const auto& row : list) measure_list<R - 1>(row, extent + 1, first && &row == list.begin());
 }
@@ -70,12 +70,16 @@ class pending;
 /// `b = expression` gives b a new value and leaves other handles alone; `b += expression` and assignment through a
 /// view (`b.slice(...) = expression`) write into the shared storage.
 ///
-/// `const` is shallow, as for std::span and std::shared_ptr: a const tensor keeps its handle, and is no left side of `=` and
-/// `+=`, but its elements can be written through views and x(i). Classes hold tensors as members; they do not derive from one.
+/// `const` is shallow, as for std::span and std::shared_ptr: a const tensor keeps its handle, and is no left side of
+/// `=` and
+/// `+=`, but its elements can be written through views and x(i). Classes hold tensors as members; they do not derive
+/// from one.
 template <class T, auto Shape, device D>
 class tensor final {
-  static_assert(element<T>, "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
-  static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>, "sinter: the shape parameter of tensor is its rank, an int");
+  static_assert(element<T>,
+                "sinter: the element type is not one of float, double, half, bfloat16, int8..int64, uint8, bool");
+  static_assert(std::is_same_v<std::remove_const_t<decltype(Shape)>, int>,
+                "sinter: the shape parameter of tensor is its rank, an int");
   static_assert(Shape >= 0 && Shape <= max_rank, "sinter: a tensor has rank 0 to 8");
 
  public:
@@ -152,13 +156,16 @@ class tensor final {
   assignment<tensor, constant_node<T>> operator=(L value) && {
     return {*this, constant_node<T>{T(detail::number<T>(value))}};
   }
-  template <literal L, class Problem = floating_literal_with_elements_of_type<T>, class Fix = write_an_integer_literal_or_cast_the_tensor>
+  template <literal L, class Problem = floating_literal_with_elements_of_type<T>,
+            class Fix = write_an_integer_literal_or_cast_the_tensor>
     requires(!detail::literal_fits<L, T>)
   void operator=(L) && = delete;
-  template <literal L, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own, class Fix = write_x_dot_in_place_equals_number_or_full>
+  template <literal L, class Problem = number_given_to_a_handle_which_has_no_shape_of_its_own,
+            class Fix = write_x_dot_in_place_equals_number_or_full>
   void operator=(L) & = delete;
 
-  /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new value.
+  /// This tensor as a view, so that `x.in_place() = e` writes into its storage instead of giving the handle a new
+  /// value.
   [[nodiscard]] tensor in_place() const { return *this; }
 
   bool defined() const noexcept { return static_cast<bool>(storage_); }
@@ -187,7 +194,8 @@ class tensor final {
     require_value("element access");
     for (int a = 0; a < rank; ++a) {
       if (index[a] < -shape_[a] || index[a] >= shape_[a])
-        detail::refuse<index_error>({"element access: index ", index[a], " is out of range for axis ", a, " of shape ", shape_});
+        detail::refuse<index_error>(
+            {"element access: index ", index[a], " is out of range for axis ", a, " of shape ", shape_});
       offset += (index[a] < 0 ? index[a] + shape_[a] : index[a]) * strides_[a];
     }
     return data_[offset];
@@ -275,7 +283,8 @@ class tensor final {
     require_value("reshape");
     detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
     extents<N> strides;
-    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N)) return clone().reshape(to);
+    if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
+      return clone().reshape(to);
     return view<N>(data_, to, strides);
   }
 
@@ -315,8 +324,7 @@ class tensor final {
   {
     require_value("squeeze");
     const int a = detail::checked_axis("squeeze", axis, rank);
-    if (shape_[a] != 1)
-      detail::refuse<shape_error>({"squeeze: axis ", a, " of shape ", shape_, " is not 1"});
+    if (shape_[a] != 1) detail::refuse<shape_error>({"squeeze: axis ", a, " of shape ", shape_, " is not 1"});
     return drop_axis(a, data_);
   }
 
@@ -368,9 +376,7 @@ class tensor final {
   }
 
   /// This tensor when it is dense and row-major, otherwise a dense copy.
-  [[nodiscard]] tensor contiguous() const {
-    return is_contiguous() ? *this : clone();
-  }
+  [[nodiscard]] tensor contiguous() const { return is_contiguous() ? *this : clone(); }
 
   /// A dense copy in new storage.
   [[nodiscard, gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }

@@ -36,15 +36,16 @@ concept narrow_element = detail::is_one_of<T, half, bfloat16>;
 
 /// What a tensor can hold: float, double, half, bfloat16, the signed integers of 8 to 64 bits, `std::uint8_t`, bool.
 template <class T>
-concept element = narrow_element<T> || detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                                                         std::uint8_t, bool>;
+concept element =
+    narrow_element<T> ||
+    detail::is_one_of<T, float, double, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, bool>;
 
 /// Element types that carry gradients: float, double, half and bfloat16.
 template <class T>
 concept floating_element = narrow_element<T> || detail::is_one_of<T, float, double>;
 
-/// The type that elements T are computed in: float for half and bfloat16, T itself otherwise. A statement converts as it
-/// reads and rounds as it writes.
+/// The type that elements T are computed in: float for half and bfloat16, T itself otherwise. A statement converts as
+/// it reads and rounds as it writes.
 template <class T>
 using compute_type = std::conditional_t<narrow_element<T>, float, T>;
 
@@ -53,7 +54,8 @@ namespace detail {
 /// The unsigned integer of that many bytes; of T's size.
 template <std::size_t Bytes>
 using bits_of_size = std::conditional_t<
-    Bytes == 1, std::uint8_t, std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
+    Bytes == 1, std::uint8_t,
+    std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 template <class T>
 using bits_of = bits_of_size<sizeof(T)>;
 

@@ -1,15 +1,19 @@
-// sinter/core/unfinished.hpp: the assignments of this thread that have not run yet, and what became of their targets meanwhile.
+// sinter/core/unfinished.hpp: the assignments of this thread that have not run yet, and what became of their targets
+// meanwhile.
 #pragma once
 
 #include "sinter/core/storage.hpp"
 
 namespace sinter::detail {
 
-/// The target of an assignment from its construction until it runs. All of a thread form a list, which is empty nearly always.
+/// The target of an assignment from its construction until it runs. All of a thread form a list, which is empty nearly
+/// always.
 class assignment_target {
  public:
   /// `name`: the tensor on the left side, null for a temporary view. `memory`: what that shows.
-  assignment_target(const void* name, const storage_ptr& memory) : name_(name), memory_(memory), next_(first()) { first() = this; }
+  assignment_target(const void* name, const storage_ptr& memory) : name_(name), memory_(memory), next_(first()) {
+    first() = this;
+  }
   assignment_target(const assignment_target&) = delete;
   assignment_target& operator=(const assignment_target&) = delete;
   ~assignment_target() {
@@ -25,11 +29,13 @@ class assignment_target {
 
   /// Tells the assignments to a tensor that it is destroyed.
   static void end_of(const void* tensor) noexcept {
-    if (first() != nullptr) [[unlikely]] note_end(tensor);
+    if (first() != nullptr) [[unlikely]]
+      note_end(tensor);
   }
   /// Tells the assignments that wait that this thread writes to `memory`.
   static void write_to(const storage& memory) noexcept {
-    for (assignment_target* a = first(); a != nullptr; a = a->next_) a->written_ = a->written_ || a->memory_.get() == &memory;
+    for (assignment_target* a = first(); a != nullptr; a = a->next_)
+      a->written_ = a->written_ || a->memory_.get() == &memory;
   }
 
  private:

@@ -13,15 +13,16 @@ namespace sinter::detail {
 
 /// Restricts one axis to begin, begin+step, ... before end; returns the offset in elements. Negative begin and end
 /// count from the end of the axis.
-inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t axis, index_t begin, index_t end, index_t step) {
+inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t axis, index_t begin, index_t end,
+                          index_t step) {
   const int a = checked_axis("slice", axis, rank);
   const index_t n = shape[a];
   const index_t b = begin < 0 ? begin + n : begin;
   const index_t e = end < 0 ? end + n : end;
   if (step < 1) refuse<value_error>({"slice: step ", step, " must be at least 1; flip() reverses an axis"});
   if (b < 0 || e > n || b > e)
-    refuse<index_error>({"slice: range [", begin, ", ", end, ") does not lie within axis ", a, " of shape ",
-                         shape_piece{shape, rank}});
+    refuse<index_error>(
+        {"slice: range [", begin, ", ", end, ") does not lie within axis ", a, " of shape ", shape_piece{shape, rank}});
   shape[a] = e > b ? (e - b - 1) / step + 1 : 0;
   const index_t offset = b * strides[a];
   if (shape[a] > 1) strides[a] *= step;
@@ -32,7 +33,8 @@ inline index_t slice_axis(index_t* shape, index_t* strides, int rank, index_t ax
 inline index_t select_offset(const index_t* shape, const index_t* strides, int rank, int axis, index_t i) {
   const index_t n = shape[axis];
   if (i < -n || i >= n)
-    refuse<index_error>({"select: index ", i, " is out of range for axis ", axis, " of shape ", shape_piece{shape, rank}});
+    refuse<index_error>(
+        {"select: index ", i, " is out of range for axis ", axis, " of shape ", shape_piece{shape, rank}});
   return (i < 0 ? i + n : i) * strides[axis];
 }
 
@@ -56,7 +58,8 @@ inline void resolve_reshape(index_t n, index_t* shape, int rank, shape_piece fro
 }
 
 /// Strides that show the same elements in another shape without a copy; false when there are none.
-inline bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to, index_t* to_strides, int to_rank) {
+inline bool reshape_strides(const index_t* shape, const index_t* strides, int rank, const index_t* to,
+                            index_t* to_strides, int to_rank) {
   index_t n = 1;
   for (int i = 0; i < rank; ++i) n *= shape[i];
   if (n == 0) {
@@ -111,7 +114,8 @@ inline void checked_permutation(index_t* order, int rank) {
 }
 
 /// Strides of a broadcast view: 0 where an extent of 1 (or a missing axis) is repeated.
-inline void broadcast_strides(const index_t* shape, const index_t* strides, int rank, const index_t* out_shape, index_t* out, int out_rank) {
+inline void broadcast_strides(const index_t* shape, const index_t* strides, int rank, const index_t* out_shape,
+                              index_t* out, int out_rank) {
   for (int i = 0; i < out_rank; ++i) {
     const int s = i - (out_rank - rank);
     out[i] = s < 0 || (shape[s] == 1 && out_shape[i] != 1) ? 0 : strides[s];

@@ -35,7 +35,8 @@ inline operand to_operand(const sink_ref& sink, int rank) {
   return o;
 }
 
-inline loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs, operand* in) {
+inline loop make_loop(kernel_fn fn, const void* plan, const any_shape& shape, const leaf_ref* leaves, int inputs,
+                      operand* in) {
   loop l;
   l.rank = shape.rank;
   for (int d = 0; d < l.rank; ++d) l.shape[d] = shape.data[d];
@@ -93,7 +94,8 @@ class epilogue {
     operand out[1];
     run(prepared_loop(copy(in, out)), begin, end, out[0]);
   }
-  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their place.
+  /// One thread's runs over rows whose values stand elsewhere, but for their end, until they are written to their
+  /// place.
   class rows {
    public:
     /// Values of size bytes; do results go past the cache?
@@ -197,7 +199,8 @@ inline void run_epilogue_tile(void* e, index_t r0, index_t r1, index_t c0, index
 
 /// c (+)= a b; c is dense along its rows.
 template <class T>
-void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e, thread_pool& pool) {
+void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e,
+                thread_pool& pool) {
   gemm_args<T> args{};
   args.m = c.rows;
   args.n = c.columns;
@@ -276,13 +279,14 @@ struct backend<D> {
   template <class Roots>
   static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
     static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
-    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape, pool());
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape,
+                      pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
   template <class R, class T, class K>
-  static void reduce(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
-                     const epilogue* e) {
+  static void reduce(const K& plan, const any_shape& shape, const leaf_ref* leaves, const bool* reduced,
+                     typename R::result* out, const epilogue* e) {
     cpu_impl::operand in[cpu_impl::pass_of<K::leaves + 1>];
     cpu_impl::operand to[1];
     cpu_impl::loop l = cpu_impl::make_loop(cpu_impl::forward_kernel<K, T>, &plan, shape, leaves, K::leaves, in);
@@ -306,45 +310,49 @@ struct backend<D> {
 
   /// The first values.shape()[axis] elements along `axis`, in order, and their positions; there is at least one.
   template <class E, class T, int R>
-  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
+                   const tensor<std::int64_t, R, D>& indices) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], values.data(), indices.data(), pool());
+      cpu_impl::sort(l, is_leaf, around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
+                     values.data(), indices.data(), pool());
     });
   }
 
   /// counts[v] += how often e, of int64 elements, is v; other values do not count.
   template <class E>
   static void count(const E& e, const tensor<std::int64_t, 1, D>& counts) {
-    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) { cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool()); });
+    cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
+      cpu_impl::count(l, is_leaf, counts.data(), counts.numel(), pool());
+    });
   }
 
   // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
+                   const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
-                         pool());
+      cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved),
+                         n > 0 ? to.numel() / n : 0, n, after, pool());
     });
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
-                           const tensor<T, S, D>& dx, bool add) {
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
-    cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved), access::data(dx),
-                           n > 0 ? y.numel() / n : 0, n, add, pool());
+    cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved),
+                           access::data(dx), n > 0 ? y.numel() / n : 0, n, add, pool());
   }
 
   /// Throws index_error unless all n values lie in [0, extent).
   static void check_range(const char* op, const char* what, const std::int64_t* values, index_t n, index_t extent) {
     for (index_t i = 0; i < n; ++i)
-      if (values[i] < 0 || values[i] >= extent)
-        refuse_index(op, what, values[i], i, extent);
+      if (values[i] < 0 || values[i] >= extent) refuse_index(op, what, values[i], i, extent);
   }
 
   template <class T, class U, int R>
-  static cpu_impl::gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
-                                                const tensor<U, R, D>& y) {
+  static cpu_impl::gather_shape gather_shape_of(const tensor<T, R, D>& x, int axis,
+                                                const tensor<std::int64_t, R, D>& index, const tensor<U, R, D>& y) {
     cpu_impl::gather_shape g;
     g.rank = R;
     g.axis = axis;
@@ -357,11 +365,13 @@ struct backend<D> {
     return g;
   }
   template <class T, int R>
-  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                     const tensor<T, R, D>& y) {
     cpu_impl::gather(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
   template <class T, class U, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<U, R, D>& y, index_order) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                          const tensor<U, R, D>& y, index_order) {
     cpu_impl::scatter_add(gather_shape_of(x, axis, index, y), x.data(), index.data(), y.data(), pool());
   }
 
@@ -369,20 +379,24 @@ struct backend<D> {
   static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
                             const tensor<compute_type<T>, 1, D>& lse) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1], pool());
+      cpu_impl::run_cross_entropy<T>(l, is_leaf, labels.data(), loss.data(), lse.data(), e.shape()[0], e.shape()[1],
+                                     pool());
     });
   }
   template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
-                                    const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
+                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
+                                    const tensor<T, 2, D>& dx, bool add) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0], e.shape()[1], add, pool());
+      cpu_impl::reverse_cross_entropy<T>(l, is_leaf, labels.data(), lse.data(), g.data(), dx.data(), e.shape()[0],
+                                         e.shape()[1], add, pool());
     });
   }
 
   /// outputs = K(inputs), element by element, over arrays of n: what an optimizer does to a parameter.
   template <class K>
-  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
+                     const flat_values (&outputs)[K::outputs]) {
     [[maybe_unused]] const index_t step = 1;  // nvcc 13 does not see its use
     leaf_ref in[K::leaves];
     sink_ref out[K::outputs];
@@ -396,7 +410,8 @@ struct backend<D> {
   }
 
   template <class T>
-  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
+  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                     const epilogue* e) {
     for (index_t i = 0; i < c.batches; ++i)
       cpu_impl::run_matmul<T>(a.of_batch<T>(i), b.of_batch<T>(i), c.of_batch<T>(i), accumulate, e, pool());
   }

@@ -8,7 +8,8 @@
 namespace sinter {
 
 template <class T>
-using eigen_matrix_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0, Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
+using eigen_matrix_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0,
+                                    Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>>;
 template <class T>
 using eigen_vector_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eigen::InnerStride<Eigen::Dynamic>>;
 
@@ -19,7 +20,8 @@ using eigen_vector_map = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, 0, Eige
 template <class T, auto Shape, device D>
   requires(is_cpu_v<D> && Shape == 2)
 eigen_matrix_map<T> as_eigen(const tensor<T, Shape, D>& t) {
-  return {t.data(), t.shape()[0], t.shape()[1], Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>(t.strides()[0], t.strides()[1])};
+  return {t.data(), t.shape()[0], t.shape()[1],
+          Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>(t.strides()[0], t.strides()[1])};
 }
 template <class T, auto Shape, device D>
   requires(is_cpu_v<D> && Shape == 1)

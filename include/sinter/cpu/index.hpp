@@ -18,15 +18,15 @@ struct gather_shape {
   index_t y_strides[max_rank] = {};
 };
 
-/// Part of a gather: `rows` places along its axis by `columns` elements that lie behind each. Offsets of the first of x (whose
-/// coordinate on the axis is 0), index and y.
+/// Part of a gather: `rows` places along its axis by `columns` elements that lie behind each. Offsets of the first of x
+/// (whose coordinate on the axis is 0), index and y.
 struct gather_part {
   index_t x = 0, index = 0, y = 0;
   index_t rows = 0, columns = 1;
 };
 
-/// Calls f(part) for parts that cover all, of about 16384 elements; with whole_axis none of them shares elements of x with
-/// another. The last axis of g is its own, or what all axes behind it became.
+/// Calls f(part) for parts that cover all, of about 16384 elements; with whole_axis none of them shares elements of x
+/// with another. The last axis of g is its own, or what all axes behind it became.
 template <class F>
 void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const F& f) {
   constexpr index_t wanted = 16384;
@@ -44,7 +44,8 @@ void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const 
     for (index_t number = t * grain; number < std::min((t + 1) * grain, parts); ++number) {
       const bool whole = down * across == 1;  // short lines are one part each, and divisions take longer than they
       const index_t k = whole ? 0 : number / across % down * rows, j = whole ? 0 : number % across * columns;
-      gather_part p{0, k * g.index_strides[g.axis], k * g.y_strides[g.axis], std::min(rows, n - k), std::min(columns, inner - j)};
+      gather_part p{0, k * g.index_strides[g.axis], k * g.y_strides[g.axis], std::min(rows, n - k),
+                    std::min(columns, inner - j)};
       index_t rest = whole ? number : number / (across * down);
       for (int d = last; d >= 0; --d) {
         if (d == g.axis) continue;
@@ -69,13 +70,16 @@ void for_parts(const gather_shape& g, bool whole_axis, thread_pool& pool, const 
 inline gather_shape join_axes_behind(gather_shape g) {
   const int first = g.axis + 1;
   index_t* const strides[] = {g.x_strides + first, g.index_strides + first, g.y_strides + first};
-  if (first < g.rank) g.rank = first + sinter::detail::coalesce_axes(g.shape + first, g.rank - first, 3, [&](int s) { return strides[s]; });
+  if (first < g.rank)
+    g.rank =
+        first + sinter::detail::coalesce_axes(g.shape + first, g.rank - first, 3, [&](int s) { return strides[s]; });
   return g;
 }
 
 /// f(elements of x, their step, those of y, theirs, how many) for all that are picked, in order along the axis.
 template <class T, class U, class F>
-void for_picked(const gather_shape& shape, T* x, const std::int64_t* index, U* y, bool whole_axis, thread_pool& pool, const F& f) {
+void for_picked(const gather_shape& shape, T* x, const std::int64_t* index, U* y, bool whole_axis, thread_pool& pool,
+                const F& f) {
   const gather_shape g = join_axes_behind(shape);
   const int last = g.rank - 1;
   const index_t sx = g.x_strides[g.axis], si = g.index_strides[g.axis], sy = g.y_strides[g.axis];
@@ -113,7 +117,8 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
     if constexpr (std::is_floating_point_v<T>) {
       if (step == 1 && from_step == 1) {
         for (; j + lanes <= n; j += lanes) {
-          if constexpr (std::is_same_v<T, U>) math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
+          if constexpr (std::is_same_v<T, U>)
+            math::write(to + j, math::read<lanes>(to + j) + math::read<lanes>(from + j));
           else
             for (index_t k = j; k < j + lanes; ++k) to[k] += static_cast<T>(from[k]);
         }

@@ -1,4 +1,5 @@
-// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial sums.
+// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial
+// sums.
 //
 // A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
 // Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
@@ -37,8 +38,8 @@ struct kernel_args {
   const index_t* out_mask = nullptr;
   const int* out_size = nullptr;
   const bool* out_add = nullptr;
-  bool stream = false;  ///< results go past the cache
-  bool plain = false;  ///< so they do, no mask is 0, and nothing is added to what is there
+  bool stream = false;            ///< results go past the cache
+  bool plain = false;             ///< so they do, no mask is 0, and nothing is added to what is there
   const row_end* made = nullptr;  ///< of the operands that kernel::made stands for
 };
 using kernel_fn = void (*)(const void* plan, const kernel_args&);
@@ -74,8 +75,9 @@ struct loop {
 };
 
 inline void coalesce(loop& l) {
-  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs,
-                                         [&l](int s) { return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides; });
+  l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {
+    return s < l.inputs ? l.in[s].strides : l.out[s - l.inputs].strides;
+  });
 }
 
 namespace detail {
@@ -98,15 +100,19 @@ inline void copy_strided(char* to, index_t to_step, const char* from, index_t fr
     return;
   }
   switch (size) {
-    case 1: return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
-    case 2: return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
-    case 4: return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
-    default: return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
+    case 1:
+      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
+    case 2:
+      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
+    case 4:
+      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
+    default:
+      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
   }
 }
 
-/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there. Where
-/// rows stand side by side there, each line of cache is touched once.
+/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there.
+/// Where rows stand side by side there, each line of cache is touched once.
 template <class Word, bool Back>
 void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step) {
   auto* const t = reinterpret_cast<Word*>(tile);
@@ -122,9 +128,8 @@ void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, 
   }
   index_t r = 0;
   for (; r + 16 <= h; r += 16)
-    for (index_t c = 0; c < w; ++c)
-      SINTER_UNROLL
-      for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
+    for (index_t c = 0; c < w; ++c) SINTER_UNROLL
+  for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
   for (; r < h; ++r)
     for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r + c * step]);
 }
@@ -132,10 +137,14 @@ void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, 
 template <bool Back>
 void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step, int size) {
   switch (size) {
-    case 1: return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
-    case 2: return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
-    case 4: return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
-    default: return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
+    case 1:
+      return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
+    case 2:
+      return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
+    case 4:
+      return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
+    default:
+      return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
   }
 }
 
@@ -208,7 +217,8 @@ char* scratch(std::size_t bytes) {
   return b.data;
 }
 
-/// The first of outputs [0, s] that has the place of output s: two uses of a leaf add to one gradient, hence to one copy of it.
+/// The first of outputs [0, s] that has the place of output s: two uses of a leaf add to one gradient, hence to one
+/// copy of it.
 template <class Place>
 int first_at(const Place& place, int s) {
   for (int i = 0; i < s; ++i)
@@ -216,9 +226,10 @@ int first_at(const Place& place, int s) {
   return s;
 }
 
-/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element takes
-/// the same arithmetic.
-inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at, index_t n) {
+/// Runs a kernel on the n < lanes elements from number `at` of its operands on, through padded copies: every element
+/// takes the same arithmetic.
+inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int inputs, int outputs, index_t at,
+                     index_t n) {
   alignas(64) char in_pad[max_operands][vector_bytes];
   alignas(64) char out_pad[max_operands][vector_bytes];
   const void* in[max_operands];
@@ -228,7 +239,8 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
     in[s] = a.in[s];
     if (a.in_mask[s] == 0) continue;
     std::memset(in_pad[s], 0, vector_bytes);
-    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s], static_cast<std::size_t>(n * a.in_size[s]));
+    std::memcpy(in_pad[s], static_cast<const char*>(a.in[s]) + at * a.in_size[s],
+                static_cast<std::size_t>(n * a.in_size[s]));
     in[s] = in_pad[s];
   }
   const auto place = [&](int s) { return static_cast<char*>(a.out[s]) + (at & a.out_mask[s]) * a.out_size[s]; };
@@ -254,12 +266,13 @@ inline constexpr index_t task_elements = 65536;
 /// A loop made ready to run any range of its row-major index space.
 class prepared_loop {
  public:
-  static constexpr index_t block = 512;       ///< elements staged at a time
-  static constexpr index_t short_row = 64;    ///< shorter rows are staged
-  static constexpr index_t tile_rows = 32;    ///< of the tiles that a loop with transposed operands goes through
+  static constexpr index_t block = 512;     ///< elements staged at a time
+  static constexpr index_t short_row = 64;  ///< shorter rows are staged
+  static constexpr index_t tile_rows = 32;  ///< of the tiles that a loop with transposed operands goes through
   static constexpr index_t tile_columns = 256;
-  static constexpr index_t segment = 65536;   ///< longest kernel call in row mode
-  static constexpr index_t sum_segment = 512 * lanes;  ///< the same where lanes gather sums, whose error grows with the length
+  static constexpr index_t segment = 65536;  ///< longest kernel call in row mode
+  static constexpr index_t sum_segment =
+      512 * lanes;  ///< the same where lanes gather sums, whose error grows with the length
 
   explicit prepared_loop(const loop& source) : l_(source) {
     coalesce(l_);
@@ -291,13 +304,16 @@ class prepared_loop {
   index_t inner() const { return inner_; }
   bool by_rows() const { return rows_; }
   /// Elements of which a range should be made up: whole rows, several where operands are transposed.
-  index_t unit() const { return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block; }
+  index_t unit() const {
+    return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block;
+  }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
-  /// Lets results bypass the cache where every vector of them is aligned, nothing is added to them after, and no two of them are in
-  /// each other's way.
+  /// Lets results bypass the cache where every vector of them is aligned, nothing is added to them after, and no two of
+  /// them are in each other's way.
   void set_stream() {
-    // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole vectors of a row.
+    // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole
+    // vectors of a row.
     stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
     const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
     for (int s = 0; s < l_.outputs; ++s) {
@@ -351,8 +367,8 @@ class prepared_loop {
   }
   /// Do elements that follow each other in memory belong to rows that follow each other?
   bool is_transposed(const operand& o) const { return o.strides[l_.rank - 2] == 1 && inner_stride(o) * o.size >= 64; }
-  /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines at the same
-  /// place of a page, or next to it, drive each other out: ten times slower on Zen 3.
+  /// Can both bypass the cache in turn? A vector of half a line leaves it open until the next one comes, and open lines
+  /// at the same place of a page, or next to it, drive each other out: ten times slower on Zen 3.
   static bool apart(const operand& a, const operand& b) {
     if (lanes * std::min(a.size, b.size) >= 64) return true;
     if (a.size != b.size) return false;  // they meet somewhere
@@ -500,7 +516,7 @@ class prepared_loop {
   void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
     constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
     char* const staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
-    char* tile[2 * max_operands];    // where the first row is read or written
+    char* tile[2 * max_operands];     // where the first row is read or written
     index_t pitch[2 * max_operands];  // bytes from row to row
     const void* in[max_operands];
     void* out[max_operands];
@@ -558,7 +574,8 @@ class prepared_loop {
         }
         for (int s = 0; s < l_.outputs; ++s)
           if (const operand& o = l_.out[s]; !direct(s))
-            detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o), o.size);
+            detail::copy_tile<true>(tile[l_.inputs + s], place(o, base[s]), h, w, o.strides[last - 1], inner_stride(o),
+                                    o.size);
       }
     }
   }
@@ -661,7 +678,8 @@ inline index_t task_size(const prepared_loop& p, const partial_sums& sums) {
     if (grain < wanted) grain = wanted;
   }
   if (grain >= total) return total;
-  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1))) return (grain + p.inner() - 1) / p.inner() * p.inner();
+  if (p.by_rows() && (p.inner() < grain || (p.any_reducing() && p.shape().rank > 1)))
+    return (grain + p.inner() - 1) / p.inner() * p.inner();
   if (p.by_rows()) return grain / lanes * lanes;
   return (grain + p.unit() - 1) / p.unit() * p.unit();
 }
@@ -672,8 +690,10 @@ inline index_t piece_size(const partial_sums& sums) {
   return std::max(few, 16 * sums.total);
 }
 
-/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by one.
-inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks, thread_pool& pool) {
+/// The tasks gather their sums apart, in pieces: rounding errors grow with the number of terms that are added one by
+/// one.
+inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, index_t grain, index_t tasks,
+                              thread_pool& pool) {
   const loop& l = p.shape();
   const index_t total = p.numel();
   index_t piece = piece_size(sums);
@@ -705,12 +725,16 @@ inline void run_with_partials(const prepared_loop& p, const partial_sums& sums, 
     const index_t begin = t * grain;
     const index_t end = begin + grain < total ? begin + grain : total;
     for (index_t at = begin; at < end; at += piece) {
-      sums.each(l.outputs, [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
+      sums.each(l.outputs,
+                [&](int s, index_t n) { std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size)); });
       p.run(at, at + piece < end ? at + piece : end, base, add);
-      sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
+      sums.each(l.outputs,
+                [&](int s, index_t n) { add_partials(l.out[s], sum_of_task[s], base[s], n, 1, at > begin); });
     }
   });
-  sums.each(l.outputs, [&](int s, index_t n) { add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add); });
+  sums.each(l.outputs, [&](int s, index_t n) {
+    add_partials(l.out[s], l.out[s].data, parts + offset[s], n, tasks, l.out[s].add);
+  });
 }
 
 }  // namespace detail
@@ -729,7 +753,8 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
   const partial_sums sums(p);
   const index_t grain = detail::task_size(p, sums);
   const index_t tasks = (total + grain - 1) / grain;
-  if (sums.total > 0 && (tasks > 1 || total > detail::piece_size(sums))) return detail::run_with_partials(p, sums, grain, tasks, pool);
+  if (sums.total > 0 && (tasks > 1 || total > detail::piece_size(sums)))
+    return detail::run_with_partials(p, sums, grain, tasks, pool);
 
   char* base[max_operands];
   bool add[max_operands];
@@ -742,7 +767,8 @@ inline void run_loop(const loop& source, thread_pool& pool, bool stream = false)
     if (!add[s]) std::memset(base[s], 0, static_cast<std::size_t>(n * l.out[s].size));
     add[s] = true;
   });
-  pool.parallel_for(tasks, [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
+  pool.parallel_for(tasks,
+                    [&](index_t t) { p.run(t * grain, (t + 1) * grain < total ? (t + 1) * grain : total, base, add); });
 }
 
 }  // namespace sinter::cpu_impl

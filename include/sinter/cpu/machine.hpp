@@ -14,11 +14,14 @@ template <class T>
 struct last_step {
   vector<T> shift, scale, rest;
   SINTER_INLINE explicit last_step(const row_end& end)
-      : shift(static_cast<compute_type<T>>(end.shift)), scale(static_cast<compute_type<T>>(end.scale)), rest(static_cast<compute_type<T>>(end.rest)) {}
+      : shift(static_cast<compute_type<T>>(end.shift)),
+        scale(static_cast<compute_type<T>>(end.scale)),
+        rest(static_cast<compute_type<T>>(end.rest)) {}
   SINTER_INLINE vector<T> operator()(vector<T> x) const { return (x - shift) * scale - rest; }
 };
 
-/// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another sign.
+/// Has the compiler not merge what made a value with what follows: -(a * b - c) as one instruction has zeros of another
+/// sign.
 template <class Registers>
 SINTER_INLINE void set_apart([[maybe_unused]] Registers& x) {
   if constexpr (!Registers::single) {
@@ -43,7 +46,7 @@ struct vector_machine {
   index_t out_mask[std::size_t{Outputs > 0 ? Outputs : 1}];
   bool out_add[std::size_t{Outputs > 0 ? Outputs : 1}];
   bool out_stream[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< overwrites what is there and goes past the caches
-  bool out_wide[std::size_t{Outputs > 0 ? Outputs : 1}];  ///< a sum of narrow elements, gathered in float
+  bool out_wide[std::size_t{Outputs > 0 ? Outputs : 1}];    ///< a sum of narrow elements, gathered in float
   index_t i = 0;
   index_t first = 0;
   row_end made;
@@ -111,9 +114,9 @@ SINTER_INLINE void run_vectors(const void* plan, const kernel_args& a) {
   for (; m.i < n; m.i += lanes) pass(m);
 }
 
-/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and branches
-/// between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For several results that
-/// loop would take the compiler as long again.
+/// A pass of expr/kernel.hpp over the elements, a multiple of `lanes`; prepared_loop sees to the rest. Masks and
+/// branches between the reads cost up to a sixth of a large pass with few operands: it has a loop without them. For
+/// several results that loop would take the compiler as long again.
 template <class Pass>
 void run_pass(const void* plan, const kernel_args& a) {
   if constexpr (Pass::inputs <= 4 && Pass::outputs == 1)

@@ -26,8 +26,8 @@ namespace cpu_impl {
 ///
 /// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
 /// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
-/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in the
-/// floating-point environment of the caller. A forked child has none of them, and starts its own.
+/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in
+/// the floating-point environment of the caller. A forked child has none of them, and starts its own.
 class thread_pool {
  public:
   using task_body = void (*)(void* context, index_t task);
@@ -111,8 +111,8 @@ class thread_pool {
 
   static int checked(int threads) {
     if (threads < 1 || threads > detail::most_threads)
-      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ", threads,
-                                           "; the calling thread counts as one"});
+      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
+                                           threads, "; the calling thread counts as one"});
     return threads;
   }
 
@@ -165,8 +165,9 @@ class thread_pool {
     caller_sleeps_.store(0, std::memory_order_relaxed);
   }
 
-  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which were
-  // read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as done.
+  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
+  // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
+  // done.
   void work(std::uint64_t own_control) noexcept {
     index_t finished = 0;
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);

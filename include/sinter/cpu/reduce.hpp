@@ -1,8 +1,8 @@
 // sinter/cpu/reduce.hpp: reductions of what a kernel produces, along any axes, in a fixed order of additions.
 //
 // The values are produced in short linear runs that stay in the first-level cache (or read in place where they lie in
-// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes out in
-// double.
+// memory already) and folded at once. Sums fold at most 16 vectors in a row in each of four chains and add what comes
+// out in double.
 #pragma once
 
 #include "sinter/cpu/machine.hpp"
@@ -117,7 +117,8 @@ void reduce_rows(const producer<T>& p, const fold_shape& s, Out* out, thread_poo
       for (index_t row = begin; row < end; row += together) {
         const index_t n = end - row < together ? end - row : together;
         const T* x = s.reduced > 0 ? p.get(row * s.reduced, n * s.reduced, buffer) : buffer;
-        for (index_t i = 0; i < n; ++i) out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
+        for (index_t i = 0; i < n; ++i)
+          out[row + i] = R::finish(R::merge(R::identity(), fold<R>(x + i * s.reduced, s.reduced, 0)));
       }
     } else {
       for (index_t row = begin; row < end; ++row) out[row] = R::finish(fold_range(row, 0, s.reduced));
@@ -177,10 +178,10 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
     alignas(64) T buffer[width];
     const index_t end = (piece + 1) * rows < s.reduced ? (piece + 1) * rows : s.reduced;
     const auto row_at = [&](index_t r) { return p.get((outer * s.reduced + r) * s.inner + column, n, buffer); };
-    // Doubles have no wider type to gather them: states of 16 runs of rows fold into one of the next level, so that few additions follow
-    // one another.
+    // Doubles have no wider type to gather them: states of 16 runs of rows fold into one of the next level, so that few
+    // additions follow one another.
     constexpr int levels = std::is_same_v<T, double> && R::template vectorised<T> ? 5 : 1;
-    state part[levels][width];
+    state part[std::size_t{levels}][width];
     for (auto& level : part)
       for (index_t i = 0; i < n; ++i) level[i] = R::identity();
     index_t runs = 0;
@@ -217,7 +218,8 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
 template <class R, class T, class Out, class Done>
 void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
-  const fold_shape s = sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
+  const fold_shape s =
+      sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
   if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);

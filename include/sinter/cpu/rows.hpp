@@ -1,7 +1,7 @@
 // sinter/cpu/rows.hpp: row-persistent work: softmax and its relatives hold a row in cache from reading to writing it.
 //
-// A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer. While a
-// row is worked on, the next one is fetched.
+// A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer.
+// While a row is worked on, the next one is fetched.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace sinter::cpu_impl {
 
-/// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled for both,
-/// so that inside no vector asks.
+/// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled
+/// for both, so that inside no vector asks.
 struct inside {
   index_t first;
 };
@@ -60,7 +60,8 @@ SINTER_INLINE vector<T> fold_vectors(index_t n, T identity, const Combine& combi
 
 template <class T, class F>
 SINTER_INLINE compute_type<T> row_sum(index_t n, const F& f) {
-  return math::hsum(fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return a + b; }, f));
+  return math::hsum(
+      fold_vectors(n, compute_type<T>(0), [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return a + b; }, f));
 }
 
 /// The same for an f of many instructions, which is compiled once and not four times: the chains take turns.
@@ -83,7 +84,8 @@ template <class T>
 T row_max(const T* x, index_t n) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
-  return math::hmax(fold_vectors(n, lowest, greater, [&](auto i) SINTER_INLINE_LAMBDA { return load_row(x, i, n, lowest); }));
+  return math::hmax(
+      fold_vectors(n, lowest, greater, [&](auto i) SINTER_INLINE_LAMBDA { return load_row(x, i, n, lowest); }));
 }
 
 /// y = f at 0, lanes, ...
@@ -150,7 +152,8 @@ struct reverse_row {
   }
 };
 
-/// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result does.
+/// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result
+/// does.
 template <class T>
 struct unfinished_row {
   const compute_type<T>* from;
@@ -224,11 +227,13 @@ struct norm_row {
     C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.load(i, 0); }) / count;
     const vector<T> shift(mean);
-    const C power = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
-                      r.fetch_next(i);
-                      const vector<T> d = r.load(i, mean) - shift;
-                      return d * d;
-                    }) / count;
+    const C power = row_sum<T>(r.n,
+                               [&](auto i) SINTER_INLINE_LAMBDA {
+                                 r.fetch_next(i);
+                                 const vector<T> d = r.load(i, mean) - shift;
+                                 return d * d;
+                               }) /
+                    count;
     const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
     *r.saved = factor;
     return {r.x, {.shift = mean, .scale = factor}};
@@ -241,7 +246,8 @@ struct norm_row {
     C mean = 0;
     if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i); }) / count;
     const vector<T> shift(mean), factor(*r.saved);
-    const vector<T> slope(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }) / count);
+    const vector<T> slope(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }) /
+                          count);
     r.put([&](auto i) SINTER_INLINE_LAMBDA { return factor * (r.gradient(i) - shift - r.result(i) * slope); });
   }
 };
@@ -250,7 +256,8 @@ struct norm_row {
 template <class F>
 void in_row_groups(index_t rows, index_t n, thread_pool& pool, const F& f) {
   const index_t grain = 16384 / (n > 0 ? n : 1) + 1;
-  pool.parallel_for((rows + grain - 1) / grain, [&](index_t t) { f(t * grain, (t + 1) * grain < rows ? (t + 1) * grain : rows); });
+  pool.parallel_for((rows + grain - 1) / grain,
+                    [&](index_t t) { f(t * grain, (t + 1) * grain < rows ? (t + 1) * grain : rows); });
 }
 
 /// Longer rows are worked on where they stand: no buffer would hold them in cache.
@@ -288,11 +295,11 @@ row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows
   return r;
 }
 
-/// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
-/// row. An epilogue takes the last step of a row with it, and writes it to its place.
+/// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value
+/// per row. An epilogue takes the last step of a row with it, and writes it to its place.
 template <class Kernel, class T, class Epilogue>
-void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n, const Epilogue* after,
-              thread_pool& pool) {
+void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n,
+              const Epilogue* after, thread_pool& pool) {
   if (rows * n == 0) return;
   const producer<compute_type<T>> p(l, is_leaf);
   const bool stream = streams_rows(out, rows, n);
@@ -311,19 +318,20 @@ void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<
 }
 
 template <class Kernel, class T>
-void reverse_rows(const Kernel& kernel, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows, index_t n, bool add,
-                  thread_pool& pool) {
+void reverse_rows(const Kernel& kernel, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows,
+                  index_t n, bool add, thread_pool& pool) {
   const bool stream = !add && streams_rows(dx, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at)
-      kernel.reverse(reverse_row<T>{y + at * n, g + at * n, dx + at * n, n, saved != nullptr ? saved + at : nullptr, add, stream});
+      kernel.reverse(
+          reverse_row<T>{y + at * n, g + at * n, dx + at * n, n, saved != nullptr ? saved + at : nullptr, add, stream});
   });
 }
 
 /// loss[row] = logsumexp(x) - x[label]; both parts of the former are kept in lse[2 row] for backward.
 template <class T>
-void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse, index_t rows, index_t n,
-                       thread_pool& pool) {
+void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* loss, compute_type<T>* lse, index_t rows,
+                       index_t n, thread_pool& pool) {
   const producer<compute_type<T>> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
@@ -338,8 +346,8 @@ void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* los
 
 /// dx = g[row] (exp(x - lse) - [column == label])
 template <class T>
-void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse, const T* g, T* dx, index_t rows,
-                           index_t n, bool add, thread_pool& pool) {
+void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, const compute_type<T>* lse, const T* g,
+                           T* dx, index_t rows, index_t n, bool add, thread_pool& pool) {
   using C = compute_type<T>;
   const producer<C> p(l, is_leaf);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
@@ -348,7 +356,9 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
       T* const d = dx + at * n;
       const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
       const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
-      const auto value = [&](auto i) SINTER_INLINE_LAMBDA { return math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale); };
+      const auto value = [&](auto i) SINTER_INLINE_LAMBDA {
+        return math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale);
+      };
       if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n, 0); });
       else put_row(d, n, false, value);
       d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;

@@ -1,7 +1,7 @@
 // sinter/cpu/scan.hpp: running folds of what a kernel produces, along one axis.
 //
-// Where there are too few lines to share, each is cut in pieces, by sizes alone: one pass folds the pieces, the next starts
-// each from the fold of those before it.
+// Where there are too few lines to share, each is cut in pieces, by sizes alone: one pass folds the pieces, the next
+// starts each from the fold of those before it.
 #pragma once
 
 #include "sinter/cpu/reduce.hpp"
@@ -71,7 +71,8 @@ void scan_rows(const producer<T>& p, index_t rows, index_t n, const Out& out, th
       partial[t] = piece + 1 < pieces ? fold_piece<R>(p, t / pieces * n + begin, row_piece, begin) : R::identity();
     });
     fold_before<R>(partial, rows, pieces);
-    pool.parallel_for(rows * pieces, [&](index_t t) { scan(t / pieces, t % pieces * row_piece, end_of(t % pieces), partial[t]); });
+    pool.parallel_for(rows * pieces,
+                      [&](index_t t) { scan(t / pieces, t % pieces * row_piece, end_of(t % pieces), partial[t]); });
     return;
   }
   const index_t grain = 32768 / n + 1;
@@ -102,8 +103,8 @@ void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thr
   const index_t rows = (s.reduced + pieces - 1) / pieces;
   const index_t together = blocks == 1 ? run / s.inner : 1;  // narrow rows are produced several at a time
   const detail::temporary_array<state> partial(pieces > 1 ? pieces * s.outer * s.inner : 0);
-  // One piece of a block of columns: start(i) and finish(i, state) are called for part i of `partial`, each(i, state) for
-  // element i.
+  // One piece of a block of columns: start(i) and finish(i, state) are called for part i of `partial`, each(i, state)
+  // for element i.
   const auto run_piece = [&](index_t t, const auto& start, const auto& each, const auto& finish) {
     const index_t piece = t % pieces, block = t / pieces % blocks, outer = t / pieces / blocks;
     const index_t column = block * width, n = s.inner - column < width ? s.inner - column : width;
@@ -133,11 +134,14 @@ void scan_columns(const producer<T>& p, const fold_shape& s, const Out& out, thr
     fold_before<R>(partial, s.outer * s.inner, pieces);
   }
   pool.parallel_for(tasks, [&](index_t t) {
-    run_piece(t, [&](index_t i) { return pieces > 1 ? partial[i] : R::identity(); }, [&](index_t i, const state& v) { out.put(i, v); }, nothing);
+    run_piece(
+        t, [&](index_t i) { return pieces > 1 ? partial[i] : R::identity(); },
+        [&](index_t i, const state& v) { out.put(i, v); }, nothing);
   });
 }
 
-/// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major order.
+/// Scans what `l` produces along an axis; out.put(i, state) takes the state after element i, counted in row-major
+/// order.
 template <class R, class T, class Out, class Done>
 void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, const Done& done) {
   const fold_shape s = sinter::detail::around_axis(l.shape, l.rank, axis);

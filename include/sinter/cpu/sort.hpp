@@ -16,7 +16,9 @@ template <class Key>
 struct sort_item {
   Key key;
   std::uint32_t index;
-  friend bool operator<(const sort_item& a, const sort_item& b) { return a.key < b.key || (a.key == b.key && a.index < b.index); }
+  friend bool operator<(const sort_item& a, const sort_item& b) {
+    return a.key < b.key || (a.key == b.key && a.index < b.index);
+  }
 };
 
 /// f(number, begin, end) for the parts of n items: one, or where there is a pool, many at a time.
@@ -24,7 +26,8 @@ inline constexpr index_t sort_part = 65536;
 template <class F>
 void in_parts(index_t n, thread_pool* pool, const F& f) {
   if (pool == nullptr) return f(index_t{0}, index_t{0}, n);
-  pool->parallel_for((n + sort_part - 1) / sort_part, [&](index_t t) { f(t, t * sort_part, (t + 1) * sort_part < n ? (t + 1) * sort_part : n); });
+  pool->parallel_for((n + sort_part - 1) / sort_part,
+                     [&](index_t t) { f(t, t * sort_part, (t + 1) * sort_part < n ? (t + 1) * sort_part : n); });
 }
 
 /// Sorts n items by their keys, stably, digit by digit; returns which of the two arrays then holds them.
@@ -63,10 +66,11 @@ sort_item<Key>* sort_items(sort_item<Key>* items, sort_item<Key>* spare, index_t
   return items;
 }
 
-/// The first k elements of what `l` produces along the middle axis of `s`, in order, with their positions: (outer, k, inner).
-/// Lines are shared among the threads, or where they are few and long, the parts of each.
+/// The first k elements of what `l` produces along the middle axis of `s`, in order, with their positions: (outer, k,
+/// inner). Lines are shared among the threads, or where they are few and long, the parts of each.
 template <class T>
-void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices, thread_pool& pool) {
+void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
+          thread_pool& pool) {
   using item = sort_item<sinter::detail::bits_of<T>>;
   const producer<T> p(l, is_leaf);
   const index_t n = s.reduced;
@@ -109,7 +113,8 @@ void sort(loop& l, bool is_leaf, const fold_shape& s, bool descending, index_t k
   };
   if (all < 4 && n >= 2 * sort_part) return sort_blocks(0, all, &pool);
   const index_t grain = 8192 / (n * width) + 1;
-  pool.parallel_for((all + grain - 1) / grain, [&](index_t t) { sort_blocks(t * grain, (t + 1) * grain < all ? (t + 1) * grain : all, nullptr); });
+  pool.parallel_for((all + grain - 1) / grain,
+                    [&](index_t t) { sort_blocks(t * grain, (t + 1) * grain < all ? (t + 1) * grain : all, nullptr); });
 }
 
 }  // namespace sinter::cpu_impl

@@ -65,11 +65,14 @@ void reduce_on(const char* what, const K& plan, const pass_axes& axes, const boo
   plan_reduction<R, Axes>(
       plan, axes, reduced, put, [&w](const auto& body, const launch_shape& s) { launch_on<D>(w, body, s); },
       [&pieces](std::size_t bytes) { return pieces.emplace_back(bytes).data(); },
-      [&w, &put](const auto& source, index_t results, index_t n) { return gpu<D>::folds().template reduce<R>(w, source, results, n, put); });
+      [&w, &put](const auto& source, index_t results, index_t n) {
+        return gpu<D>::folds().template reduce<R>(w, source, results, n, put);
+      });
 }
 
 template <device D, bool Sums = false, class Pass, int Axes>
-void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks);
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+              const sink_ref* sinks);
 
 /// Folds `values`, dense over the pass's shape, into a sink of elements To that repeats along some of its axes.
 template <class T, class To, device D>
@@ -85,7 +88,8 @@ void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
   const bool at_once = !sink.add && std::is_same_v<T, To>;
   const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
   T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
-  reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{}, axes, reduced, store_results<T>{sums});
+  reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{},
+                                                         axes, reduced, store_results<T>{sums});
   if (at_once) return;
   leaf_ref from;
   from.data = sums;
@@ -103,7 +107,7 @@ void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
 struct sums_pass {
   work done;
   int lanes;
-  int room;  ///< how many sums a block has memory for
+  int room;                                               ///< how many sums a block has memory for
   const sinter::detail::kernel::gradient_format* format;  ///< of each output
   const void* formula;
   void (*start)(const sums_pass&, const pass_operands&, const sums_plan&);
@@ -114,10 +118,11 @@ void start_sums(const sums_pass& pass, const pass_operands& p, const sums_plan& 
   launch_on<D>(pass.done, body, body.launch());
 }
 
-/// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be folded. Narrow,
-/// Doubles: there may be gradients of half and bfloat16, of double.
+/// Runs a pass whose outputs that `fold` are sums: in one kernel where that can be, else element by element, to be
+/// folded. Narrow, Doubles: there may be gradients of half and bfloat16, of double.
 template <device D, bool Narrow, bool Doubles>
-void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const any_shape& shape, const sink_ref* sinks) {
+void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* folds, const any_shape& shape,
+              const sink_ref* sinks) {
   using sinter::detail::kernel::gradient_format;
   pass_operands p = operands;  // copied here, which is compiled once
   index_t numel = 1;
@@ -164,10 +169,11 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
   }
 }
 
-/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a sum. Sums:
-/// there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
+/// Runs an elementwise pass in one kernel. A sink that repeats along an axis, the gradient of a broadcast leaf, is a
+/// sum. Sums: there surely is such a sink; a pass without any has a kernel of its own, which needs fewer registers.
 template <device D, bool Sums, class Pass, int Axes>
-void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks) {
+void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+              const sink_ref* sinks) {
   using sinter::detail::pass_of;
   constexpr int inputs = Pass::inputs, outputs = Pass::outputs;
   static_assert(pass_of<inputs> > 0 && pass_of<outputs> > 0);
@@ -177,7 +183,8 @@ void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape,
     static constexpr sinter::detail::gradient_formats<typename Pass::plan_type> format{};
     bool folds[std::size_t{outputs}];
     if (p.find_repeated(folds) || Sums) {
-      const sums_pass sums{done, lanes_of<Pass>, map_sums_body<Pass, Axes>::room, format.of, &pass, &start_sums<Pass, Axes, D>};
+      const sums_pass sums{done,      lanes_of<Pass>, map_sums_body<Pass, Axes>::room,
+                           format.of, &pass,          &start_sums<Pass, Axes, D>};
       return run_sums<D, format.any_narrow, format.any_double>(sums, p, folds, shape, sinks);
     }
   }
@@ -195,7 +202,8 @@ namespace sinter::detail {
 template <device D>
   requires is_cuda_v<D>
 struct backend<D> {
-  /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of that.
+  /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of
+  /// that.
   struct epilogue {
     storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see layer_node
     bool must_keep = false;       ///< nothing is to be done where it cannot
@@ -216,7 +224,9 @@ struct backend<D> {
       return cuda_impl::finish_elements<T, source>(to, rest().in_rows(lanes, rows, n));
     }
     auto finish(T* out) const { return cuda_impl::finish_results<T, source>{out, rest()}; }
-    cuda_impl::product_tail tail(index_t columns) const override { return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep); }
+    cuda_impl::product_tail tail(index_t columns) const override {
+      return cuda_impl::tail_of<K>(columns, leaves_, sink_, this->must_keep);
+    }
 
    private:
     using source = cuda_impl::element_source<K, cuda_impl::outer_axes_of(Rank)>;
@@ -238,7 +248,8 @@ struct backend<D> {
   /// Can the kernel of a product run K and keep K's argument?
   template <class K>
   static constexpr bool keeps_input = [] {
-    if constexpr (cuda_impl::tail_formula<K>::fits) return cuda_impl::tail_formula<K>::act == cuda_impl::product_tail::activation::gelu_tanh;
+    if constexpr (cuda_impl::tail_formula<K>::fits)
+      return cuda_impl::tail_formula<K>::act == cuda_impl::product_tail::activation::gelu_tanh;
     else return false;
   }();
 
@@ -247,12 +258,14 @@ struct backend<D> {
     cuda_impl::run_pass<D>("an elementwise statement", kernel::forward_pass<K, T>{plan}, shape, leaves, &out);
   }
   template <class Roots, int Axes>
-  static void map_many(const Roots& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const sink_ref* sinks) {
+  static void map_many(const Roots& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves,
+                       const sink_ref* sinks) {
     cuda_impl::run_pass<D>("fused assignments", kernel::roots_pass<Roots>{plan}, shape, leaves, sinks);
   }
   /// outputs = K(inputs), element by element, over arrays of n; with others of its kind where such are gathered.
   template <class K>
-  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
+  static void update(const K& plan, index_t n, const flat_values (&inputs)[K::leaves],
+                     const flat_values (&outputs)[K::outputs]) {
     char *in[K::leaves], *out[K::outputs];
     for (int i = 0; i < K::leaves; ++i) in[i] = static_cast<char*>(inputs[i].data);
     for (int i = 0; i < K::outputs; ++i) out[i] = static_cast<char*>(outputs[i].data);
@@ -268,8 +281,8 @@ struct backend<D> {
   }
 
   template <class R, class T, class K, int Axes, class Epilogue>
-  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced, typename R::result* out,
-                     const Epilogue* after) {
+  static void reduce(const K& plan, const shape_upto<Axes>& shape, const leaf_ref* leaves, const bool* reduced,
+                     typename R::result* out, const Epilogue* after) {
     const auto put = [&] {
       if constexpr (requires { after->finish(out); }) return after->finish(out);
       else return cuda_impl::store_results<typename R::result>{out};
@@ -285,14 +298,17 @@ struct backend<D> {
         source_of(e), around_axis(e.shape().data(), E::rank, axis), out,
         [&what](const auto& body, const cuda_impl::launch_shape& s) { cuda_impl::launch_on<D>(what, body, s); },
         [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
-        [&what, &out](const auto& source, index_t rows, index_t n) { return gpu::folds().template scan<R>(what, source, rows, n, out); });
+        [&what, &out](const auto& source, index_t rows, index_t n) {
+          return gpu::folds().template scan<R>(what, source, rows, n, out);
+        });
     if (after != nullptr) after->run();
   }
 
   template <class E, class T, int R>
-  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values, const tensor<std::int64_t, R, D>& indices) {
-    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis], access::data(values),
-                             access::data(indices));
+  static void sort(const E& e, int axis, bool descending, const tensor<T, R, D>& values,
+                   const tensor<std::int64_t, R, D>& indices) {
+    cuda_impl::sort_on<D, T>(source_of(e), around_axis(e.shape().data(), R, axis), descending, values.shape()[axis],
+                             access::data(values), access::data(indices));
   }
 
   template <class E>
@@ -300,25 +316,28 @@ struct backend<D> {
     const cuda_impl::count_body<source_for<E>> body{source_of(e), e.shape().numel(), counts.numel(),
                                                     reinterpret_cast<unsigned long long*>(access::data(counts))};
     const cuda_impl::work what{"a count", e.shape()};
-    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts)) cuda_impl::launch_on<D>(what, body, body.launch());
+    if (!gpu::folds().count(what, body.source, body.n, body.bins, body.counts))
+      cuda_impl::launch_on<D>(what, body, body.launch());
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
+                   const Epilogue* after) {
     const index_t n = to.shape()[to.rank - 1], count = to.numel() / std::max<index_t>(n, 1);
     constexpr int lanes = cuda_impl::row_lanes<T>;
     const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
-    if constexpr (requires { after->finish(store, lanes, count, n); }) run_rows(op, e, to, saved, after->finish(store, lanes, count, n));
+    if constexpr (requires { after->finish(store, lanes, count, n); })
+      run_rows(op, e, to, saved, after->finish(store, lanes, count, n));
     else run_rows(op, e, to, saved, store);
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g, const tensor<compute_type<T>, 1, D>& saved,
-                           const tensor<T, S, D>& dx, bool add) {
+  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                           const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
     auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::reverse_rows_body<decltype(kernel), T> body(kernel, access::data(y), access::data(g), access::data(saved), access::data(dx),
-                                                                y.numel() / n, n, add);
+    const cuda_impl::reverse_rows_body<decltype(kernel), T> body(
+        kernel, access::data(y), access::data(g), access::data(saved), access::data(dx), y.numel() / n, n, add);
     cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
   }
 
@@ -328,53 +347,63 @@ struct backend<D> {
     if (sinter::detail::capturing() == nullptr) cuda_impl::report_fault<D>();
     if (n == 0) return;
     cuda_impl::launch_on<D>({op, &n, 1}, cuda_impl::check_range_body{values, n, extent, op, what, gpu::fault_address()},
-                {1, sizeof(index_t) * cuda_impl::block_threads});
+                            {1, sizeof(index_t) * cuda_impl::block_threads});
   }
 
   template <class T, int R>
-  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static void gather(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                     const tensor<T, R, D>& y) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_body<T, R> body{lines_of(x, axis, index, y)};
-    cuda_impl::launch_on<D>({"gather", index.shape()}, body, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+    cuda_impl::launch_on<D>({"gather", index.shape()}, body,
+                            {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
   }
   template <class T, int R>
-  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y, index_order order) {
+  static void scatter_add(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index,
+                          const tensor<T, R, D>& y, index_order order) {
     if (index.numel() == 0) return;
     const cuda_impl::gather_lines<R> lines = lines_of(x, axis, index, y);
     const cuda_impl::work what{"adding at indices", index.shape()};
     if (order == index_order::runs)
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines}, {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_runs_body<T, R>{lines},
+                              {cuda_impl::blocks_for(index.numel(), cuda_impl::block_threads), 0});
     else
-      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines}, {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
+      cuda_impl::launch_on<D>(what, cuda_impl::scatter_add_body<T, R>{lines},
+                              {cuda_impl::blocks_for(lines.lines.rows, cuda_impl::block_threads), 0});
   }
 
   template <class E, class T>
   static void cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<T, 1, D>& loss,
                             const tensor<compute_type<T>, 1, D>& lse) {
     if (loss.numel() == 0) return;
-    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss), access::data(lse),
-                                                                   e.shape()[0], e.shape()[1]);
+    const cuda_impl::cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(loss),
+                                                               access::data(lse), e.shape()[0], e.shape()[1]);
     cuda_impl::launch_on<D>({"cross_entropy", e.shape()}, body, body.launch());
   }
   template <class E, class T>
-  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels, const tensor<compute_type<T>, 1, D>& lse,
-                                    const tensor<T, 1, D>& g, const tensor<T, 2, D>& dx, bool add) {
+  static void reverse_cross_entropy(const E& e, const tensor<std::int64_t, 1, D>& labels,
+                                    const tensor<compute_type<T>, 1, D>& lse, const tensor<T, 1, D>& g,
+                                    const tensor<T, 2, D>& dx, bool add) {
     if (dx.numel() == 0) return;
-    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(source_of(e), access::data(labels), access::data(lse), access::data(g),
-                                                                           access::data(dx), e.shape()[0], e.shape()[1], add);
+    const cuda_impl::reverse_cross_entropy_body<source_for<E>, T> body(
+        source_of(e), access::data(labels), access::data(lse), access::data(g), access::data(dx), e.shape()[0],
+        e.shape()[1], add);
     cuda_impl::launch_on<D>({"backward of cross_entropy", e.shape()}, body, body.launch());
   }
 
   template <class T>
-  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue* e) {
-    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep)) return;
+  static void matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                     const epilogue* e) {
+    if (e != nullptr && ((c.rows * c.columns > 0 && multiply_with_tail<T>(a, b, c, accumulate, *e)) || e->must_keep))
+      return;
     cuda_impl::multiply<T, D>(a, b, c, accumulate);
     if (e != nullptr) e->run();
   }
-  /// c = a b times the slope of relu or gelu_tanh; sums, unless null, get those of c over its rows. False where no kernel does
-  /// all that.
+  /// c = a b times the slope of relu or gelu_tanh; sums, unless null, get those of c over its rows. False where no
+  /// kernel does all that.
   template <class T>
-  static bool matmul_times_slope(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool gelu_tanh, void* kept, void* sums) {
+  static bool matmul_times_slope(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool gelu_tanh,
+                                 void* kept, void* sums) {
     cuda_impl::product_tail tail;
     tail.act = gelu_tanh ? cuda_impl::product_tail::activation::gelu_tanh : cuda_impl::product_tail::activation::relu;
     tail.slope = true;
@@ -385,7 +414,8 @@ struct backend<D> {
   }
   /// c (+)= a b, and the sums of a over its columns, or of b over its rows. False where no kernel does both.
   template <class T>
-  static bool matmul_and_sums(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, bool of_left, void* sums) {
+  static bool matmul_and_sums(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                              bool of_left, void* sums) {
     cuda_impl::product_tail tail;
     tail.of = of_left ? cuda_impl::product_tail::summed::left : cuda_impl::product_tail::summed::right;
     tail.sums = sums;
@@ -394,7 +424,8 @@ struct backend<D> {
 
  private:
   template <class T>
-  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const epilogue& e) {
+  static bool multiply_with_tail(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                                 const epilogue& e) {
     using cuda_impl::product_tail;
     product_tail tail = e.tail(c.columns);
     if (tail.empty()) return false;
@@ -411,11 +442,13 @@ struct backend<D> {
   }
   /// The values of an expression without points, over its own shape.
   template <class Op, class E, class T, auto S, class Put>
-  static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
+  static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
+                       const Put& put) {
     if (to.numel() == 0) return;
     const index_t n = to.shape()[to.rank - 1];
     auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put, access::data(saved), to.numel() / n, n);
+    const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put,
+                                                                             access::data(saved), to.numel() / n, n);
     cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
@@ -423,11 +456,13 @@ struct backend<D> {
   template <class E>
   static source_for<E> source_of(const E& e) {
     const leaves_of<E> leaves(e);
-    return cuda_impl::make_source<E::rank>(lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
+    return cuda_impl::make_source<E::rank>(
+        lower<false>(e), cuda_impl::axes_of<source_for<E>::leaves>({e.shape().data(), E::rank}, leaves));
   }
 
   template <class T, int R>
-  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
+  static cuda_impl::gather_lines<R> lines_of(const tensor<T, R, D>& x, int axis,
+                                             const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& y) {
     cuda_impl::pass_axes axes(3);
     axes.rank = R;  // the others in order, then an inner axis of one element
     for (int d = 0, to = 0; d < R; ++d) {
@@ -443,7 +478,11 @@ struct backend<D> {
     axes.data[1] = reinterpret_cast<char*>(access::data(index));
     axes.data[2] = reinterpret_cast<char*>(access::data(y));
     constexpr int outer = cuda_impl::outer_axes_of(R);
-    return {axes.space<outer>(), axes.table<3, outer>(0), index.shape()[axis], x.shape()[axis], {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
+    return {axes.space<outer>(),
+            axes.table<3, outer>(0),
+            index.shape()[axis],
+            x.shape()[axis],
+            {x.strides()[axis], index.strides()[axis], y.strides()[axis]}};
   }
 };
 

@@ -32,8 +32,10 @@ struct blas_element<float> {
   static constexpr cudaDataType_t type = CUDA_R_32F, scalar_type = CUDA_R_32F;
   static cublasComputeType_t arithmetic() {
     switch (use_matmul_precision::now()) {
-      case matmul_precision::tf32: return CUBLAS_COMPUTE_32F_FAST_TF32;
-      case matmul_precision::float32: break;
+      case matmul_precision::tf32:
+        return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case matmul_precision::float32:
+        break;
     }
     return CUBLAS_COMPUTE_32F;
   }
@@ -65,8 +67,8 @@ class blas {
   /// False where cuBLASLt has no algorithm for it.
   template <class T>
   bool run(const blas_product& p) {
-    const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) + ") x (" +
-                             std::to_string(p.k) + "," + std::to_string(p.m) + ")";
+    const std::string what = context_.name() + ": matrix product (" + std::to_string(p.n) + "," + std::to_string(p.k) +
+                             ") x (" + std::to_string(p.k) + "," + std::to_string(p.m) + ")";
     const auto held = context_.capture().enter("matmul");
     const std::lock_guard lock(busy_);
     const use_gpu current(context_.gpu());
@@ -76,8 +78,9 @@ class blas {
     // The next product on this stream that takes the same memory works after this one.
     const sinter::detail::block workspace(context_.memory(), way.workspace);
     const typename blas_element<T>::scalar one = 1, beta = p.accumulate ? 1 : 0;
-    check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta, p.d.data, way.d.get(), p.d.data,
-                         way.d.get(), &way.algorithm, workspace.data(), way.workspace, context_.stream()),
+    check(cublasLtMatmul(handle_, way.operation.get(), &one, p.a.data, way.a.get(), p.b.data, way.b.get(), &beta,
+                         p.d.data, way.d.get(), p.d.data, way.d.get(), &way.algorithm, workspace.data(), way.workspace,
+                         context_.stream()),
           what);
     context_.count_launches();
     return true;
@@ -108,12 +111,15 @@ class blas {
   static constexpr std::size_t most_workspace = std::size_t{32} << 20;
 
   static cublasLtEpilogue_t epilogue_of(const product_tail& tail) {
-    const bool biased = tail.bias != nullptr, kept = tail.kept != nullptr, gelu = tail.act == product_tail::activation::gelu_tanh;
+    const bool biased = tail.bias != nullptr, kept = tail.kept != nullptr,
+               gelu = tail.act == product_tail::activation::gelu_tanh;
     if (tail.slope) {
-      if (tail.of == product_tail::summed::product) return gelu ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DRELU_BGRAD;
+      if (tail.of == product_tail::summed::product)
+        return gelu ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DRELU_BGRAD;
       return gelu ? CUBLASLT_EPILOGUE_DGELU : CUBLASLT_EPILOGUE_DRELU;
     }
-    if (tail.of == product_tail::summed::right) return CUBLASLT_EPILOGUE_BGRADA;  // a BLAS that counts by columns has them turned round
+    if (tail.of == product_tail::summed::right)
+      return CUBLASLT_EPILOGUE_BGRADA;  // a BLAS that counts by columns has them turned round
     if (tail.of == product_tail::summed::left) return CUBLASLT_EPILOGUE_BGRADB;
     switch (tail.act) {
       case product_tail::activation::relu:
@@ -122,7 +128,8 @@ class blas {
       case product_tail::activation::gelu_tanh:
         if (kept) return biased ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
         return biased ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-      case product_tail::activation::none: break;
+      case product_tail::activation::none:
+        break;
     }
     return biased ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   }
@@ -130,7 +137,8 @@ class blas {
   /// The largest power of two, up to 256 bytes, at a multiple of which all batches of an operand begin.
   template <class T>
   static std::uint32_t alignment_of(const void* data, index_t batch_stride = 0) {
-    const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(batch_stride) * sizeof(T) | 256u;
+    const std::uintptr_t bits =
+        reinterpret_cast<std::uintptr_t>(data) | static_cast<std::uintptr_t>(batch_stride) * sizeof(T) | 256u;
     return static_cast<std::uint32_t>(bits & (~bits + 1));
   }
 
@@ -139,27 +147,33 @@ class blas {
     check(cublasLtMatmulDescSetAttribute(to, which, &value, sizeof value), what);
   }
   template <class X>
-  static void set(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const X& value, const std::string& what) {
+  static void set(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t which, const X& value,
+                  const std::string& what) {
     check(cublasLtMatmulPreferenceSetAttribute(to, which, &value, sizeof value), what);
   }
 
   /// The bias that is added, or the sums for the gradient of one, and what is kept.
   static void set_pointers(cublasLtMatmulDesc_t to, const product_tail& tail, const std::string& what) {
-    if (const void* const bias = tail.sums != nullptr ? tail.sums : tail.bias) set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, what);
+    if (const void* const bias = tail.sums != nullptr ? tail.sums : tail.bias)
+      set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, what);
     if (tail.kept != nullptr) set(to, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, tail.kept, what);
   }
 
   template <class T>
-  static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches, const std::string& what) {
+  static layout_ptr layout_of(const blas_product::operand& x, index_t rows, index_t columns, index_t batches,
+                              const std::string& what) {
     cublasLtMatrixLayout_t made = nullptr;
     if (x.turned) std::swap(rows, columns);
-    check(cublasLtMatrixLayoutCreate(&made, blas_element<T>::type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), x.leading), what);
+    check(cublasLtMatrixLayoutCreate(&made, blas_element<T>::type, static_cast<std::uint64_t>(rows),
+                                     static_cast<std::uint64_t>(columns), x.leading),
+          what);
     layout_ptr layout(made);
     if (batches > 1) {
       const auto count = static_cast<std::int32_t>(batches);
       const std::int64_t stride = x.batch_stride;
       check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), what);
-      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride), what);
+      check(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+            what);
     }
     return layout;
   }
@@ -168,19 +182,37 @@ class blas {
   const plan& plan_for(const blas_product& p, const std::string& what) {
     const cublasComputeType_t compute = blas_element<T>::arithmetic();
     const cublasLtEpilogue_t epilogue = epilogue_of(p.tail);
-    const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride), alignment_of<T>(p.b.data, p.b.batch_stride),
-                                      std::min({alignment_of<T>(p.d.data, p.d.batch_stride), alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
-    const key k{static_cast<index_t>(blas_element<T>::type), static_cast<index_t>(compute), static_cast<index_t>(epilogue), p.m, p.n, p.k, p.batches,
-                p.a.leading, p.a.batch_stride, p.a.turned, p.b.leading, p.b.batch_stride, p.b.turned, p.d.leading, p.d.batch_stride,
-                p.accumulate, aligned[0], aligned[1], aligned[2]};
+    const std::uint32_t aligned[3] = {alignment_of<T>(p.a.data, p.a.batch_stride),
+                                      alignment_of<T>(p.b.data, p.b.batch_stride),
+                                      std::min({alignment_of<T>(p.d.data, p.d.batch_stride),
+                                                alignment_of<T>(p.tail.bias), alignment_of<T>(p.tail.sums)})};
+    const key k{static_cast<index_t>(blas_element<T>::type),
+                static_cast<index_t>(compute),
+                static_cast<index_t>(epilogue),
+                p.m,
+                p.n,
+                p.k,
+                p.batches,
+                p.a.leading,
+                p.a.batch_stride,
+                p.a.turned,
+                p.b.leading,
+                p.b.batch_stride,
+                p.b.turned,
+                p.d.leading,
+                p.d.batch_stride,
+                p.accumulate,
+                aligned[0],
+                aligned[1],
+                aligned[2]};
     if (const auto at = plans_.find(k); at != plans_.end()) return at->second;
     if (plans_.size() >= most_plans) plans_.clear();
     return plans_.emplace(k, make_plan<T>(p, compute, epilogue, aligned, what)).first->second;
   }
 
   template <class T>
-  plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue, const std::uint32_t (&aligned)[3],
-                 const std::string& what) const {
+  plan make_plan(const blas_product& p, cublasComputeType_t compute, cublasLtEpilogue_t epilogue,
+                 const std::uint32_t (&aligned)[3], const std::string& what) const {
     plan way;
     if (p.batches > std::numeric_limits<std::int32_t>::max()) return way;
     cublasLtMatmulDesc_t operation = nullptr;
@@ -190,7 +222,8 @@ class blas {
     set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.b.turned ? CUBLAS_OP_T : CUBLAS_OP_N, what);
     set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue, what);
     set_pointers(operation, p.tail, what);
-    if (p.tail.kept != nullptr) set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{p.tail.kept_leading(p.m)}, what);
+    if (p.tail.kept != nullptr)
+      set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{p.tail.kept_leading(p.m)}, what);
     way.a = layout_of<T>(p.a, p.m, p.k, p.batches, what);
     way.b = layout_of<T>(p.b, p.k, p.n, p.batches, what);
     way.d = layout_of<T>(p.d, p.m, p.n, p.batches, what);
@@ -204,8 +237,8 @@ class blas {
     set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned[2], what);
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, way.a.get(), way.b.get(), way.d.get(), way.d.get(), made, 1,
-                                                                 &best, &found);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, way.a.get(), way.b.get(),
+                                                                 way.d.get(), way.d.get(), made, 1, &best, &found);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return way;
     check(status, what + ": choosing an algorithm");
     way.found = found > 0 && best.state == CUBLAS_STATUS_SUCCESS;

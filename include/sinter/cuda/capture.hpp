@@ -13,8 +13,8 @@
 namespace sinter::cuda_impl {
 
 /// Of one device: is a step on it being captured, and by this thread? All its work goes to one stream, so while it is,
-/// nobody else may put work there, and the thread that captures may put work nowhere else. Who puts work there holds what enter()
-/// or wait() returns until it is there: no capture begins in between.
+/// nobody else may put work there, and the thread that captures may put work nowhere else. Who puts work there holds
+/// what enter() or wait() returns until it is there: no capture begins in between.
 class capture_state {
  public:
   using hold = std::shared_lock<std::shared_mutex>;
@@ -24,7 +24,8 @@ class capture_state {
   /// Errors: device_error where a capture is under way.
   void begin() {
     refuse_in_child("capture");
-    sinter::detail::refuse_capture("capture: a step on " + device_, "captures do not nest; capture one after the other");
+    sinter::detail::refuse_capture("capture: a step on " + device_,
+                                   "captures do not nest; capture one after the other");
     {
       const std::lock_guard lock(putting_);
       if (on_.exchange(true)) throw busy("capture");
@@ -50,24 +51,29 @@ class capture_state {
   /// For what waits for the device, which a capture cannot. Errors: device_error.
   [[nodiscard]] hold wait(const std::string& what) const {
     refuse_in_child(what);
-    sinter::detail::refuse_capture(what, "the captured work has not run; read results after replay(), and bring inputs before it");
+    sinter::detail::refuse_capture(
+        what, "the captured work has not run; read results after replay(), and bring inputs before it");
     hold held(putting_);
     if (on_.load(std::memory_order_relaxed)) throw busy(what);
     return held;
   }
 
   /// For fork_watch.
-  void at_fork(sinter::detail::fork_step step) noexcept { in_child_ = in_child_ || step == sinter::detail::fork_step::in_child; }
+  void at_fork(sinter::detail::fork_step step) noexcept {
+    in_child_ = in_child_ || step == sinter::detail::fork_step::in_child;
+  }
 
  private:
   /// CUDA does not work in a child of a process that has used it, and threads of the parent may have held locks.
   void refuse_in_child(std::string_view what) const {
     if (in_child_)
-      sinter::detail::refuse<device_error>({"'", what, "': this process was forked after its parent had used ", device_,
-                                            ", and CUDA does not work in such a child; fork before, or start a program by exec"});
+      sinter::detail::refuse<device_error>(
+          {"'", what, "': this process was forked after its parent had used ", device_,
+           ", and CUDA does not work in such a child; fork before, or start a program by exec"});
   }
 
-  static constexpr const char* other_device = "a graph holds the work of one device; move this work out of the captured step";
+  static constexpr const char* other_device =
+      "a graph holds the work of one device; move this work out of the captured step";
 
   device_error busy(const std::string& what) const {
     return device_error("'" + what + "': another thread captures a step on " + device_ + "; wait for it to finish");

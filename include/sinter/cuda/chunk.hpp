@@ -1,4 +1,5 @@
-// sinter/cuda/chunk.hpp: neighbouring elements that a thread reads or writes together, in accesses of 16 bytes where they lie so.
+// sinter/cuda/chunk.hpp: neighbouring elements that a thread reads or writes together, in accesses of 16 bytes where
+// they lie so.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +39,8 @@ struct alignas(16) held<type_list<T...>, Lanes> {
 /// Registers in which functions that kernels share hand over what they read, at most.
 inline constexpr int most_read_at_once = 64;
 
-/// Says that p points to the memory of the GPU, or to what it sees as such; a function that kernels share does not know.
+/// Says that p points to the memory of the GPU, or to what it sees as such; a function that kernels share does not
+/// know.
 template <class T>
 SINTER_WORD T* in_memory(T* p) {
 #if defined(__CUDA_ARCH__)

@@ -43,8 +43,8 @@ inline std::vector<int> device_map() {
     char* end = nullptr;
     const long gpu = std::strtol(at, &end, 10);
     if (end == at || gpu < 0 || (*end != '\0' && *end != ','))
-      sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP is '", list,
-                                            "'; it must list GPU numbers separated by commas, such as 0,0"});
+      sinter::detail::refuse<device_error>(
+          {"SINTER_CUDA_MAP is '", list, "'; it must list GPU numbers separated by commas, such as 0,0"});
     if (count > 0 && gpu >= count)
       sinter::detail::refuse<device_error>({"SINTER_CUDA_MAP names GPU ", gpu, ", but there are ", count});
     if (count > 0) map.push_back(static_cast<int>(gpu));
@@ -114,8 +114,8 @@ struct giver {
 template <class H, auto Give>
 using owned = std::unique_ptr<std::remove_pointer_t<H>, giver<Give>>;
 
-/// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block may be
-/// handed out again as soon as it is freed: whoever gets it works after those who had it.
+/// A cuda<I>: its GPU, one stream on which all its work runs in order, and its memory. Because of that order a block
+/// may be handed out again as soon as it is freed: whoever gets it works after those who had it.
 class context {
  public:
   explicit context(int ordinal, int gpu)
@@ -128,9 +128,11 @@ class context {
     check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), name() + ": creating an event");
     here_.reset(event);
     void* words = nullptr;
-    check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped), name() + ": allocating memory that the host and the GPU share");
+    check(cudaHostAlloc(&words, sizeof(index_fault), cudaHostAllocMapped),
+          name() + ": allocating memory that the host and the GPU share");
     fault_.reset(new (words) index_fault);
-    check(cudaHostGetDevicePointer(&words, fault_.get(), 0), name() + ": mapping memory that the host and the GPU share");
+    check(cudaHostGetDevicePointer(&words, fault_.get(), 0),
+          name() + ": mapping memory that the host and the GPU share");
     fault_address_ = static_cast<index_fault*>(words);
     constexpr std::size_t bytes = sizeof(unsigned) * static_cast<std::size_t>(max_arrivals);
     check(cudaMalloc(&words, bytes), name() + ": allocating counters");
@@ -215,7 +217,8 @@ inline std::string missing(int ordinal, const std::vector<int>& map) {
   const int gpus = physical_gpus(status);
   if (status != cudaSuccess) return describe(status);
   if (gpus == 0) return "there is no GPU";
-  if (static_cast<std::size_t>(gpus) != map.size()) return "SINTER_CUDA_MAP lists " + std::to_string(map.size()) + ", numbered from 0";
+  if (static_cast<std::size_t>(gpus) != map.size())
+    return "SINTER_CUDA_MAP lists " + std::to_string(map.size()) + ", numbered from 0";
   return "there are " + std::to_string(gpus) + " GPUs, numbered from 0";
 }
 

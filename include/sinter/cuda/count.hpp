@@ -5,8 +5,8 @@
 
 namespace sinter::cuda_impl {
 
-/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins fit,
-/// a block counts in shared memory first.
+/// Adds to counts[v] the number of times that the source gives v; values outside [0, bins) do not count. Where the bins
+/// fit, a block counts in shared memory first.
 template <class Source>
 struct count_body {
   static constexpr index_t most_shared = 4096;

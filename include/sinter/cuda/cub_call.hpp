@@ -5,8 +5,8 @@
 
 namespace sinter::cuda_impl {
 
-/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no scratch memory, how much it
-/// takes, else starts it.
+/// Puts an algorithm of CUB's on the stream of the context, as one launch; algorithm(scratch, bytes) says, with no
+/// scratch memory, how much it takes, else starts it.
 template <class Algorithm>
 void call_cub(context& c, const work& w, const Algorithm& algorithm) {
   const auto held = c.capture().enter(w.what);
@@ -18,7 +18,8 @@ void call_cub(context& c, const work& w, const Algorithm& algorithm) {
     if (status != cudaSuccess) check(status, c.name() + ": " + w.text() + " by CUB");
   };
   run(nullptr);
-  const sinter::detail::block scratch(c.memory(), bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
+  const sinter::detail::block scratch(c.memory(),
+                                      bytes > 0 ? bytes : 1);  // with a null pointer it would ask for the size again
   run(scratch.data());
   c.count_launches();
 }

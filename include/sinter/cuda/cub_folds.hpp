@@ -1,11 +1,13 @@
-// sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the results, on the way.
+// sinter/cuda/cub_folds.hpp: reductions, scans and counts by CUB, whose iterators compute the elements, and finish the
+// results, on the way.
 //
-// Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that have it. In none of them may a
-// `using namespace` make Sinter's names visible outside of functions and namespaces: CUB declares a namespace ::cuda, which nvcc names from
-// there in code that it adds. And who uses Sinter's names calls the device sinter::cuda<0>.
+// Part of the backend where SINTER_WITH_CUB_FOLDS is 1, which holds for all files of a program that have it. In none of
+// them may a `using namespace` make Sinter's names visible outside of functions and namespaces: CUB declares a
+// namespace ::cuda, which nvcc names from there in code that it adds. And who uses Sinter's names calls the device
+// sinter::cuda<0>.
 //
-// Left to Sinter are columns, short rows, few rows and many bins, for which CUB has nothing that would fill a GPU or little memory, and scans
-// whose result would depend on which block of CUB's is quicker, such as cumsum of float.
+// Left to Sinter are columns, short rows, few rows and many bins, for which CUB has nothing that would fill a GPU or
+// little memory, and scans whose result would depend on which block of CUB's is quicker, such as cumsum of float.
 #pragma once
 
 #include "sinter/config.hpp"
@@ -95,7 +97,8 @@ struct put_state {
     out.put(number, s);
   }
 };
-/// Can folds of R be cut anywhere? CUB cuts reductions by the shape and the GPU, but a scan by which blocks are quickest.
+/// Can folds of R be cut anywhere? CUB cuts reductions by the shape and the GPU, but a scan by which blocks are
+/// quickest.
 template <class R>
 inline constexpr bool any_cut = std::is_integral_v<typename R::state> || requires { typename R::arg; };
 
@@ -108,7 +111,8 @@ inline constexpr index_t shortest_row = 256, fewest_rows = 64;
 /// Of more bins each block of CUB's has all in the memory of the GPU.
 inline constexpr index_t most_bins = 256;
 
-/// The number that the source gives where it counts, else one that is in no bin. As float: CUB finds the bin of an integer by a division.
+/// The number that the source gives where it counts, else one that is in no bin. As float: CUB finds the bin of an
+/// integer by a division.
 template <class Source>
 struct bin_of {
   Source source;
@@ -138,7 +142,8 @@ struct cub_folds {
         const auto in = states_of<R>(source, long_rows(results, n));
         const auto begin = computed(row_begins{n});
         call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-          return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, in, out, results, begin, begin + 1, merge, R::identity(), c.stream());
+          return cub::DeviceSegmentedReduce::Reduce(scratch, bytes, in, out, results, begin, begin + 1, merge,
+                                                    R::identity(), c.stream());
         });
       }
     }
@@ -154,13 +159,16 @@ struct cub_folds {
       const merge_states<R> merge;
       if (rows == 1) {
         const auto in = states_of<R>(source, one_row{});
-        call_cub(c, w, [&](void* scratch, std::size_t& bytes) { return cub::DeviceScan::InclusiveScan(scratch, bytes, in, out, merge, n, c.stream()); });
+        call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
+          return cub::DeviceScan::InclusiveScan(scratch, bytes, in, out, merge, n, c.stream());
+        });
       } else {
         const long_rows all(rows, n);
         const auto in = states_of<R>(source, all);
         const auto keys = computed(row_numbers{all});
         call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-          return cub::DeviceScan::InclusiveScanByKey(scratch, bytes, keys, in, out, merge, rows * n, ::cuda::std::equal_to<>{}, c.stream());
+          return cub::DeviceScan::InclusiveScanByKey(scratch, bytes, keys, in, out, merge, rows * n,
+                                                     ::cuda::std::equal_to<>{}, c.stream());
         });
       }
     }
@@ -173,7 +181,8 @@ struct cub_folds {
     if constexpr (fits_cub<Source>) {
       const auto in = computed(bin_of<Source>{source, bins});
       call_cub(c, w, [&](void* scratch, std::size_t& bytes) {
-        return cub::DeviceHistogram::HistogramEven(scratch, bytes, in, counts, static_cast<int>(bins) + 1, 0.f, static_cast<float>(bins), n, c.stream());
+        return cub::DeviceHistogram::HistogramEven(scratch, bytes, in, counts, static_cast<int>(bins) + 1, 0.f,
+                                                   static_cast<float>(bins), n, c.stream());
       });
     }
     return fits_cub<Source>;

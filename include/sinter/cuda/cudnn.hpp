@@ -35,8 +35,8 @@ inline void check(cudnnStatus_t status, const std::string& what) {
   throw device_error(text);
 }
 
-/// The handles for one context. cuDNN lets no two threads use a handle at once, and recommends that each keeps its own; one that a
-/// thread leaves behind goes to the next new thread, and none is destroyed.
+/// The handles for one context. cuDNN lets no two threads use a handle at once, and recommends that each keeps its own;
+/// one that a thread leaves behind goes to the next new thread, and none is destroyed.
 class cudnn_handles {
  public:
   explicit cudnn_handles(context& c) : context_(c) {}
@@ -45,7 +45,9 @@ class cudnn_handles {
 
   cudnnHandle_t take() {
     const std::string what = context_.name() + ": starting cuDNN";
-    sinter::detail::refuse_capture(what, "that allocates; call native_cudnn once on this thread before the step is captured, as a warm-up run does");
+    sinter::detail::refuse_capture(
+        what,
+        "that allocates; call native_cudnn once on this thread before the step is captured, as a warm-up run does");
     const use_gpu current(context_.gpu());
     cudnnHandle_t handle = nullptr;
     {
@@ -96,19 +98,20 @@ struct cudnn_lease {
 
 }  // namespace cuda_impl
 
-/// A handle of cuDNN for D, bound to native_stream<D>(): what it does runs in order with D's other work, and the calls return at
-/// once. Each thread has its own, made when it first asks, because no two threads may use one at a time; do not hand it to another
-/// thread, and do not destroy it. A thread that set another stream or mode on it sets it back.
+/// A handle of cuDNN for D, bound to native_stream<D>(): what it does runs in order with D's other work, and the calls
+/// return at once. Each thread has its own, made when it first asks, because no two threads may use one at a time; do
+/// not hand it to another thread, and do not destroy it. A thread that set another stream or mode on it sets it back.
 ///
-/// A workspace is a tensor, `empty<std::uint8_t, D>({bytes})`, that may be released as soon as the call has returned. What cuDNN
-/// computes is not seen by the tape; see device_pointer. In a captured step it can be used where cuDNN's documentation allows that,
-/// with a handle that this thread has asked for before: the warm-up run of capture() does.
+/// A workspace is a tensor, `empty<std::uint8_t, D>({bytes})`, that may be released as soon as the call has returned.
+/// What cuDNN computes is not seen by the tape; see device_pointer. In a captured step it can be used where cuDNN's
+/// documentation allows that, with a handle that this thread has asked for before: the warm-up run of capture() does.
 ///
-/// Errors: device_error where D is not available or cuDNN does not start, out_of_memory where it finds none; both with cuDNN's own
-/// words. Calls of your own return cudnnStatus_t, which is yours to look at.
+/// Errors: device_error where D is not available or cuDNN does not start, out_of_memory where it finds none; both with
+/// cuDNN's own words. Calls of your own return cudnnStatus_t, which is yours to look at.
 ///
 ///     const cudnnHandle_t handle = native_cudnn<cuda<0>>();
-///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution, algorithm,
+///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution,
+///     algorithm,
 ///                             device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
 template <device D>
   requires is_cuda_v<D>

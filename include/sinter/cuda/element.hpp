@@ -1,4 +1,5 @@
-// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns of it.
+// sinter/cuda/element.hpp: the values of an expression, one by one or in chunks, for kernels that fold rows or columns
+// of it.
 #pragma once
 
 #include "sinter/cuda/chunk.hpp"
@@ -17,9 +18,10 @@ template <int N, int Most>
 struct element_places {
   index_space<Most> space;
   operand_table<N, Most> in;
-  bool straight = false;     ///< chunks of rows lie in one row of the space each
-  bool dense = false;        ///< leaves are flat arrays like the space, which whole chunks are read of at once
-  bool by_rows = false;      ///< the rows lie in one row of the space each, and whole chunks of them are read of all leaves at once
+  bool straight = false;  ///< chunks of rows lie in one row of the space each
+  bool dense = false;     ///< leaves are flat arrays like the space, which whole chunks are read of at once
+  bool by_rows =
+      false;  ///< the rows lie in one row of the space each, and whole chunks of them are read of all leaves at once
   std::uint64_t whole = 0;   ///< leaves that whole chunks are read of at once, a bit for each
   std::uint64_t unread = 0;  ///< leaves that chunks do without
 
@@ -74,7 +76,8 @@ SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number,
   auto n = from.find(number);
   if (from.straight) {
     each_leaf(Types{}, from, n, [&]<class U>(int s, const U* p) SINTER_INLINE_LAMBDA {
-      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid, from.in.step[s] * index_t{sizeof(U)});
+      const chunk<U, lanes> c = read_chunk<U, lanes>(p, valid == lanes && (from.whole >> s & 1) != 0, valid,
+                                                     from.in.step[s] * index_t{sizeof(U)});
       SINTER_UNROLL
       for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
     });
@@ -140,7 +143,8 @@ struct element_source : element_places<K::leaves, Most> {
 
   K plan;
 
-  element_source(const K& k, const pass_axes& axes) : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
+  element_source(const K& k, const pass_axes& axes)
+      : places{axes.template space<Most>(), axes.template table<leaves, Most>(0)}, plan(k) {}
 
   /// To be asked for chunks of so many lanes that begin at multiples of that in rows of n elements.
   element_source in_rows(int lanes, index_t rows, index_t n) const {
@@ -166,9 +170,7 @@ struct element_source : element_places<K::leaves, Most> {
   };
 
   /// Element `number` in row-major order of the space.
-  SINTER_WORD auto operator()(index_t number) const {
-    return value(machine{*this, number, this->find(number)});
-  }
+  SINTER_WORD auto operator()(index_t number) const { return value(machine{*this, number, this->find(number)}); }
 
   /// Where a row begins, by its first element.
   struct row {
@@ -225,7 +227,8 @@ struct element_source : element_places<K::leaves, Most> {
       const index_t at = k == 0 ? number : second;
       const int of_it = k == 0 ? valid : second_valid;
       if constexpr (K::leaves > 0 && !reads_ahead)
-        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at) : read_anyhow<lanes>(at, of_it);
+        m.read = this->dense && of_it == lanes ? read_whole<lanes, leaf_types, places>(*this, {}, at)
+                                               : read_anyhow<lanes>(at, of_it);
       f(chunk_of(m), at, of_it);
       m = {ahead, second};
     }
@@ -241,7 +244,8 @@ struct element_source : element_places<K::leaves, Most> {
   template <int lanes>
   SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
     using inputs = held<leaf_types, lanes>;
-    if constexpr (inputs::registers <= most_read_at_once) return read_elements_apart<lanes, leaf_types, places>(*this, number, valid);
+    if constexpr (inputs::registers <= most_read_at_once)
+      return read_elements_apart<lanes, leaf_types, places>(*this, number, valid);
     else return read_elements<lanes, leaf_types, places>(*this, number, valid);
   }
   struct size_list {
@@ -332,7 +336,8 @@ struct finish_results {
 
   SINTER_WORD void operator()(index_t number, T x) const {
     using base = typename Source::machine;
-    out[number] = static_cast<T>(rest.value(given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
+    out[number] = static_cast<T>(rest.value(
+        given_machine<base, T>{{rest, number, rest.find(number)}, rest.unread, static_cast<compute_type<T>>(x)}));
   }
 };
 

@@ -10,7 +10,9 @@
 namespace sinter::cuda_impl {
 
 /// 13.0 for 13000.
-inline std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+inline std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 /// What a person can do about an error of the runtime.
 inline std::string advice(cudaError_t status) {
@@ -19,19 +21,27 @@ inline std::string advice(cudaError_t status) {
       int driver = 0;
       static_cast<void>(cudaDriverGetVersion(&driver));
       if (driver == 0) return "; there is no NVIDIA driver on this machine";
-      return "; the driver is for CUDA " + version_text(driver) + ", this program is built with " + version_text(CUDART_VERSION) +
-             ": install a newer driver, or build with an older toolkit";
+      return "; the driver is for CUDA " + version_text(driver) + ", this program is built with " +
+             version_text(CUDART_VERSION) + ": install a newer driver, or build with an older toolkit";
     }
-    case cudaErrorNoDevice: return "; there is no GPU, or CUDA_VISIBLE_DEVICES hides it";
+    case cudaErrorNoDevice:
+      return "; there is no GPU, or CUDA_VISIBLE_DEVICES hides it";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
-    case cudaErrorUnsupportedPtxVersion: return "; this program holds no code for this GPU: compile with nvcc -arch=native, or -gencode with its sm_ number";
-    case cudaErrorMemoryAllocation: return "; free tensors or use smaller batches";
+    case cudaErrorUnsupportedPtxVersion:
+      return "; this program holds no code for this GPU: compile with nvcc -arch=native, or -gencode with its sm_ "
+             "number";
+    case cudaErrorMemoryAllocation:
+      return "; free tensors or use smaller batches";
     case cudaErrorStreamCaptureUnsupported:
-    case cudaErrorStreamCaptureInvalidated: return "; something in the captured step cannot be captured";
+    case cudaErrorStreamCaptureInvalidated:
+      return "; something in the captured step cannot be captured";
     case cudaErrorIllegalAddress:
-    case cudaErrorLaunchFailure: return "; the GPU cannot be used by this process any more; CUDA_LAUNCH_BLOCKING=1 in the environment names the statement, compute-sanitizer the kernel and the address";
-    default: return "";
+    case cudaErrorLaunchFailure:
+      return "; the GPU cannot be used by this process any more; CUDA_LAUNCH_BLOCKING=1 in the environment names the "
+             "statement, compute-sanitizer the kernel and the address";
+    default:
+      return "";
   }
 }
 inline std::string describe(cudaError_t status) {

@@ -48,14 +48,17 @@ struct gpu {
   template <device From>
   static void copy_from_device(void* to, const void* from, std::size_t bytes) {
     context &to_here = here(), &there = context_of<From>();
-    const std::string what = "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
+    const std::string what =
+        "copying " + std::to_string(bytes) + " bytes from " + there.name() + " to " + to_here.name();
     const bool in_order = &to_here < &there;  // the same for all threads, so that none waits for another in a circle
-    const auto first = (in_order ? to_here : there).capture().wait(what), second = (in_order ? there : to_here).capture().wait(what);
+    const auto first = (in_order ? to_here : there).capture().wait(what),
+               second = (in_order ? there : to_here).capture().wait(what);
     to_here.open_path_from(there);
     to_here.wait_for(there);
     {
       const use_gpu current(to_here.gpu());
-      if (to_here.gpu() == there.gpu()) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
+      if (to_here.gpu() == there.gpu())
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, to_here.stream()), what);
       else check(cudaMemcpyPeerAsync(to, to_here.gpu(), from, there.gpu(), bytes, to_here.stream()), what);
     }
     try {
@@ -72,14 +75,19 @@ struct gpu {
     cudaPointerAttributes found{};
     check(cudaPointerGetAttributes(&found, p), c.name() + ": asking where memory lies");
     switch (found.type) {
-      case cudaMemoryTypeUnregistered: return {"host memory", "cpu"};
-      case cudaMemoryTypeHost: return {"pinned host memory", "cpu"};
-      case cudaMemoryTypeManaged: return {"managed memory, which moves between the host and GPUs", "cpu"};
-      default: break;
+      case cudaMemoryTypeUnregistered:
+        return {"host memory", "cpu"};
+      case cudaMemoryTypeHost:
+        return {"pinned host memory", "cpu"};
+      case cudaMemoryTypeManaged:
+        return {"managed memory, which moves between the host and GPUs", "cpu"};
+      default:
+        break;
     }
     if (found.device == c.gpu()) return {};
     const std::string gpu = "GPU " + std::to_string(found.device);
-    return {"that of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()), "the cuda<I> that is " + gpu};
+    return {"that of " + gpu + ", while " + c.name() + " is GPU " + std::to_string(c.gpu()),
+            "the cuda<I> that is " + gpu};
   }
 
   template <class T>

@@ -7,7 +7,8 @@
 
 namespace sinter::cuda_impl {
 
-/// Where operands lie that are dense arrays, all to 16 bytes or not, and are overwritten: what operand_place says, in fewer bytes.
+/// Where operands lie that are dense arrays, all to 16 bytes or not, and are overwritten: what operand_place says, in
+/// fewer bytes.
 template <int N>
 struct flat_places {
   struct place {
@@ -32,9 +33,11 @@ struct group_body {
     std::uint64_t whole_inputs, plain_outputs;
 
     SINTER_WORD index_t row_length() const { return n; }
-    SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in, addresses<Pass::outputs>& to_out) const {
+    SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in,
+                             addresses<Pass::outputs>& to_out) const {
       each_size(typename Pass::input_types{}, [&](int s, index_t size) { to_in.of[s] = in.data[s] + column * size; });
-      each_size(typename Pass::output_types{}, [&](int s, index_t size) { to_out.of[s] = out.data[s] + column * size; });
+      each_size(typename Pass::output_types{},
+                [&](int s, index_t size) { to_out.of[s] = out.data[s] + column * size; });
       return column;
     }
     template <class... T, class F>

@@ -7,14 +7,14 @@
 
 namespace sinter::cuda_impl {
 
-/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to element c of `x`
-/// with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
+/// One gather of Axes axes, seen as lines along its axis: element c of `y` (or `index`, of the same shape) belongs to
+/// element c of `x` with coordinate `axis` replaced by index[c]. Operands 0, 1, 2 of the table are x, index and y.
 template <int Axes>
 struct gather_lines {
   index_space<outer_axes_of(Axes)> lines;  ///< all other axes, with inner extent 1
   operand_table<3, outer_axes_of(Axes)> at;
   index_t along = 0;
-  index_t extent = 0;  ///< of x along the axis
+  index_t extent = 0;    ///< of x along the axis
   index_t step[3] = {};  ///< of x, index and y along the axis
 };
 
@@ -33,7 +33,8 @@ struct gather_body {
       add_row(shape.lines, shape.at, line, at);
       const index_t from = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1]];
       const bool there = from >= 0 && from < shape.extent;
-      reinterpret_cast<T*>(shape.at.data[2])[at[2]] = there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
+      reinterpret_cast<T*>(shape.at.data[2])[at[2]] =
+          there ? reinterpret_cast<const T*>(shape.at.data[0])[at[0] + from * shape.step[0]] : T(0);
     }
   }
 };
@@ -52,7 +53,8 @@ struct scatter_add_body {
       for (index_t k = 0; k < shape.along; ++k) {
         const index_t to = reinterpret_cast<const std::int64_t*>(shape.at.data[1])[at[1] + k * shape.step[1]];
         if (to < 0 || to >= shape.extent) continue;
-        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
+        reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] +=
+            reinterpret_cast<const T*>(shape.at.data[2])[at[2] + k * shape.step[2]];
       }
     }
   }
@@ -76,7 +78,8 @@ struct scatter_runs_body {
       if (k > 0 && index[(k - 1) * shape.step[1]] == to) continue;
       const T* const y = reinterpret_cast<const T*>(shape.at.data[2]) + at[2];
       T sum = y[k * shape.step[2]];
-      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next) sum += y[next * shape.step[2]];
+      for (index_t next = k + 1; next < shape.along && index[next * shape.step[1]] == to; ++next)
+        sum += y[next * shape.step[2]];
       reinterpret_cast<T*>(shape.at.data[0])[at[0] + to * shape.step[0]] += sum;
     }
   }
@@ -108,9 +111,11 @@ struct check_range_body {
     found[g.thread()] = first;
     for (int step = g.threads() / 2; step > 0; step /= 2) {
       g.sync();
-      if (g.thread() < step && found[g.thread() + step] < found[g.thread()]) found[g.thread()] = found[g.thread() + step];
+      if (g.thread() < step && found[g.thread() + step] < found[g.thread()])
+        found[g.thread()] = found[g.thread() + step];
     }
-    if (g.thread() == 0 && found[0] < n && fault->op == nullptr) *fault = {op, what, values[found[0]], found[0], extent};
+    if (g.thread() == 0 && found[0] < n && fault->op == nullptr)
+      *fault = {op, what, values[found[0]], found[0], extent};
   }
 };
 

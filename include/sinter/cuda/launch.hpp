@@ -11,7 +11,9 @@ struct device_grid {
 #if defined(__CUDA_ARCH__)
 #define SINTER_ON_GPU(x) x
 #else
-#define SINTER_ON_GPU(x) {}
+#define SINTER_ON_GPU(x) \
+  {                      \
+  }
 #endif
   __host__ __device__ index_t block() const { return SINTER_ON_GPU(blockIdx.x); }
   __host__ __device__ index_t blocks() const { return SINTER_ON_GPU(gridDim.x); }
@@ -19,8 +21,10 @@ struct device_grid {
   __host__ __device__ int threads() const { return block_threads; }
   __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
   template <class T>
-  __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const SINTER_ON_GPU({ atomicAdd(to, n); })
-  __host__ __device__ unsigned take([[maybe_unused]] unsigned* counter) const { return SINTER_ON_GPU(atomicAdd(counter, 1u)); }
+  __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const
+      SINTER_ON_GPU({ atomicAdd(to, n); }) __host__ __device__ unsigned take([[maybe_unused]] unsigned* counter) const {
+    return SINTER_ON_GPU(atomicAdd(counter, 1u));
+  }
 #undef SINTER_ON_GPU
   /// As in "CUDA C++ Programming Guide", Memory Fence Functions.
   __host__ __device__ bool arrives_last([[maybe_unused]] unsigned* counter, [[maybe_unused]] unsigned blocks) const {
@@ -55,7 +59,8 @@ struct device_grid {
     const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
     const auto global = __cvta_generic_to_global(from);
 #pragma unroll
-    for (unsigned at = 0; at < sizeof(T); at += 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared + at), "l"(global + at) : "memory");
+    for (unsigned at = 0; at < sizeof(T); at += 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared + at), "l"(global + at) : "memory");
 #elif defined(__CUDA_ARCH__)
     *to = *from;
 #endif
@@ -76,8 +81,8 @@ struct device_grid {
   }
 };
 
-/// How many blocks shall find room on a multiprocessor, where a body does not say. Left to itself, ptxas aims at more than
-/// two on sm_80, and spills registers for it.
+/// How many blocks shall find room on a multiprocessor, where a body does not say. Left to itself, ptxas aims at more
+/// than two on sm_80, and spills registers for it.
 template <class Body>
 inline constexpr int blocks_at_once = [] {
   if constexpr (requires { Body::blocks_at_once; }) return Body::blocks_at_once;
@@ -95,14 +100,17 @@ inline void start(context& c, const work& w, const void* kernel, const launch_sh
   const auto held = c.capture().enter(w.what);
   const use_gpu current(c.gpu());
   if (shape.shared_bytes > usual_shared_bytes) {  // always to the same value: other threads may be starting it too
-    const cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes));
-    if (status != cudaSuccess) check(status, c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
+    const cudaError_t status =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_shared_bytes));
+    if (status != cudaSuccess)
+      check(status, c.name() + ": " + std::to_string(most_shared_bytes) + " bytes of shared memory for " + w.text());
   }
   const dim3 grid(static_cast<unsigned>(shape.blocks)), block(block_threads);
   const cudaError_t status = cudaLaunchKernel(kernel, grid, block, arguments, shape.shared_bytes, c.stream());
   if (status != cudaSuccess)
-    check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " + std::to_string(block_threads) +
-                      " threads and " + std::to_string(shape.shared_bytes) + " bytes of shared memory");
+    check(status, c.name() + ": launching " + w.text() + " with " + std::to_string(shape.blocks) + " blocks of " +
+                      std::to_string(block_threads) + " threads and " + std::to_string(shape.shared_bytes) +
+                      " bytes of shared memory");
   c.count_launches();
 }
 

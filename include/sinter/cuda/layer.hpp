@@ -67,12 +67,11 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
     for (std::size_t s = 0; s < this->target.size(); ++s) {
       const saved_leaf& l = this->target[s];
       const state_ptr& at = this->state[s];
-      if (!e.product && sinter::detail::is_between(at) && at->producer->as_product() != nullptr && l.rank == 2 && l.shape[0] == shape[0] && l.shape[1] == shape[1])
+      if (!e.product && sinter::detail::is_between(at) && at->producer->as_product() != nullptr && l.rank == 2 &&
+          l.shape[0] == shape[0] && l.shape[1] == shape[1])
         e.product = at;
-      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1])
-        e.bias = at;
-      else if (at)
-        return false;
+      else if (at && !e.bias && l.rank == 1 && l.shape[0] == shape[1]) e.bias = at;
+      else if (at) return false;
     }
     return bool(e.product);
   }
@@ -123,10 +122,11 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
 namespace sinter::detail {
 
 template <class Ready>
-  requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> && cuda_impl::tail_formula<lowered<false, Ready>>::fits)
+  requires(Ready::order < 2 && Ready::rank == 2 && is_cuda_v<device_of<Ready>> &&
+           cuda_impl::tail_formula<lowered<false, Ready>>::fits)
 struct node_type<Ready> {
-  using type = cuda_impl::layer_statement<device_of<Ready>, element_of<Ready>, lowered<true, Ready>, lowered<false, Ready>,
-                                          (lowest_tracked_rank<Ready> < Ready::rank)>;
+  using type = cuda_impl::layer_statement<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                          lowered<false, Ready>, (lowest_tracked_rank<Ready> < Ready::rank)>;
 };
 
 }  // namespace sinter::detail

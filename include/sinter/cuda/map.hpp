@@ -1,8 +1,8 @@
 // sinter/cuda/map.hpp: the body of every elementwise kernel, forward and backward.
 //
-// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes in
-// accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are functions that the
-// kernels of a file share, so that of its own each has little more than its formula.
+// A thread computes four neighbouring elements, eight of half or bfloat16: what lies side by side it reads and writes
+// in accesses of 16 bytes. It asks for all operands, computes, and writes all results; reading and writing are
+// functions that the kernels of a file share, so that of its own each has little more than its formula.
 #pragma once
 
 #include <bit>
@@ -46,8 +46,9 @@ using held_inputs = held<types_read<Pass>, lanes_of<Pass>>;
 template <class Pass>
 using held_outputs = held<typename compute_types<typename Pass::output_types>::type, lanes_of<Pass>>;
 
-/// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have side by side.
-/// It holds no pointer: nvcc takes those that functions are handed in a struct for pointers to the memory of the GPU.
+/// Where a thread gathers its terms of sums, a chunk for each: in parts of 16 bytes, which neighbouring threads have
+/// side by side. It holds no pointer: nvcc takes those that functions are handed in a struct for pointers to the memory
+/// of the GPU.
 template <class Sum, int Lanes, class G>
 struct gathered {
   static constexpr int in_part = 16 / static_cast<int>(sizeof(Sum)), parts = Lanes / in_part;
@@ -67,7 +68,8 @@ struct gathered {
     for (int n = 0; n < parts; ++n) {
       chunk<Sum, in_part> sum = part(to.sum, n);
       SINTER_UNROLL
-      for (int i = 0; i < in_part; ++i) sum.value[i] += n * in_part + i < valid ? static_cast<Sum>(terms.value[n * in_part + i]) : Sum(0);
+      for (int i = 0; i < in_part; ++i)
+        sum.value[i] += n * in_part + i < valid ? static_cast<Sum>(terms.value[n * in_part + i]) : Sum(0);
       part(to.sum, n) = sum;
     }
     return true;
@@ -93,15 +95,17 @@ struct addresses {
   char* of[std::size_t{N}];
 };
 
-/// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*, or what
-/// group.hpp has of the kind.
+/// Reads operands with elements T; a bit of `whole` says of each whether a whole chunk is there. From: operand_place*,
+/// or what group.hpp has of the kind.
 template <int lanes, class... T, class From>
-SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const addresses<sizeof...(T)>& at, std::uint64_t whole, int valid, const From& from) {
+SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const addresses<sizeof...(T)>& at,
+                                                       std::uint64_t whole, int valid, const From& from) {
   held<type_list<T...>, lanes> to;
   int s = 0;
   const auto read = [&]<class U>() SINTER_INLINE_LAMBDA {
     const U* const p = reinterpret_cast<const U*>(at.of[s]);
-    const chunk<U, lanes> c = (whole >> s & 1) != 0 ? read_chunk<U, lanes>(p, true, lanes, 0) : read_chunk<U, lanes>(p, false, valid, step_of<U>(from[s]));
+    const chunk<U, lanes> c = (whole >> s & 1) != 0 ? read_chunk<U, lanes>(p, true, lanes, 0)
+                                                    : read_chunk<U, lanes>(p, false, valid, step_of<U>(from[s]));
     SINTER_UNROLL
     for (int i = 0; i < lanes; ++i) to.set(s, i, c.value[i]);
     ++s;
@@ -111,23 +115,29 @@ SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const ad
 }
 /// Writes a result with elements T, or adds it to its sum. Plain: it is a whole chunk, and `to` says nothing else.
 template <class T, int lanes, class Place, class Sums>
-SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool plain, int valid, const Place& to, const Sums& sums) {
+SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool plain, int valid, const Place& to,
+                               const Sums& sums) {
   if (plain) return write_whole(reinterpret_cast<T*>(at), c);
   if (sums.add(to, c, valid)) return;
   const bool whole = to.whole && valid == lanes;
   if constexpr (narrow_element<T>) {
-    if (to.wide) return write_chunk<compute_type<T>, lanes>(reinterpret_cast<compute_type<T>*>(at), whole, valid, step_of<compute_type<T>>(to), to.add, c);
+    if (to.wide)
+      return write_chunk<compute_type<T>, lanes>(reinterpret_cast<compute_type<T>*>(at), whole, valid,
+                                                 step_of<compute_type<T>>(to), to.add, c);
   }
   write_chunk<T, lanes>(reinterpret_cast<T*>(at), whole, valid, step_of<T>(to), to.add, c);
 }
 
-/// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too much.
+/// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too
+/// much.
 template <int lanes, class Types>
-SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid, const operand_place* from) {
+SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid,
+                                                 const operand_place* from) {
   return read_operands<lanes>(Types{}, at, whole, valid, from);
 }
 template <class T, int lanes, class Sums>
-SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid, const operand_place& to, const Sums sums) {
+SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid,
+                                    const operand_place& to, const Sums sums) {
   write_operand<T, lanes>(c, at, plain, valid, to, sums);
 }
 
@@ -147,7 +157,8 @@ struct drawn_words<0> {};
 
 /// What a thread holds of a chunk. Much: it needs more registers than two blocks leave to each.
 template <class Pass>
-inline constexpr int registers_held = held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * lanes_of<Pass>;
+inline constexpr int registers_held =
+    held_inputs<Pass>::registers + held_outputs<Pass>::registers + words_of<Pass> * lanes_of<Pass>;
 template <class Pass>
 inline constexpr bool holds_much = registers_held<Pass> > 80;
 
@@ -185,10 +196,11 @@ struct lane_machine : drawn_words<words_of<Pass> * lanes_of<Pass>> {
   }
 };
 
-/// Runs a formula on a chunk: reads all it needs, computes, writes all results. Frame says where they lie, as map_frame and
-/// group_body's item do. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
+/// Runs a formula on a chunk: reads all it needs, computes, writes all results. Frame says where they lie, as map_frame
+/// and group_body's item do. Unrolled, so that `lane` is a constant and the machine's arrays are registers.
 template <class Machine, class Pass, class Frame, class Sums = gathers_nothing>
-SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, index_t row, index_t column, const Sums& sums = {}) {
+SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, index_t row, index_t column,
+                           const Sums& sums = {}) {
   using inputs = held_inputs<Pass>;
   static_assert(Pass::input_types::count == Pass::inputs && Pass::output_types::count == Pass::outputs);
   constexpr int lanes = Machine::lanes;
@@ -225,7 +237,8 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
   write(typename Pass::output_types{});
 }
 
-/// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by map_body.
+/// What a pass reads and writes, as the host prepares it: all but its formula. An output that repeats is not written by
+/// map_body.
 struct pass_operands {
   int inputs, outputs;
   pass_axes axes;  ///< inputs, then outputs
@@ -234,7 +247,8 @@ struct pass_operands {
   bool wide[sinter::detail::max_operands] = {};
 
   // Not inlined, as the constructors of frames: every statement would compile it again.
-  [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count, const sink_ref* sinks, int sink_count)
+  [[gnu::noinline]] pass_operands(const index_t* shape, int rank, const leaf_ref* leaves, int leaf_count,
+                                  const sink_ref* sinks, int sink_count)
       : inputs(leaf_count), outputs(sink_count), axes(shape, rank, leaf_count + sink_count) {
     for (int s = 0; s < inputs; ++s) {
       axes.bind(s, leaves[s]);
@@ -252,7 +266,8 @@ struct pass_operands {
     bool any = false;
     for (int s = 0; s < outputs; ++s) {
       repeated[s] = false;
-      for (int d = 0; d < axes.rank; ++d) repeated[s] = repeated[s] || (axes.strides[inputs + s][d] == 0 && axes.shape[d] != 1);
+      for (int d = 0; d < axes.rank; ++d)
+        repeated[s] = repeated[s] || (axes.strides[inputs + s][d] == 0 && axes.shape[d] != 1);
       any = any || repeated[s];
     }
     return any;
@@ -264,7 +279,9 @@ struct pass_operands {
     to.sum = -1;
     to.data = axes.data[s];
     to.step = axes.step(s) * size[s];
-    to.whole = axes.step(s) == 1 && reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
+    to.whole =
+        axes.step(s) == 1 &&
+        reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(std::min(size[s] * lanes, 16)) == 0;
     for (int d = 0; d + 1 < axes.rank; ++d) to.whole = to.whole && axes.strides[s][d] % lanes == 0;
     if (s >= inputs) {
       to.add = add[s - inputs];
@@ -272,10 +289,11 @@ struct pass_operands {
     }
     return to;
   }
-  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain. Strides go where
-  /// `room` of each operand follow each other.
-  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out, std::uint64_t& whole, std::uint64_t& plain,
-                                   index_t* in_strides, index_t* out_strides, int room) const {
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain. Strides go
+  /// where `room` of each operand follow each other.
+  [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out,
+                                   std::uint64_t& whole, std::uint64_t& plain, index_t* in_strides,
+                                   index_t* out_strides, int room) const {
     whole = plain = 0;
     for (int s = 0, to = 0; s < inputs; ++s) {
       if ((read >> s & 1) == 0) continue;
@@ -311,7 +329,8 @@ struct chunk_space {
   SINTER_WORD index_t chunks() const { return space.rows * chunks_per_row; }
 };
 
-/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands, of as many axes, share it.
+/// What a kernel is told of a pass beside its formula. Passes that read and write as many operands, of as many axes,
+/// share it.
 template <int Reads, int Outputs, int Lanes, int Most>
 struct map_frame : chunk_space<Most> {
   static constexpr bool shared = true;  ///< by the kernels of a file, as are the functions that read and write there
@@ -320,8 +339,9 @@ struct map_frame : chunk_space<Most> {
 
   operand_place in[std::size_t{reads > 0 ? reads : 1}];
   operand_place out[std::size_t{outputs > 0 ? outputs : 1}];
-  index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] = {};  ///< `room` of each operand
-  std::uint64_t whole_inputs, plain_outputs;  ///< a bit for each
+  index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] =
+                                                              {};  ///< `room` of each operand
+  std::uint64_t whole_inputs, plain_outputs;                       ///< a bit for each
 
   /// The axes of p are coalesced.
   map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space<Most>(p.axes, lanes) {
@@ -354,9 +374,12 @@ using frame_of = map_frame<reads_of<Pass>, Pass::outputs, lanes_of<Pass>, outer_
 template <class Pass, int Axes>
 struct map_body : frame_of<Pass, Axes> {
   using frame = frame_of<Pass, Axes>;
-  /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas keeps where all
-  /// operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
-  static constexpr int blocks_at_once = holds_much<Pass> ? 1 : registers_held<Pass> > (frame::lanes > 4 ? 30 : 36) ? 2 : frame::lanes > 4 ? 3 : 4;
+  /// A thread that holds little can do with 64 registers, one that computes eight elements with 80; told nothing, ptxas
+  /// keeps where all operands lie in more, from chunk to chunk. One that holds much takes as many as it can.
+  static constexpr int blocks_at_once = holds_much<Pass>                                      ? 1
+                                        : registers_held<Pass> > (frame::lanes > 4 ? 30 : 36) ? 2
+                                        : frame::lanes > 4                                    ? 3
+                                                                                              : 4;
   Pass pass;
 
   map_body(const Pass& formula, const pass_operands& p) : frame(p, Pass::inputs_read), pass(formula) {}

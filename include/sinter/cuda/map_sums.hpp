@@ -1,8 +1,8 @@
 // sinter/cuda/map_sums.hpp: the body of backward passes, which add up the gradients of broadcast leaves on the way.
 //
-// A block goes down a slab of rows, each thread in columns of its own, and adds in shared memory; then its threads add up what
-// they have, in double, and the block that comes last adds up what all of them have. The order follows from the shape alone. All
-// this is in functions that the kernels of a file share.
+// A block goes down a slab of rows, each thread in columns of its own, and adds in shared memory; then its threads add
+// up what they have, in double, and the block that comes last adds up what all of them have. The order follows from the
+// shape alone. All this is in functions that the kernels of a file share.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,9 @@ constexpr int most_sums(int lanes, std::size_t sum_size) {
   while (bytes_of_sums(lanes, n + 1, sum_size) <= most_shared_bytes) ++n;
   return n;
 }
-static_assert(most_sums(4, sizeof(float)) == 13 && most_sums(8, sizeof(float)) == 5 && most_sums(4, sizeof(double)) == 6, "docs/gpu.md says so");
+static_assert(most_sums(4, sizeof(float)) == 13 && most_sums(8, sizeof(float)) == 5 &&
+                  most_sums(4, sizeof(double)) == 6,
+              "docs/gpu.md says so");
 
 /// The blocks of a pass that gathers sums.
 struct sums_grid {
@@ -44,16 +46,19 @@ struct sums_grid {
 
   index_t blocks() const { return groups * strips * slabs; }
 
-  /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads more
-  /// columns than it gathers.
+  /// Lays out threads and blocks; kinds and groups are set. False where blocks would have too little to do, or threads
+  /// more columns than it gathers.
   bool lay_out(index_t pass_rows, index_t chunks) {
-    const auto up = [](index_t n, index_t d) { return std::max<index_t>(1, (n + d - 1) / d); };  // sums of nothing are written too
+    const auto up = [](index_t n, index_t d) {
+      return std::max<index_t>(1, (n + d - 1) / d);
+    };  // sums of nothing are written too
     height = groups > 0 ? pass_rows / groups : 0;
     const bool wide_block = rows ? columns || pass_rows < 512 : !columns && height == 1;
     across = 1;
     while (across < (wide_block ? block_threads : 32) && across < chunks) across *= 2;
     down = block_threads / across;
-    const index_t high = up(height, down), wide = up(chunks, across), enough = rows || columns || totals ? enough_blocks : most_blocks;
+    const index_t high = up(height, down), wide = up(chunks, across),
+                  enough = rows || columns || totals ? enough_blocks : most_blocks;
     if (rows) {
       if (wide > (columns ? 1 : pass_rows < 128 ? 64 : 4096)) return false;
       strips = 1;
@@ -117,11 +122,11 @@ struct sums_plan : sums_grid {
 
 /// The threads of a block that have terms of the same sums, and where their sums go.
 struct team {
-  int place, size, apart;              ///< of the thread among them; how many; how far they lie from each other
-  int count;                           ///< their sums, neighbours
-  int pieces, first_piece, piece;      ///< blocks with terms of the same sums, the first of them and this one
-  index_t row, column;                 ///< of the first sum
-  index_t pitch;                       ///< how far the sums of two blocks lie apart
+  int place, size, apart;          ///< of the thread among them; how many; how far they lie from each other
+  int count;                       ///< their sums, neighbours
+  int pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
+  index_t row, column;             ///< of the first sum
+  index_t pitch;                   ///< how far the sums of two blocks lie apart
 };
 
 template <class F>
@@ -141,22 +146,45 @@ struct sums_block {
   // There are at most most_blocks.
   template <class G>
   SINTER_WORD sums_block(const G& g, const sums_grid& grid)
-      : slab(static_cast<unsigned>(g.block()) / static_cast<unsigned>(grid.strips)), strip(g.block() - slab * grid.strips),
-        group(static_cast<unsigned>(slab) / static_cast<unsigned>(grid.slabs)), first(group * grid.height),
+      : slab(static_cast<unsigned>(g.block()) / static_cast<unsigned>(grid.strips)),
+        strip(g.block() - slab * grid.strips),
+        group(static_cast<unsigned>(slab) / static_cast<unsigned>(grid.slabs)),
+        first(group * grid.height),
         begin(first + (slab - group * grid.slabs) * grid.per_slab),
-        end(begin + grid.per_slab < first + grid.height ? begin + grid.per_slab : first + grid.height), row(begin + g.thread() / grid.across),
+        end(begin + grid.per_slab < first + grid.height ? begin + grid.per_slab : first + grid.height),
+        row(begin + g.thread() / grid.across),
         chunk(strip * grid.across + g.thread() % grid.across) {}
   /// The threads with terms of the sums of a column, of a row, and of all of a group.
   template <int lanes, class G>
   SINTER_WORD team with(const G& g, sink_kind kind, const sums_grid& grid, index_t inner, index_t row_of_sum) const {
     if (kind == sink_kind::column) {
       const index_t column = chunk * lanes, left = inner - column;
-      return {static_cast<int>(row - begin), grid.down, grid.across, static_cast<int>(left < 0 ? 0 : left < lanes ? left : lanes),
-              static_cast<int>(grid.slabs), static_cast<int>(group * grid.slabs), static_cast<int>(slab), first, column, inner};
+      return {static_cast<int>(row - begin),
+              grid.down,
+              grid.across,
+              static_cast<int>(left < 0       ? 0
+                               : left < lanes ? left
+                                              : lanes),
+              static_cast<int>(grid.slabs),
+              static_cast<int>(group * grid.slabs),
+              static_cast<int>(slab),
+              first,
+              column,
+              inner};
     }
-    if (kind == sink_kind::row) return {g.thread() % grid.across, grid.across, 1, row_of_sum < end ? 1 : 0, 1, 0, 0, row_of_sum, 0, 0};
+    if (kind == sink_kind::row)
+      return {g.thread() % grid.across, grid.across, 1, row_of_sum < end ? 1 : 0, 1, 0, 0, row_of_sum, 0, 0};
     const index_t blocks = grid.slabs * grid.strips;
-    return {g.thread(), block_threads, 1, 1, static_cast<int>(blocks), static_cast<int>(group * blocks), static_cast<int>(g.block()), first, 0, 1};
+    return {g.thread(),
+            block_threads,
+            1,
+            1,
+            static_cast<int>(blocks),
+            static_cast<int>(group * blocks),
+            static_cast<int>(g.block()),
+            first,
+            0,
+            1};
   }
 };
 
@@ -175,15 +203,16 @@ SINTER_WORD_APART sums_part begin_sums(const sums_grid& grid, const gathered<Sum
   return {block.row, block.begin, block.end, block.chunk};
 }
 
-/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles: there may be
-/// elements of half and bfloat16, of double.
+/// Adds up the shares of a team, or when merging what all its blocks left, and passes the sums on. Narrow, Doubles:
+/// there may be elements of half and bfloat16, of double.
 template <int lanes, bool Narrow, bool Doubles, int Most, class G>
-SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_t* stride, const index_space<Most>& space, const team& t,
-                               bool merging) {
+SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, const index_t* stride,
+                               const index_space<Most>& space, const team& t, bool merging) {
   if (merging) {
     each_of(t, [&](int i) {
       share[i] = 0;
-      for (int p = t.place; p < t.pieces; p += t.size) share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
+      for (int p = t.place; p < t.pieces; p += t.size)
+        share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
     });
   } else if (to.kind != sink_kind::column) {
     for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
@@ -193,7 +222,8 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
     if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
   }
   if (t.place != 0) return;
-  if (t.pieces > 1 && !merging) return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
+  if (t.pieces > 1 && !merging)
+    return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
   index_t first = t.column * to.step;
   each_coordinate(space, t.row, [&](int d, index_t i) { first += i * stride[d]; });
   each_of(t, [&](int i) {
@@ -210,11 +240,11 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
   });
 }
 
-/// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when through of all.
-/// Then the block that comes last adds up what all have left. All kernels share it.
+/// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when
+/// through of all. Then the block that comes last adds up what all have left. All kernels share it.
 template <bool Narrow, bool Doubles, int Most, class Sum, int lanes, class G>
-SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places, const index_t* strides,
-                              const gathered<Sum, lanes, G> terms, index_t row, bool through) {
+SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places,
+                              const index_t* strides, const gathered<Sum, lanes, G> terms, index_t row, bool through) {
   const G& g = terms.g;
   const sums_block block(g, grid);
   double* const share = g.template shared<double>() + g.thread() * lanes;
@@ -228,18 +258,21 @@ SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& sp
         SINTER_UNROLL
         for (int n = 0; n < terms.parts; ++n) {
           SINTER_UNROLL
-          for (int i = 0; i < terms.in_part; ++i) share[n * terms.in_part + i] = static_cast<double>(terms.part(o, n).value[i]);
+          for (int i = 0; i < terms.in_part; ++i)
+            share[n * terms.in_part + i] = static_cast<double>(terms.part(o, n).value[i]);
           terms.part(o, n) = {};
         }
       }
-      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], strides + places[o].output * space.room, space, block.with<lanes>(g, kind, grid, space.inner, row), merging);
+      add_up_shares<lanes, Narrow, Doubles>(g, share, places[o], strides + places[o].output * space.room, space,
+                                            block.with<lanes>(g, kind, grid, space.inner, row), merging);
       g.sync();  // before others write to the shares
     }
     if (!through || merging) return;
     const index_t slabs = grid.slabs, blocks = slabs * grid.strips;  // of a group
     unsigned* const arrivals = grid.arrivals;
-    columns_done = !(grid.columns && slabs > 1 &&
-                     g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
+    columns_done = !(
+        grid.columns && slabs > 1 &&
+        g.arrives_last(arrivals + grid.groups + block.group * grid.strips + block.strip, static_cast<unsigned>(slabs)));
     totals_done = !(grid.totals && blocks > 1 && g.arrives_last(arrivals + block.group, static_cast<unsigned>(blocks)));
     if (columns_done && totals_done) return;
     merging = true;
@@ -254,7 +287,8 @@ struct sums_frame : sums_grid {
   Frame at;
   sum_place place[std::size_t{outputs}];  ///< of the sums there are
 
-  sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan) : sums_grid(plan), at(p, inputs_read) {
+  sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan)
+      : sums_grid(plan), at(p, inputs_read) {
     sums = plan.place_sums(outputs, at.out, at.plain_outputs, place);
   }
 };
@@ -269,7 +303,8 @@ struct map_sums_body : sums_frame<frame_of<Pass, Axes>> {
   static constexpr int blocks_at_once = holds_much<Pass> ? 1 : 2;
   Pass pass;
 
-  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan) : frame(p, Pass::inputs_read, plan), pass(formula) {}
+  map_sums_body(const Pass& formula, const pass_operands& p, const sums_plan& plan)
+      : frame(p, Pass::inputs_read, plan), pass(formula) {}
 
   launch_shape launch() const { return {this->blocks(), sums > 0 ? bytes_of_sums(lanes, sums, sizeof(sum_type)) : 0}; }
 
@@ -301,8 +336,8 @@ inline sink_kind sum_of(const pass_axes& axes, int s) {
   return last > 0 ? sink_kind::row : sink_kind::total;
 }
 
-/// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made another
-/// way: there is room for so many. The axes of p are coalesced, and may be put in another order.
+/// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made
+/// another way: there is room for so many. The axes of p are coalesced, and may be put in another order.
 inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* apart, sums_plan& plan) {
   pass_axes& axes = p.axes;
   int first = -1;  // the output that says which rows make up a group
@@ -326,7 +361,8 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
   }
   if (first >= 0) axes.bring_forward(p.inputs + first);
   const chunk_space<outer_axes_of(max_rank)> chunks(axes, lanes);
-  if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 && chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
+  if (plan.rows && first < 0 && numel > 0 && chunks.space.rows < 512 &&
+      chunks.chunks_per_row > 2 * block_threads) {  // each a group of its own
     for (int s = 0; s < p.outputs; ++s)
       if (plan.kind[s] == sink_kind::row) plan.kind[s] = sink_kind::total;
     plan.groups = chunks.space.rows;
@@ -338,7 +374,8 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
   }
   if (numel > 0 || plan.rows || plan.columns || plan.totals) {
     if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
-    for (int s = 0; s < p.outputs; ++s) apart[s] = apart[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
+    for (int s = 0; s < p.outputs; ++s)
+      apart[s] = apart[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
     return false;
   }
   plan.groups = 0;  // nothing to do

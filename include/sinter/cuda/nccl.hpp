@@ -64,7 +64,8 @@ inline void check(ncclResult_t status, const std::string& what, [[maybe_unused]]
   static_cast<void>(cudaGetLastError());
   std::string text = what + ": " + ncclGetErrorString(status);
 #if NCCL_VERSION_CODE >= 21300
-  if (const char* const more = ncclGetLastError(among); more != nullptr && *more != '\0') text += std::string(" (") + more + ")";
+  if (const char* const more = ncclGetLastError(among); more != nullptr && *more != '\0')
+    text += std::string(" (") + more + ")";
 #endif
   throw device_error(text);
 }
@@ -81,8 +82,9 @@ inline void check_group(const std::vector<context*>& group) {
   for (std::size_t i = 0; i < group.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (group[i]->gpu() == group[j]->gpu())
-        sinter::detail::refuse<device_error>({"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
-                                              ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
+        sinter::detail::refuse<device_error>(
+            {"all_reduce: ", group[j]->name(), " and ", group[i]->name(), " are both GPU ", group[i]->gpu(),
+             ", which NCCL takes once; give each a GPU in SINTER_CUDA_MAP, or copy with .to() and add"});
 }
 /// So that no device begins a capture before the sum is on its way.
 inline std::vector<capture_state::hold> hold(std::vector<context*> group) {
@@ -92,7 +94,8 @@ inline std::vector<capture_state::hold> hold(std::vector<context*> group) {
   return held;
 }
 
-/// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are kept.
+/// One call at a time, so that all streams get the calls in the same order. The communicators of a list of GPUs are
+/// kept.
 inline void add_up(std::vector<reduced> parts, std::size_t count, ncclDataType_t type, std::string what) {
   static std::mutex& busy = *new std::mutex;
   static auto& made = *new std::map<std::vector<int>, std::vector<ncclComm_t>>;
@@ -141,13 +144,14 @@ constexpr auto find_all_reduce_mistake() {
   else if constexpr (!(is_tensor<First> && ... && is_tensor<Rest>))
     return mistake<expression_not_yet_evaluated_on<device_of<First>>, assign_it_to_a_tensor_first>{};
   else if constexpr (!(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
-    return mistake<all_reduce_of_mixed_element_types<element_of<First>, element_of<Rest>...>, give_tensors_of_one_element_type>{};
+    return mistake<all_reduce_of_mixed_element_types<element_of<First>, element_of<Rest>...>,
+                   give_tensors_of_one_element_type>{};
   else if constexpr (cuda_impl::nccl_element<element_of<First>> == ncclNumTypes)
     return mistake<all_reduce_cannot_add_elements_of<element_of<First>>, convert_it_with_cast>{};
   else if constexpr (!((rank_of<First> == rank_of<Rest>) && ...))
     return mistake<all_reduce_of_ranks<rank_of<First>, rank_of<Rest>...>, give_tensors_of_one_rank>{};
-  else if constexpr (((times_listed<device_of<First>, device_of<First>, device_of<Rest>...> +
-                       ... + times_listed<device_of<Rest>, device_of<First>, device_of<Rest>...>)) != 1 + sizeof...(Rest))
+  else if constexpr (((times_listed<device_of<First>, device_of<First>, device_of<Rest>...> + ... +
+                       times_listed<device_of<Rest>, device_of<First>, device_of<Rest>...>)) != 1 + sizeof...(Rest))
     return mistake<a_device_is_listed_twice_in<device_of<First>, device_of<Rest>...>, give_one_tensor_per_device>{};
   else return fitting<element_of<First>>{};
 }
@@ -169,17 +173,20 @@ template <class First, class... Rest>
 void sum_of_several(const First& first, const Rest&... rest) {
   const auto same_shape = [&](const auto& other) {
     if (!(other.shape() == first.shape()))
-      refuse<shape_error>({"all_reduce: shape ", first.shape(), " on ", device_name<device_of<First>>(), " and ", other.shape(), " on ",
-                           device_name<device_of<decltype(other)>>(), "; all must be of one shape"});
+      refuse<shape_error>({"all_reduce: shape ", first.shape(), " on ", device_name<device_of<First>>(), " and ",
+                           other.shape(), " on ", device_name<device_of<decltype(other)>>(),
+                           "; all must be of one shape"});
   };
   (same_shape(rest), ...);
-  const std::vector<cuda_impl::context*> group{&cuda_impl::context_of<device_of<First>>(), &cuda_impl::context_of<device_of<Rest>>()...};
+  const std::vector<cuda_impl::context*> group{&cuda_impl::context_of<device_of<First>>(),
+                                               &cuda_impl::context_of<device_of<Rest>>()...};
   cuda_impl::check_group(group);
   if (first.numel() == 0) return;
   const auto add_up = [&](const First& dense, const Rest&... others) {
-    cuda_impl::add_up({{group[0], access::data(dense)}, {&cuda_impl::context_of<device_of<Rest>>(), access::data(others)}...},
-                      static_cast<std::size_t>(first.numel()), cuda_impl::nccl_element<element_of<First>>,
-                      joined({"all_reduce of shape ", first.shape()}));
+    cuda_impl::add_up(
+        {{group[0], access::data(dense)}, {&cuda_impl::context_of<device_of<Rest>>(), access::data(others)}...},
+        static_cast<std::size_t>(first.numel()), cuda_impl::nccl_element<element_of<First>>,
+        joined({"all_reduce of shape ", first.shape()}));
     take_sum(first, dense);
     (take_sum(rest, others), ...);
   };
@@ -188,17 +195,18 @@ void sum_of_several(const First& first, const Rest&... rest) {
 
 }  // namespace detail
 
-/// x0, x1, ... on GPUs of this process each become the sum of all, as by torch.cuda.nccl.all_reduce: for gradients of models that
-/// saw a part of the batch each. NCCL adds on all GPUs at once, each on its native_stream, in order with the device's other work;
-/// the host does not wait. Elements: float, double, half, bfloat16, int8, uint8, int32, int64. (shape) x ... x (shape) => the same
-/// shapes. Views are written through; where the elements of one are not side by side, it is copied, and copied back. It is a write
-/// in place: the tape notices it, and has no derivative for it. NCCL fixes the order of the sum, which may differ for other GPUs or
-/// sizes. Calls from several threads take turns. One tensor alone is its own sum: nothing happens.
+/// x0, x1, ... on GPUs of this process each become the sum of all, as by torch.cuda.nccl.all_reduce: for gradients of
+/// models that saw a part of the batch each. NCCL adds on all GPUs at once, each on its native_stream, in order with
+/// the device's other work; the host does not wait. Elements: float, double, half, bfloat16, int8, uint8, int32, int64.
+/// (shape) x ... x (shape) => the same shapes. Views are written through; where the elements of one are not side by
+/// side, it is copied, and copied back. It is a write in place: the tape notices it, and has no derivative for it. NCCL
+/// fixes the order of the sum, which may differ for other GPUs or sizes. Calls from several threads take turns. One
+/// tensor alone is its own sum: nothing happens.
 ///
-/// Errors: shape_error for shapes that differ, a tensor without a value and a broadcast view; device_error for two devices on one GPU
-/// (SINTER_CUDA_MAP), for a GPU that is not there and while a step is captured: nothing has been started then. device_error with NCCL's
-/// words where NCCL fails; the tensors are undefined then. Tensors of the host, of several element types or ranks, of bool and int16, two
-/// on one device, variables and expressions do not compile.
+/// Errors: shape_error for shapes that differ, a tensor without a value and a broadcast view; device_error for two
+/// devices on one GPU (SINTER_CUDA_MAP), for a GPU that is not there and while a step is captured: nothing has been
+/// started then. device_error with NCCL's words where NCCL fails; the tensors are undefined then. Tensors of the host,
+/// of several element types or ranks, of bool and int16, two on one device, variables and expressions do not compile.
 ///
 ///     loss0.backward();  // of a model on cuda<0> and one half of a batch
 ///     loss1.backward();  // of its copy on cuda<1> and the other half

@@ -23,8 +23,8 @@ struct pair_buffers {
   }
 };
 
-/// Puts a stable sort of the first n pairs, by the lowest `bits` bits of their keys, on the stream of the context. Both buffers may
-/// be written; turn() says that the pairs end in the spare one.
+/// Puts a stable sort of the first n pairs, by the lowest `bits` bits of their keys, on the stream of the context. Both
+/// buffers may be written; turn() says that the pairs end in the spare one.
 using pair_sorter = void (*)(context&, pair_buffers&, index_t n, int bits);
 
 /// Who sorts; null: Sinter. Set before main, by cub.hpp.

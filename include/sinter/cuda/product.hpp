@@ -14,23 +14,24 @@ namespace sinter::cuda_impl {
 
 using sinter::detail::matrix_ref;
 
-/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, product * act'(what forward has
-/// kept), and sums for the gradient of a bias.
+/// What a BLAS can do to a product before it writes it: act(product + bias). Or, in backward, product * act'(what
+/// forward has kept), and sums for the gradient of a bias.
 struct product_tail {
   enum class activation { none, relu, gelu_tanh };
   enum class summed { none, product, left, right };
 
   const void* bias = nullptr;  ///< one value for each column of the row-major product
   activation act = activation::none;
-  bool slope = false;        ///< act', not act
-  void* kept = nullptr;      ///< written in forward, or null; read for a slope. See kept_leading
-  summed of = summed::none;  ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
+  bool slope = false;    ///< act', not act
+  void* kept = nullptr;  ///< written in forward, or null; read for a slope. See kept_leading
+  summed of =
+      summed::none;  ///< of the row-major product, over its rows; of a factor, over the axis that the product sums
   void* sums = nullptr;
 
   bool empty() const { return bias == nullptr && act == activation::none && of == summed::none; }
 
-  /// What is kept has a row for each of the row-major product: signs of relu, a bit each, or the argument of gelu_tanh. This is
-  /// how many columns it has.
+  /// What is kept has a row for each of the row-major product: signs of relu, a bit each, or the argument of gelu_tanh.
+  /// This is how many columns it has.
   index_t kept_leading(index_t columns) const {
     const index_t whole = act == activation::relu ? 128 : 8;
     return (columns + whole - 1) / whole * whole;
@@ -52,7 +53,8 @@ struct tail_formula<sinter::detail::kernel::leaf<T, false>> {
   static constexpr auto act = product_tail::activation::none;
 };
 template <class T>
-struct tail_formula<sinter::detail::kernel::map<ops::add_op, sinter::detail::kernel::leaf<T, false>, sinter::detail::kernel::leaf<T, false>>>
+struct tail_formula<sinter::detail::kernel::map<ops::add_op, sinter::detail::kernel::leaf<T, false>,
+                                                sinter::detail::kernel::leaf<T, false>>>
     : tail_formula<sinter::detail::kernel::leaf<T, false>> {};
 template <class K>
   requires(tail_formula<K>::fits && tail_formula<K>::act == product_tail::activation::none)
@@ -74,7 +76,9 @@ product_tail tail_of(index_t columns, const leaf_ref* leaves, const sink_ref& si
     if constexpr (K::leaves == 2) {
       const leaf_ref& bias = leaves[leaves[0].data == sink.data ? 1 : 0];
       constexpr std::uintptr_t alignment = 16;  // of the vector loads in its kernels
-      if (bias.data == sink.data || bias.rank < 1 || (must_keep && bias.rank > 1) || reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0) return tail;
+      if (bias.data == sink.data || bias.rank < 1 || (must_keep && bias.rank > 1) ||
+          reinterpret_cast<std::uintptr_t>(bias.data) % alignment != 0)
+        return tail;
       const int last = bias.rank - 1;
       if (bias.shape[last] != columns || (bias.strides[last] != 1 && columns > 1)) return tail;
       if (last == 1 && bias.shape[0] != 1) return tail;
@@ -105,15 +109,16 @@ struct column_major {
   }
 };
 
-/// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for each
-/// matrix of the batch. Its a is the right factor of the row-major product.
+/// What a BLAS is asked for, column-major: d (m,n) = act(a (m,k) b (k,n) + bias (m)), or with `accumulate` + d; for
+/// each matrix of the batch. Its a is the right factor of the row-major product.
 struct blas_product {
   struct operand {
     void* data;
     index_t leading, batch_stride;
     bool turned;  ///< lies transposed
 
-    operand(const matrix_ref& m, const column_major& seen) : data(m.data), leading(seen.leading), batch_stride(m.batch_stride), turned(seen.turned) {}
+    operand(const matrix_ref& m, const column_major& seen)
+        : data(m.data), leading(seen.leading), batch_stride(m.batch_stride), turned(seen.turned) {}
   };
   index_t m, n, k, batches;
   operand a, b, d;
@@ -124,7 +129,8 @@ struct blas_product {
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
 struct plain_product_body {
-  using word = std::conditional_t<floating_element<T>, compute_type<T>, std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
+  using word = std::conditional_t<floating_element<T>, compute_type<T>,
+                                  std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   matrix_ref a, b, c;
   bool accumulate;
 
@@ -137,20 +143,23 @@ struct plain_product_body {
       const T* const y = static_cast<const T*>(b.data) + batch * b.batch_stride + j * b.column_stride;
       T& to = static_cast<T*>(c.data)[batch * c.batch_stride + i * c.row_stride + j * c.column_stride];
       word sum = accumulate ? static_cast<word>(to) : word(0);
-      for (index_t p = 0; p < a.columns; ++p) sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
+      for (index_t p = 0; p < a.columns; ++p)
+        sum += static_cast<word>(x[p * a.column_stride]) * static_cast<word>(y[p * b.row_stride]);
       to = static_cast<T>(sum);
     }
   }
 };
 
-/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T>(product), for floating-point elements, with sums of half and bfloat16 in
-/// float. False, and nothing is done, where it does not take them.
+/// c (+)= a b with its tail by a BLAS: gpu<D>::gemm<T>(product), for floating-point elements, with sums of half and
+/// bfloat16 in float. False, and nothing is done, where it does not take them.
 template <class T, device D>
-bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate, const product_tail& tail) {
+bool multiply_by_blas(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
+                      const product_tail& tail) {
   if constexpr (floating_element<T>) {
     const column_major left(a), right(b), to(c);
     if (left.fits && right.fits && to.fits && !to.turned && a.columns > 0)
-      return gpu<D>::template gemm<T>(blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
+      return gpu<D>::template gemm<T>(
+          blas_product{c.columns, c.rows, a.columns, c.batches, {b, right}, {a, left}, {c, to}, accumulate, tail});
   }
   return false;
 }
@@ -160,7 +169,8 @@ template <class T, device D>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
   if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
   const index_t shape[] = {c.batches, c.rows, c.columns};
-  launch_on<D>({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate}, {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
+  launch_on<D>({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate},
+               {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 
 }  // namespace sinter::cuda_impl

@@ -1,9 +1,10 @@
-// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in every run.
-// (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes cuda<0> ambiguous after
-// `using namespace sinter`.)
+// sinter/cuda/radix_sort.hpp: pairs sorted by the digits of their keys, from the lowest up; stable, and the same in
+// every run. (Not CUB's sort, unless cub.hpp is in the program: its headers bring a namespace ::cuda, which makes
+// cuda<0> ambiguous after `using namespace sinter`.)
 //
-// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each tile's
-// share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009.
+// A pass moves the pairs to the order of one digit of 8 bits: count the digits of each tile of pairs, add up where each
+// tile's share of each digit begins, and move. Satish, Harris, Garland, "Designing efficient sorting algorithms for
+// manycore GPUs", 2009.
 #pragma once
 
 #include <vector>
@@ -20,7 +21,8 @@ static_assert(radix == block_threads, "a thread per digit");
 /// Pairs that a block moves together.
 inline constexpr int radix_tile = 8 * block_threads;
 
-/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next sync().
+/// The sum of `mine` over the threads of a block up to this one, also in sums[thread]; the others see it after the next
+/// sync().
 template <class G>
 SINTER_WORD std::uint32_t sum_up_to(const G& g, std::uint32_t* sums, std::uint32_t mine) {
   const int t = g.thread();
@@ -104,7 +106,8 @@ struct radix_move_body {
       order_by_half(g, r, count, 0);
       order_by_half(g, r, count, radix_bits / 2);
       for (int i = g.thread(); i < count; i += g.threads())
-        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i])) r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
+        if (i == 0 || digit(r.keys[i - 1]) != digit(r.keys[i]))
+          r.begins[digit(r.keys[i])] = static_cast<std::uint32_t>(i);
       g.sync();
       for (int i = g.thread(); i < count; i += g.threads()) {
         const int d = digit(r.keys[i]);
@@ -117,8 +120,8 @@ struct radix_move_body {
   }
 
  private:
-  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit, is
-  /// where its pairs go.
+  /// Each thread counts the half digits of its neighbouring pairs; the sum over those before, half digit by half digit,
+  /// is where its pairs go.
   template <class G>
   SINTER_WORD void order_by_half(const G& g, room& r, int count, int shift) const {
     const int t = g.thread();
@@ -158,7 +161,8 @@ struct radix_move_body {
 template <device D>
 class radix_sorter {
  public:
-  explicit radix_sorter(index_t most) : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
+  explicit radix_sorter(index_t most)
+      : memory_(static_cast<std::size_t>(most) * 2 * (sizeof(std::uint64_t) + sizeof(std::uint32_t))) {
     auto* const keys = static_cast<std::uint64_t*>(memory_.data());
     auto* const values = reinterpret_cast<std::uint32_t*>(keys + 2 * most);
     pairs_ = {keys, keys + most, values, values + most};
@@ -182,10 +186,12 @@ class radix_sorter {
     for (int shift = 0; shift < bits; shift += radix_bits) {
       const int width = bits - shift < radix_bits ? bits - shift : radix_bits;
       const radix_digit digit{shift, (std::uint64_t{1} << width) - 1};
-      run(radix_count_body{pairs_.keys, n, tiles, digit, counts}, launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
+      run(radix_count_body{pairs_.keys, n, tiles, digit, counts},
+          launch_shape{blocks_for(tiles), radix * sizeof(unsigned)});
       std::vector<sinter::detail::temporary<D>> folds;
       plan_scan<sinter::detail::sum_reducer<std::int32_t>>(
-          source, {1, shares, 1}, radix_begins{begins}, run, [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
+          source, {1, shares, 1}, radix_begins{begins}, run,
+          [&folds](std::size_t bytes) { return folds.emplace_back(bytes).data(); },
           [](const auto&, index_t, index_t) { return false; });
       run(radix_move_body{pairs_.keys, pairs_.values, n, tiles, digit, begins, pairs_.spare_keys, pairs_.spare_values},
           launch_shape{blocks_for(tiles), sizeof(radix_move_body::room)});

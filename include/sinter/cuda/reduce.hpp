@@ -18,8 +18,9 @@ SINTER_WORD void fold_group(const G& g, typename R::state* states, int width, in
   }
 }
 
-/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or one
-/// of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to `put`.
+/// Rows along the last axes: result r folds elements [r * reduced, (r + 1) * reduced). `group` threads share a row, or
+/// one of its pieces, and take chunks of it in turn; pieces leave their states in `partial`, rows pass their result to
+/// `put`.
 template <class R, class Source, class Put>
 struct reduce_rows_body {
   using state = typename R::state;
@@ -30,7 +31,9 @@ struct reduce_rows_body {
   Put put;
   state* partial = nullptr;
 
-  SINTER_WORD static int valid_at(index_t i, index_t end) { return end - i < lanes ? static_cast<int>(end - i) : lanes; }
+  SINTER_WORD static int valid_at(index_t i, index_t end) {
+    return end - i < lanes ? static_cast<int>(end - i) : lanes;
+  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -47,8 +50,8 @@ struct reduce_rows_body {
         const index_t first_number = row * reduced, stride = group * lanes;
         for (index_t i = begin + place * lanes; i < end; i += 2 * stride) {
           keep_loop(i);
-          source.template two_chunks<lanes>(first_number + i, valid_at(i, end), first_number + i + stride, valid_at(i + stride, end),
-                                            [&](const auto& x, index_t number, int valid) {
+          source.template two_chunks<lanes>(first_number + i, valid_at(i, end), first_number + i + stride,
+                                            valid_at(i + stride, end), [&](const auto& x, index_t number, int valid) {
                                               SINTER_UNROLL
                                               for (int l = 0; l < lanes; ++l)
                                                 if (l < valid) R::push(s, x.value[l], number - first_number + l);
@@ -77,8 +80,8 @@ inline index_t strips_of(index_t columns, int lanes) {
   return (columns + strip - 1) / strip;
 }
 
-/// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others take
-/// rows in turn.
+/// Columns: result (o, i) folds elements (o, 0..reduced, i). `width` threads lie along i with a chunk each, the others
+/// take rows in turn.
 template <class R, class Source, class Put>
 struct reduce_columns_body {
   using state = typename R::state;
@@ -108,10 +111,13 @@ struct reduce_columns_body {
         for (index_t i = begin + down; i < end; i += 2 * height) {
           keep_loop(i);
           const index_t number = (o * reduced + i) * inner + column;
-          source.template two_chunks<lanes>(number, valid, number + height * inner, i + height < end ? valid : 0, [&](const auto& x, index_t at, int) {
-            SINTER_UNROLL
-            for (int l = 0; l < lanes; ++l) R::push(s[l], x.value[l], at == number ? i : i + height);  // those that are not valid for nobody
-          });
+          source.template two_chunks<lanes>(
+              number, valid, number + height * inner, i + height < end ? valid : 0,
+              [&](const auto& x, index_t at, int) {
+                SINTER_UNROLL
+                for (int l = 0; l < lanes; ++l)
+                  R::push(s[l], x.value[l], at == number ? i : i + height);  // those that are not valid for nobody
+              });
         }
       }
       SINTER_UNROLL
@@ -165,7 +171,8 @@ struct fold_pieces {
   index_t count = 1, length = 0;
 };
 
-/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few tasks.
+/// Cuts `reduced` elements of each of `tasks` results into pieces of at least `shortest`, where there are too few
+/// tasks.
 inline fold_pieces cut(index_t tasks, index_t reduced, index_t shortest) {
   index_t pieces = tasks > 0 && tasks < enough_blocks ? enough_blocks / tasks : 1;
   if (pieces > reduced / shortest) pieces = reduced / shortest;
@@ -179,17 +186,28 @@ template <class R, class Source, class Put, class Run>
 void fold_rows(const Source& source, index_t results, index_t reduced, const fold_pieces& p, const Put& put,
                typename R::state* partial, const Run& run) {
   using body_type = reduce_rows_body<R, Source, Put>;
-  body_type body{source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
+  body_type body{
+      source.in_rows(body_type::lanes, results, reduced), results, reduced, p.count, p.length, 1, put, partial};
   while (body.group < block_threads && body.group * body_type::lanes < p.length) body.group *= 2;
-  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group), sizeof(typename R::state) * block_threads});
+  run(body, launch_shape{blocks_for(results * p.count, block_threads / body.group),
+                         sizeof(typename R::state) * block_threads});
 }
 template <class R, class Source, class Put, class Run>
 void fold_columns(const Source& source, const sinter::detail::fold_shape& s, const fold_pieces& p, const Put& put,
                   typename R::state* partial, const Run& run) {
   using body_type = reduce_columns_body<R, Source, Put>;
   const int width = width_of_strips(s.inner, body_type::lanes);
-  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner), s.outer, s.reduced, s.inner, p.count, p.length, put, partial, width};
-  run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count), sizeof(typename R::state) * block_threads * body_type::lanes});
+  const body_type body{source.in_rows(body_type::lanes, s.outer * s.reduced, s.inner),
+                       s.outer,
+                       s.reduced,
+                       s.inner,
+                       p.count,
+                       p.length,
+                       put,
+                       partial,
+                       width};
+  run(body, launch_shape{blocks_for(s.outer * strips_of(s.inner, body_type::lanes) * p.count),
+                         sizeof(typename R::state) * block_threads * body_type::lanes});
 }
 /// The pieces for it.
 template <class Source>
@@ -197,10 +215,11 @@ fold_pieces cut_columns(const sinter::detail::fold_shape& s) {
   return cut(s.outer * strips_of(s.inner, Source::usual_lanes), s.reduced, 64);
 }
 
-/// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives scratch space.
-/// Rows are left to by_library(source, results, n) if that is true.
+/// Calls run(body, launch_shape) for each kernel of a reduction over at most Axes axes, in order; memory(bytes) gives
+/// scratch space. Rows are left to by_library(source, results, n) if that is true.
 template <class R, int Axes, class K, class Put, class Run, class Memory, class Library>
-void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run, const Memory& memory, const Library& by_library) {
+void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Put& put, const Run& run,
+                    const Memory& memory, const Library& by_library) {
   using state = typename R::state;
   const sinter::detail::fold_shape s =
       sinter::detail::order_axes(axes.shape, axes.rank, K::leaves, [&axes](int i) { return axes.strides[i]; }, reduced);
@@ -210,11 +229,13 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
   const bool columns = s.inner > 1 && s.reduced > 0;
   if (!columns && by_library(source, results, s.reduced)) return;
   const fold_pieces p = columns ? cut_columns<decltype(source)>(s) : cut(results, s.reduced, 4096);
-  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
+  state* const partial =
+      p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(results * p.count))) : nullptr;
   if (columns) fold_columns<R>(source, s, p, put, partial, run);
   else fold_rows<R>(source, results, s.reduced, p, put, partial, run);
   if (p.count > 1)
-    run(merge_pieces_body<R, Put>{partial, put, results, p.count}, launch_shape{blocks_for(results), sizeof(state) * block_threads});
+    run(merge_pieces_body<R, Put>{partial, put, results, p.count},
+        launch_shape{blocks_for(results), sizeof(state) * block_threads});
 }
 
 }  // namespace sinter::cuda_impl

@@ -9,7 +9,8 @@
 
 namespace sinter::cuda_impl {
 
-/// What is made of the values of a row, or of two, element by element. Values are asked for as v(chunk, valid): as many lanes.
+/// What is made of the values of a row, or of two, element by element. Values are asked for as v(chunk, valid): as many
+/// lanes.
 template <class F, class V>
 struct mapped_values {
   F f;
@@ -63,8 +64,8 @@ struct shifted_sum {
   T shift, sum;
 };
 
-/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold() and
-/// each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
+/// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold()
+/// and each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
 template <class T, int lanes, class G>
 struct row_team {
   const G& g;
@@ -77,8 +78,8 @@ struct row_team {
 
   SINTER_WORD int valid(int c) const { return c + 1 < chunks ? lanes : in_last; }
 
-  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in memory as
-  /// they are kept are asked for all at once, and may still be on their way.
+  /// v, evaluated now where there is room: it may be made of what was kept in the same room before. Values that lie in
+  /// memory as they are kept are asked for all at once, and may still be on their way.
   template <class V>
   SINTER_WORD kept_values<T, lanes, V> keep(const V& v, int number = 0) const {
     if (!keeps) return {false, room, v};
@@ -133,8 +134,8 @@ struct row_team {
   SINTER_WORD T max(const V& v) const {
     return fold(-std::numeric_limits<T>::infinity(), [](T a, T b) { return math::max(a, b); }, v);
   }
-  /// The largest of the values, as row_shift() has it, and the sum of exp(v - that), in one pass: a larger value rescales the sum
-  /// so far. Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
+  /// The largest of the values, as row_shift() has it, and the sum of exp(v - that), in one pass: a larger value
+  /// rescales the sum so far. Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
   template <class V>
   SINTER_WORD shifted_sum<T> sum_of_exp(const V& v) const {
     T most = -std::numeric_limits<T>::infinity(), s = 0;
@@ -233,14 +234,17 @@ struct norm_rows {
   }
 };
 
-/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say what is done
-/// with a row.
+/// Rows of n values of type T, `group` threads to each, which take `lanes` neighbours at a time; derived bodies say
+/// what is done with a row.
 template <class T, int Lanes, int Leaves = 1>
 struct row_groups {
   static constexpr int lanes = Lanes;
   /// On a multiprocessor: some read while others compute. Fewer where all would not have registers enough.
   static constexpr bool wide = lanes > 4 || sizeof(T) > 4;
-  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide) ? 1 : (Leaves > 2 && wide) || Leaves > 4 ? 2 : Leaves > 1 || wide ? 3 : 4;
+  static constexpr int blocks_at_once = Leaves > 8 || (Leaves > 4 && wide)   ? 1
+                                        : (Leaves > 2 && wide) || Leaves > 4 ? 2
+                                        : Leaves > 1 || wide                 ? 3
+                                                                             : 4;
   /// Of a row, for each thread, where there are rows enough: 64 bytes on their way.
   static constexpr int usual_chunks = std::max(1, 64 / static_cast<int>(sizeof(T) * lanes));
   index_t rows = 0, n = 0;
@@ -251,7 +255,8 @@ struct row_groups {
   row_groups(index_t count, index_t length, int wanted_rooms) : rows(count), n(length) {
     const index_t in_row = (n + lanes - 1) / lanes;
     if (in_row > std::numeric_limits<int>::max() - block_threads)
-      sinter::detail::refuse<shape_error>({"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
+      sinter::detail::refuse<shape_error>(
+          {"a row of ", n, " elements is too long for a GPU's row-wise kernels; the limit is 2^31 chunks of ", lanes});
     chunks = static_cast<int>(in_row);
     in_last = static_cast<int>(n - (in_row - 1) * lanes);
     const auto takes = [this](int each) { return group < block_threads && index_t{group} * each * lanes < n; };
@@ -263,7 +268,8 @@ struct row_groups {
   /// What a row takes in shared memory, in elements.
   SINTER_WORD index_t room() const { return index_t{chunks} * lanes; }
   launch_shape launch() const {
-    return {blocks_for(rows, together()), sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
+    return {blocks_for(rows, together()),
+            sizeof(T) * static_cast<std::size_t>(block_threads + together() * rooms * room())};
   }
 
   /// f(row, team) for every row; one without chunks where there is none left.
@@ -273,7 +279,10 @@ struct row_groups {
     auto* const kept = reinterpret_cast<chunk<T, lanes>*>(states + block_threads + g.thread() / group * rooms * room());
     for (index_t first = g.block() * together(); first < rows; first += g.blocks() * together()) {
       const index_t row = first + g.thread() / group;
-      f(row < rows ? row : rows - 1, row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group, g.thread() % group}, row < rows);
+      f(row < rows ? row : rows - 1,
+        row_team<T, lanes, G>{g, states, rooms > 0, kept, n, row < rows ? chunks : 0, in_last, group,
+                              g.thread() % group},
+        row < rows);
     }
   }
 };
@@ -292,7 +301,9 @@ struct source_row {
   bool whole = source.by_rows;
 
   SINTER_WORD source_row(const Source& from, index_t first) : source(from), row(from.row_at(first)) {}
-  SINTER_WORD auto operator()(int c, int valid) const { return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid); }
+  SINTER_WORD auto operator()(int c, int valid) const {
+    return source.template chunk_in<lanes>(row, index_t{c} * lanes, valid);
+  }
   SINTER_WORD auto* in_memory_at(int c) const
     requires lies_as_kept<typename Source::formula>
   {
@@ -314,13 +325,18 @@ struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Pu
   C* saved;
 
   rows_body(const Source& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), kernel(k), put(p), saved(s) {}
+      : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1),
+        source(x.in_rows(row_lanes<T>, count, length)),
+        kernel(k),
+        put(p),
+        saved(s) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
-      kernel.run(team, source_row<row_lanes<T>, Source>(source, first), put.row_at(first), there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
+      kernel.run(team, source_row<row_lanes<T>, Source>(source, first), put.row_at(first),
+                 there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
     });
   }
 };
@@ -332,7 +348,8 @@ struct memory_row {
   bool whole;
   SINTER_WORD auto operator()(int c, int valid) const {
     constexpr int lanes = row_lanes<T>;
-    const chunk<T, lanes> read = read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
+    const chunk<T, lanes> read =
+        read_chunk<T, lanes>(data + index_t{c} * lanes, whole && valid == lanes, valid, sizeof(T));
     chunk<compute_type<T>, lanes> x;
     SINTER_UNROLL
     for (int i = 0; i < lanes; ++i) x.value[i] = static_cast<compute_type<T>>(read.value[i]);
@@ -357,9 +374,11 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   bool add;
   bool whole;
 
-  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count, index_t length, bool adds)
+  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count,
+                    index_t length, bool adds)
       : row_groups<C, lanes>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) | reinterpret_cast<std::uintptr_t>(dx);
+    const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) |
+                      reinterpret_cast<std::uintptr_t>(dx);
     whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
   }
 
@@ -369,9 +388,10 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
       const index_t first = row * this->n;
       const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
       T* const to = dx + first;
-      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr, [&](index_t column, int valid, const auto& d) {
-        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
-      });
+      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr,
+                     [&](index_t column, int valid, const auto& d) {
+                       write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
+                     });
     });
   }
 };
@@ -386,7 +406,11 @@ struct cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, Source::le
   C* lse;
 
   cross_entropy_body(const Source& x, const std::int64_t* label, T* to, C* parts, index_t count, index_t length)
-      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1), source(x.in_rows(row_lanes<T>, count, length)), labels(label), loss(to), lse(parts) {}
+      : row_groups<C, row_lanes<T>, Source::leaves>(count, length, 1),
+        source(x.in_rows(row_lanes<T>, count, length)),
+        labels(label),
+        loss(to),
+        lse(parts) {}
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
@@ -417,9 +441,15 @@ struct reverse_cross_entropy_body : row_groups<compute_type<T>, row_lanes<T>, So
   bool add;
   bool whole;
 
-  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to, index_t count, index_t length,
-                             bool adds)
-      : row_groups<C, lanes, Source::leaves>(count, length, 0), source(x.in_rows(lanes, count, length)), labels(label), lse(parts), g_of_loss(gradient), dx(to), add(adds),
+  reverse_cross_entropy_body(const Source& x, const std::int64_t* label, const C* parts, const T* gradient, T* to,
+                             index_t count, index_t length, bool adds)
+      : row_groups<C, lanes, Source::leaves>(count, length, 0),
+        source(x.in_rows(lanes, count, length)),
+        labels(label),
+        lse(parts),
+        g_of_loss(gradient),
+        dx(to),
+        add(adds),
         whole(reinterpret_cast<std::uintptr_t>(to) % 16 == 0 && (count == 1 || length % lanes == 0)) {}
 
   template <class G>

@@ -54,9 +54,11 @@ struct device_runtime<D> {
   /// Errors: device_error unless the first and the last byte are D's.
   static void check_place(const char* op, const void* data, std::size_t bytes) {
     if (const cuda_impl::memory_place place = cuda_impl::gpu<D>::place_of(data); !place.name.empty())
-      refuse<device_error>({op, ": the type says ", device_name<D>(), ", but the memory is ", place.name, "; wrap it as ", place.to_wrap_as,
-                            " and copy with .to<cuda<", device_ordinal_v<D>, ">>(), or take memory from cudaMalloc on that GPU"});
-    if (const cuda_impl::memory_place end = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + bytes - 1); !end.name.empty())
+      refuse<device_error>({op, ": the type says ", device_name<D>(), ", but the memory is ", place.name,
+                            "; wrap it as ", place.to_wrap_as, " and copy with .to<cuda<", device_ordinal_v<D>,
+                            ">>(), or take memory from cudaMalloc on that GPU"});
+    if (const cuda_impl::memory_place end = cuda_impl::gpu<D>::place_of(static_cast<const char*>(data) + bytes - 1);
+        !end.name.empty())
       refuse<device_error>({op, ": ", bytes, " bytes begin on ", device_name<D>(), ", but end in ", end.name,
                             "; the shape is larger than the memory that was taken for it"});
   }
@@ -66,8 +68,8 @@ struct device_runtime<D> {
 
 namespace sinter {
 
-/// Waits until all work on D is done, and throws what went wrong in it: also index_error, where an index or label was out of
-/// range.
+/// Waits until all work on D is done, and throws what went wrong in it: also index_error, where an index or label was
+/// out of range.
 template <device D>
   requires is_cuda_v<D>
 void synchronize() {
@@ -75,7 +77,8 @@ void synchronize() {
   cuda_impl::report_fault<D>();
 }
 
-/// Kernels that ran on D so far, those of cuBLASLt counted once per product; a replayed step counts with all of its own.
+/// Kernels that ran on D so far, those of cuBLASLt counted once per product; a replayed step counts with all of its
+/// own.
 template <device D>
   requires is_cuda_v<D>
 std::size_t launches() {

@@ -1,5 +1,5 @@
-// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the shape
-// alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
+// sinter/cuda/scan.hpp: the bodies that fold all elements up to each along an axis, in an order that follows from the
+// shape alone. (CUB's scan passes sums on as blocks finish, so that rounding differs from run to run.)
 #pragma once
 
 #include "sinter/cuda/reduce.hpp"
@@ -24,7 +24,8 @@ template <class R>
 struct put_states<sinter::detail::scan_results<R>> {
   using result = typename R::result;
   store_elements<result> values;
-  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n) : values(to.values, lanes, rows, n) {}
+  put_states(const sinter::detail::scan_results<R>& to, int lanes, index_t rows, index_t n)
+      : values(to.values, lanes, rows, n) {}
 
   template <class State, std::size_t N>
   SINTER_WORD void operator()(index_t row, index_t column, int valid, const State (&s)[N]) const {
@@ -57,8 +58,8 @@ struct put_states<sinter::detail::scan_extremes<T>> {
   }
 };
 
-/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece starts from the
-/// folds of those before it in `partial`.
+/// Rows along the last axis; `group` threads share a row, or one of its pieces, and take a chunk at a time. A piece
+/// starts from the folds of those before it in `partial`.
 template <class R, class Source, class Out>
 struct scan_rows_body {
   using state = typename R::state;
@@ -164,11 +165,11 @@ struct scan_columns_body {
   }
 };
 
-/// Calls run(body, launch_shape) for each kernel of a scan, in order; memory(bytes) gives scratch space. Rows are left to
-/// by_library(source, rows, n) if that is true.
+/// Calls run(body, launch_shape) for each kernel of a scan, in order; memory(bytes) gives scratch space. Rows are left
+/// to by_library(source, rows, n) if that is true.
 template <class R, class Source, class Out, class Run, class Memory, class Library>
-void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run, const Memory& memory,
-               const Library& by_library) {
+void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const Out& out, const Run& run,
+               const Memory& memory, const Library& by_library) {
   using state = typename R::state;
   const index_t lines = s.outer * s.inner;
   if (lines * s.reduced == 0) return;
@@ -176,7 +177,8 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
   if (!columns && by_library(source, lines, s.reduced)) return;
   const fold_pieces p = columns ? cut_columns<Source>(s) : cut(lines, s.reduced, 4096);
   const store_results<typename R::result> nowhere{nullptr};
-  state* const partial = p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
+  state* const partial =
+      p.count > 1 ? static_cast<state*>(memory(sizeof(state) * static_cast<std::size_t>(lines * p.count))) : nullptr;
   if (columns) {
     if (p.count > 1) fold_columns<R>(source, s, p, nowhere, partial, run);
     run(scan_columns_body<R, Source, Out>{source, s.outer, s.reduced, s.inner, p.count, p.length, out, partial},
@@ -185,7 +187,8 @@ void plan_scan(const Source& source, const sinter::detail::fold_shape& s, const 
     if (p.count > 1) fold_rows<R>(source, lines, s.reduced, p, nowhere, partial, run);
     using body_type = scan_rows_body<R, Source, Out>;
     constexpr int lanes = body_type::lanes;
-    body_type body{source.in_rows(lanes, lines, s.reduced), lines, s.reduced, p.count, p.length, 1, {out, lanes, lines, s.reduced}, partial};
+    body_type body{source.in_rows(lanes, lines, s.reduced), lines,  s.reduced, p.count, p.length, 1,
+                   {out, lanes, lines, s.reduced},          partial};
     while (body.group < block_threads && body.group * lanes < p.length) body.group *= 2;
     run(body, launch_shape{blocks_for(lines * p.count, block_threads / body.group), sizeof(state) * block_threads});
   }

@@ -1,8 +1,8 @@
 // sinter/cuda/select.hpp: the body that finds the first elements of lines in order, without sorting the others: topk.
 //
-// A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last one that is
-// asked for; equal keys by their positions. What is left is sorted in shared memory. Alabi, Blanchard, Gordon, Steinbach, "Fast
-// k-selection algorithms for graphics processing units", 2012.
+// A block narrows the keys of its line down, a digit of 8 bits at a time from the highest on, to those up to the last
+// one that is asked for; equal keys by their positions. What is left is sorted in shared memory. Alabi, Blanchard,
+// Gordon, Steinbach, "Fast k-selection algorithms for graphics processing units", 2012.
 #pragma once
 
 #include "sinter/cuda/element.hpp"
@@ -22,14 +22,16 @@ struct sort_lines {
   }
 };
 
-/// The elements that come first in a line: whose key and position, as far as their digits are known, are not above these.
+/// The elements that come first in a line: whose key and position, as far as their digits are known, are not above
+/// these.
 struct selection {
   std::uint64_t key = 0, known_key = 0;
   std::uint32_t position = 0, known_position = 0;
 
   /// The digits of a key of so many bytes, then those of the position.
   static SINTER_WORD int digit(std::uint64_t k, std::uint32_t p, int bytes, int number) {
-    return static_cast<int>((number < bytes ? k >> 8 * (bytes - 1 - number) : std::uint64_t{p} >> 8 * (bytes + 3 - number)) & 255);
+    return static_cast<int>(
+        (number < bytes ? k >> 8 * (bytes - 1 - number) : std::uint64_t{p} >> 8 * (bytes + 3 - number)) & 255);
   }
   SINTER_WORD void learn(int digit, int bytes, int number) {
     if (number < bytes) {
@@ -40,7 +42,9 @@ struct selection {
       known_position |= std::uint32_t{255} << 8 * (bytes + 3 - number);
     }
   }
-  SINTER_WORD bool on_edge(std::uint64_t k, std::uint32_t p) const { return (k & known_key) == key && (p & known_position) == position; }
+  SINTER_WORD bool on_edge(std::uint64_t k, std::uint32_t p) const {
+    return (k & known_key) == key && (p & known_position) == position;
+  }
   SINTER_WORD bool has(std::uint64_t k, std::uint32_t p) const {
     return (k & known_key) < key || ((k & known_key) == key && (p & known_position) <= position);
   }
@@ -49,7 +53,7 @@ struct selection {
 /// The first k of n elements of each line: (outer, k, inner). A block per line.
 template <class T, class Source>
 struct select_body {
-  static constexpr int most = 1024;          ///< elements that are found
+  static constexpr int most = 1024;           ///< elements that are found
   static constexpr index_t most_kept = 4096;  ///< keys that are computed once
   static constexpr int bytes = sizeof(T), digits = bytes + 4;
   struct room {
@@ -74,14 +78,19 @@ struct select_body {
   }
 
   SINTER_WORD bool keeps() const { return lines.n <= most_kept; }
-  launch_shape launch() const { return {blocks_for(lines.count), sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)}; }
+  launch_shape launch() const {
+    return {blocks_for(lines.count),
+            sizeof(room) + (keeps() ? static_cast<std::size_t>(lines.n) * sizeof(std::uint64_t) : 0)};
+  }
 
   template <class G>
   SINTER_WORD void operator()(const G& g) const {
     room& r = *g.template shared<room>();
     std::uint64_t* const kept = keeps() ? reinterpret_cast<std::uint64_t*>(&r + 1) : nullptr;
     for (index_t line = g.block(); line < lines.count; line += g.blocks()) {
-      const auto key_of = [&](index_t i) -> std::uint64_t { return sinter::detail::sort_key(T(source(lines.element(line, i, lines.n))), descending); };
+      const auto key_of = [&](index_t i) -> std::uint64_t {
+        return sinter::detail::sort_key(T(source(lines.element(line, i, lines.n))), descending);
+      };
       if (kept != nullptr)
         for (index_t i = g.thread(); i < lines.n; i += g.threads()) kept[i] = key_of(i);
       // Each thread comes to the same elements each time.
@@ -116,8 +125,9 @@ struct select_body {
   }
 
  private:
-  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so exactly one thread,
-  /// that of the digit, has before < left <= sum. True if all elements with that digit are asked for.
+  /// Finds one more digit of the last element that is asked for, the `left`-th of those on the edge; left >= 1, so
+  /// exactly one thread, that of the digit, has before < left <= sum. True if all elements with that digit are asked
+  /// for.
   template <class G, class Each>
   SINTER_WORD bool narrow(const G& g, room& r, selection& first, unsigned& left, int number, const Each& each) const {
     const int t = g.thread();

@@ -67,11 +67,12 @@ struct pick_sorted_body {
 /// Elements that are sorted at once.
 inline constexpr index_t most_sorted = index_t{1} << 27;
 
-/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others. All lines are sorted together: by line and key at once where
-/// both fit in 64 bits, otherwise first by key and then, stably, by line. At most `most` elements, but a whole line, at once.
+/// The first k of n elements along the middle axis, in order: found if they are few, otherwise sorted with all others.
+/// All lines are sorted together: by line and key at once where both fit in 64 bits, otherwise first by key and then,
+/// stably, by line. At most `most` elements, but a whole line, at once.
 template <device D, class T, class Source>
-void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values, std::int64_t* indices,
-             index_t most = most_sorted) {
+void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool descending, index_t k, T* values,
+             std::int64_t* indices, index_t most = most_sorted) {
   const index_t n = s.reduced, all = s.outer * s.inner;
   if (all > 0 && select_body<T, Source>::fits(all, n, k)) {
     const select_body<T, Source> body{source, {s.inner, n, 0, all}, descending, static_cast<int>(k), values, indices};
@@ -87,8 +88,12 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
     int line_bits = 0;
     while ((index_t{1} << line_bits) < lines.count) ++line_bits;
     const bool together = key_bits + line_bits <= 64;
-    const auto run = [&total](const auto& body, index_t threads) { launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0}); };
-    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(), pairs.values()}, total);
+    const auto run = [&total](const auto& body, index_t threads) {
+      launch_on<D>({"a sort", &total, 1}, body, {blocks_for(threads, block_threads), 0});
+    };
+    run(sort_keys_body<T, Source>{source, lines, descending, together && line_bits > 0 ? key_bits : 0, pairs.keys(),
+                                  pairs.values()},
+        total);
     pairs.sort(total, together ? key_bits + line_bits : key_bits);
     if (!together) {
       run(line_keys_body{total, n, pairs.values(), pairs.keys()}, total);

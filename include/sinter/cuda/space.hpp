@@ -1,12 +1,12 @@
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same way and says
-// what was there; g.arrives_last(counter, n), true in the last of n
-// blocks to ask, which then reads with g.fresh(p) what the others have written, and leaves the counter at 0 as it was;
-// g.copy_ahead(to, from), which begins to copy a multiple of 16 bytes from memory to what a block shares, and g.finish_copies(),
-// after which the thread may read what it has begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same
-// bodies on the host.
+// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same
+// way and says what was there; g.arrives_last(counter, n), true in the last of n blocks to ask, which then reads with
+// g.fresh(p) what the others have written, and leaves the counter at 0 as it was; g.copy_ahead(to, from), which begins
+// to copy a multiple of 16 bytes from memory to what a block shares, and g.finish_copies(), after which the thread may
+// read what it has begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the
+// host.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace sinter::cuda_impl {
 using sinter::detail::leaf_ref;
 using sinter::detail::sink_ref;
 
-/// Called with its counter in a loop that seldom goes round, which a GPU's compiler would unroll all the same: `#pragma unroll 1`
-/// gets lost where the body has branches. A counter that it cannot follow it leaves alone.
+/// Called with its counter in a loop that seldom goes round, which a GPU's compiler would unroll all the same: `#pragma
+/// unroll 1` gets lost where the body has branches. A counter that it cannot follow it leaves alone.
 SINTER_WORD void keep_loop([[maybe_unused]] int& counter) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) asm("" : "+r"(counter));
@@ -37,7 +37,8 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
-///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started before; what
+///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started
+///   before; what
 ///                                  may be larger is started by launch_on(), see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
@@ -69,7 +70,7 @@ struct no_folds {
 
 /// Where the memory at an address lies, seen from a device.
 struct memory_place {
-  std::string name;  ///< such as "host memory", "that of GPU 1"; empty: it is the device's own
+  std::string name;        ///< such as "host memory", "that of GPU 1"; empty: it is the device's own
   std::string to_wrap_as;  ///< the device whose wrap() takes it
 };
 
@@ -104,7 +105,7 @@ template <int Most>
 struct index_space {
   static constexpr int room = Most > 0 ? Most : 1;
   int outer_axes = 0;
-  bool narrow = true;  ///< row numbers fit the dividers
+  bool narrow = true;           ///< row numbers fit the dividers
   bool narrow_elements = true;  ///< so do element numbers
   index_t inner = 1;
   index_t rows = 1;
@@ -127,8 +128,8 @@ SINTER_WORD index_t quotient(index_t n, index_t d, const divider& by, bool fits)
   return fits ? static_cast<index_t>(by(static_cast<std::uint32_t>(n))) : n / d;
 }
 
-/// Calls f(axis, coordinate) for the outer axes of row number `row`: without a loop, as there are at most Most; axes that were joined
-/// with others, which all threads agree on, are left out.
+/// Calls f(axis, coordinate) for the outer axes of row number `row`: without a loop, as there are at most Most; axes
+/// that were joined with others, which all threads agree on, are left out.
 template <int Most, class F>
 SINTER_WORD void each_coordinate(const index_space<Most>& space, index_t row, const F& f) {
   SINTER_UNROLL
@@ -142,14 +143,15 @@ SINTER_WORD void each_coordinate(const index_space<Most>& space, index_t row, co
 
 /// Adds to at[s], in elements, where row number `row` of each operand begins.
 template <int N, int Most>
-SINTER_WORD void add_row(const index_space<Most>& space, const operand_table<N, Most>& operands, index_t row, index_t* at) {
+SINTER_WORD void add_row(const index_space<Most>& space, const operand_table<N, Most>& operands, index_t row,
+                         index_t* at) {
   each_coordinate(space, row, [&](int d, index_t i) {
     for (int s = 0; s < N; ++s) at[s] += i * operands.stride[s][d];
   });
 }
 
-/// The axes of a pass while it is prepared, with the strides of all its operands. They are counted at run time: what the host
-/// does before a launch is compiled once, not for every statement.
+/// The axes of a pass while it is prepared, with the strides of all its operands. They are counted at run time: what
+/// the host does before a launch is compiled once, not for every statement.
 struct pass_axes {
   static constexpr int most = 2 * sinter::detail::max_operands;
   int rank = 0;
@@ -194,7 +196,8 @@ struct pass_axes {
   }
 
   void coalesce() {
-    rank = sinter::detail::coalesce_axes(shape, rank, operands + 1, [this](int s) { return s < operands ? strides[s] : index; });
+    rank = sinter::detail::coalesce_axes(shape, rank, operands + 1,
+                                         [this](int s) { return s < operands ? strides[s] : index; });
   }
 
   /// Puts the outer axes along which operand `s` does not repeat before the other ones.
@@ -233,7 +236,8 @@ struct pass_axes {
     s.narrow = s.rows < fits;
     s.narrow_elements = s.inner < fits && s.rows * s.inner < fits;
     if (s.narrow_elements && s.inner > 0) s.by_inner = divider(static_cast<std::uint32_t>(s.inner));
-    for (int d = 0; d < s.outer_axes; ++d) s.by[d] = s.narrow && shape[d] > 0 ? divider(static_cast<std::uint32_t>(shape[d])) : divider();
+    for (int d = 0; d < s.outer_axes; ++d)
+      s.by[d] = s.narrow && shape[d] > 0 ? divider(static_cast<std::uint32_t>(shape[d])) : divider();
     return s;
   }
 
@@ -254,8 +258,8 @@ struct pass_axes {
   }
 };
 
-/// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp does), which
-/// GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
+/// The shared memory that a launch may ask for: as it is, and where the kernel is told before (start() in launch.hpp
+/// does), which GPUs from sm_75 on accept. The rest of 48 and 64 KiB is for what kernels declare themselves.
 inline constexpr std::size_t usual_shared_bytes = 47 * 1024, most_shared_bytes = 63 * 1024;
 
 /// What a kernel does, as errors name it, and over which shape.
@@ -270,7 +274,8 @@ struct work {
   work(const char* name, const extents<R>& over) : work(name, over.data(), R) {}
 
   SINTER_COLD std::string text() const {
-    return sinter::detail::joined({"'", what, "'", shape != nullptr ? " over shape " + sinter::detail::shape_text(shape, rank) : ""});
+    return sinter::detail::joined(
+        {"'", what, "'", shape != nullptr ? " over shape " + sinter::detail::shape_text(shape, rank) : ""});
   }
 };
 

@@ -1,7 +1,8 @@
 // sinter/cuda/spill.hpp: starting a body, also one that is larger than what a kernel takes as parameters.
 //
-// Such a body spills to the memory of the GPU. It gets there in the parameters of kernels before it, not by a copy: those keep what
-// they were given, so a captured step can be replayed, and no memory of the host has to wait for the GPU.
+// Such a body spills to the memory of the GPU. It gets there in the parameters of kernels before it, not by a copy:
+// those keep what they were given, so a captured step can be replayed, and no memory of the host has to wait for the
+// GPU.
 #pragma once
 
 #include <algorithm>

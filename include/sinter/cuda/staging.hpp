@@ -1,7 +1,8 @@
 // sinter/cuda/staging.hpp: copies between a GPU and the memory of the program, through pinned memory, in chunks.
 //
-// The GPU reads and writes pages of the host at full speed, and beside the program, only where they cannot be swapped out.
-// A few chunks of such memory are used in turn: while one is on its way, the next is filled, or emptied, by the processor.
+// The GPU reads and writes pages of the host at full speed, and beside the program, only where they cannot be swapped
+// out. A few chunks of such memory are used in turn: while one is on its way, the next is filled, or emptied, by the
+// processor.
 #pragma once
 
 #include <cstring>
@@ -43,8 +44,8 @@ class staging {
     for (std::size_t at = 0; at < bytes; at += chunk) {
       for (; asked < bytes && asked < at + chunks * chunk; asked += chunk) {
         const slot& s = slots_[asked / chunk % chunks];
-        check(cudaMemcpyAsync(s.memory, static_cast<const char*>(from) + asked, bytes - asked < chunk ? bytes - asked : chunk,
-                              cudaMemcpyDeviceToHost, stream),
+        check(cudaMemcpyAsync(s.memory, static_cast<const char*>(from) + asked,
+                              bytes - asked < chunk ? bytes - asked : chunk, cudaMemcpyDeviceToHost, stream),
               what);
         check(cudaEventRecord(s.free, stream), what);
       }
@@ -62,8 +63,10 @@ class staging {
 
   void prepare(const std::string& what) {
     for (slot& s : slots_) {
-      if (s.memory == nullptr) check(cudaHostAlloc(&s.memory, chunk, cudaHostAllocPortable), what + ": allocating pinned host memory");
-      if (s.free == nullptr) check(cudaEventCreateWithFlags(&s.free, cudaEventDisableTiming), what + ": creating an event");
+      if (s.memory == nullptr)
+        check(cudaHostAlloc(&s.memory, chunk, cudaHostAllocPortable), what + ": allocating pinned host memory");
+      if (s.free == nullptr)
+        check(cudaEventCreateWithFlags(&s.free, cudaEventDisableTiming), what + ": creating an event");
     }
   }
 

@@ -64,8 +64,7 @@ tensor<T, R, D> gather_rows(const tensor<T, R, D>& from, std::span<const index_t
   const index_t each = count > 0 ? from.numel() / count : 0;
   T* out = to.data();
   for (index_t row : rows) {
-    if (row < 0 || row >= count)
-      refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
+    if (row < 0 || row >= count) refuse<index_error>({"gather: row ", row, " of a tensor of shape ", from.shape()});
     if (each > 0) std::memcpy(out, from.data() + row * each, static_cast<std::size_t>(each) * sizeof(T));
     out += each;
   }
@@ -89,8 +88,8 @@ template <class T, auto S, auto R, device D>
 void stack_put(const tensor<T, S, D>& to, index_t i, const tensor<T, R, D>& value, index_t number) {
   for (int d = 0; d < value.rank; ++d)
     if (value.shape()[d] != to.shape()[d + 1])
-      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(), ", unlike the others of its batch, ",
-                           to[0].shape()});
+      refuse<shape_error>({"data_loader: sample ", number, " has shape ", value.shape(),
+                           ", unlike the others of its batch, ", to[0].shape()});
   const auto dense = value.contiguous();
   std::memcpy(to.data() + i * value.numel(), dense.data(), static_cast<std::size_t>(value.numel()) * sizeof(T));
 }

@@ -34,8 +34,8 @@ struct loader_options {
 
 namespace detail {
 
-/// Lets one thread at a time call a dataset, for all loops over one loader. A forked child waits for no lock of its parent:
-/// the thread that held it is not there.
+/// Lets one thread at a time call a dataset, for all loops over one loader. A forked child waits for no lock of its
+/// parent: the thread that held it is not there.
 class dataset_turns {
  public:
   bool of_this_process() const { return process_ == ::getpid(); }
@@ -59,16 +59,21 @@ struct epoch_counter : std::atomic<index_t> {
 };
 
 /// One pass over a dataset, in the given order or, if that is undefined, in its own. The thread makes batches until
-/// `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes the others when
-/// asked for.
+/// `prefetch` of them wait. A forked child has no such thread: it hands out those that waited, and makes the others
+/// when asked for.
 template <class Set>
 class loader_pass {
  public:
   using batch_type = decltype(gather(std::declval<const Set&>(), std::declval<std::span<const index_t>>()));
 
-  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, index_t samples, index_t batches,
-              const loader_options& options)
-      : set_(set), turns_(std::move(turns)), order_(std::move(order)), samples_(samples), batches_(batches), options_(options) {
+  loader_pass(const Set& set, std::shared_ptr<dataset_turns> turns, tensor<index_t, 1> order, index_t samples,
+              index_t batches, const loader_options& options)
+      : set_(set),
+        turns_(std::move(turns)),
+        order_(std::move(order)),
+        samples_(samples),
+        batches_(batches),
+        options_(options) {
     if (options.prefetch == 0 || batches < 2) return;
     try {
       worker_ = std::thread([this] { work(); });
@@ -110,7 +115,7 @@ class loader_pass {
   void at_fork(fork_step step) noexcept {
     if (step == fork_step::before) return mutex_.lock();
     if (step == fork_step::in_child && worker_.joinable()) {
-      ::new (static_cast<void*>(&worker_)) std::thread;  // neither joined nor detached
+      ::new (static_cast<void*>(&worker_)) std::thread;               // neither joined nor detached
       ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
     }
     mutex_.unlock();
@@ -126,7 +131,8 @@ class loader_pass {
       std::iota(rows.begin(), rows.end(), first);
     }
     const auto turn = turns_->take();
-    return gather(set_, order_.defined() ? std::span<const index_t>(order_.data() + first, n) : std::span<const index_t>(rows));
+    return gather(
+        set_, order_.defined() ? std::span<const index_t>(order_.data() + first, n) : std::span<const index_t>(rows));
   }
 
   void work() noexcept {
@@ -164,7 +170,8 @@ class loader_pass {
 
 /// A range of batches. Every loop over it is one epoch with an order of its own, fixed by seed and epoch number. The
 /// loader must outlive the loop. Several loops may run at once, in several threads too; they take turns at the dataset.
-/// Errors: value_error for a batch size below 1 or a dataset of negative size; what the dataset throws reaches the loop.
+/// Errors: value_error for a batch size below 1 or a dataset of negative size; what the dataset throws reaches the
+/// loop.
 ///
 ///     data_loader loader(train, {.batch_size = 64, .shuffle = true});
 ///     for (auto& [x, y] : loader) step(x, y);

@@ -14,7 +14,8 @@ template <class X, class Y>
            is_cpu_v<device_of<Y>>)
 class tensor_dataset {
  public:
-  template <class Problem = operands_on_different_devices<device_of<X>, device_of<Y>>, class Fix = copy_one_operand_with_dot_to>
+  template <class Problem = operands_on_different_devices<device_of<X>, device_of<Y>>,
+            class Fix = copy_one_operand_with_dot_to>
     requires(!same_device<X, Y>)
   tensor_dataset(X inputs, Y targets) = delete;
 
@@ -24,8 +25,8 @@ class tensor_dataset {
     if (!inputs.defined() || !targets.defined())
       throw shape_error("tensor_dataset: an empty (default constructed) tensor");
     if (inputs.shape()[0] != targets.shape()[0])
-      detail::refuse<shape_error>({"tensor_dataset: inputs of shape ", inputs.shape(), " and targets of shape ", targets.shape(),
-                                   "; their first extents must be equal"});
+      detail::refuse<shape_error>({"tensor_dataset: inputs of shape ", inputs.shape(), " and targets of shape ",
+                                   targets.shape(), "; their first extents must be equal"});
   }
 
   index_t size() const { return inputs_.shape()[0]; }

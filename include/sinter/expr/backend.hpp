@@ -6,9 +6,10 @@
 namespace sinter::detail {
 
 /// For check_range: an index or label that is none.
-[[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value, index_t position,
-                                                  index_t extent, const std::string& remark = {}) {
-  refuse<index_error>({op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
+[[noreturn]] SINTER_COLD inline void refuse_index(const char* op, const char* what, std::int64_t value,
+                                                  index_t position, index_t extent, const std::string& remark = {}) {
+  refuse<index_error>(
+      {op, ": ", what, " ", value, " at position ", position, " is out of range [0, ", extent, ")", remark});
 }
 
 /// The shape that a pass goes over.
@@ -16,8 +17,8 @@ struct any_shape {
   const index_t* data;
   int rank;
 };
-/// One of at most Most axes. The kernels of GPUs have room for so many and decompose an index without a loop; those of the host
-/// count them.
+/// One of at most Most axes. The kernels of GPUs have room for so many and decompose an index without a loop; those of
+/// the host count them.
 template <int Most>
 struct shape_upto : any_shape {
   shape_upto(const index_t* e, int axes) : any_shape{e, axes} {}

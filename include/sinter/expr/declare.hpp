@@ -57,7 +57,8 @@
   template <::sinter::expression A, class... Number,                                         \
             class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<A>>, \
             class Fix = ::sinter::use_another_element_type_or_cast>                          \
-  requires(!::sinter::floating_element<::sinter::element_of<A>>) void name(A&&, Number...) = delete;
+    requires(!::sinter::floating_element<::sinter::element_of<A>>)                           \
+  void name(A&&, Number...) = delete;
 
 // Declares an operator that updates its left side, with its rejections.
 #define SINTER_IN_PLACE_OPERATOR(name, op)                                                                  \

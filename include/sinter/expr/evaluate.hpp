@@ -29,10 +29,13 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
   constexpr bool is_whole = !reads_name<E>;
-  static_assert(is_whole, "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the formula that the function returns can read it");
+  static_assert(is_whole,
+                "sinter: a name of let() is evaluated outside of the formula; it stands for one element, and only the "
+                "formula that the function returns can read it");
   if constexpr (is_whole) {
     if (to.numel() == 0) return;
-    backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e), sink_of(to));
+    backend<D>::template map<T>(lower<false>(e), shape_upto<tensor<T, S, D>::rank>(to.shape()), leaves_of<E>(e),
+                                sink_of(to));
   }
 }
 
@@ -42,8 +45,8 @@ inline bool share_memory(const storage& a, const storage& b) {
   return p < q + b.bytes && q < p + a.bytes;
 }
 
-/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is read
-/// at exactly the index that is written.
+/// May a pass that writes `to` not read these leaves at the same time? It may where each leaf on the same storage is
+/// read at exactly the index that is written.
 inline bool clashes(const leaf_ref* leaves, int count, const leaf_ref& to) {
   for (const leaf_ref* l = leaves; l != leaves + count; ++l) {
     if (!share_memory(*l->memory->get(), *to.memory->get())) continue;
@@ -107,11 +110,13 @@ constexpr bool can_fuse_into_point() {
   else return !reverse_reads_leaf<with_result_of_point<E>>(leaves_before_point<E>::value);
 }
 
-/// Or may it where the kernel stores beside the result what the derivative asks for? Some kernel for D can, for some shapes.
+/// Or may it where the kernel stores beside the result what the derivative asks for? Some kernel for D can, for some
+/// shapes.
 template <class E>
 constexpr bool can_keep_input() {
   if constexpr (!is_tracked_v<E> || !point_takes_rest<E>() || can_fuse_into_point<E>()) return false;
-  else if constexpr (!requires { requires bare<decltype(point_of(std::declval<const E&>()))>::keeps_input; }) return false;
+  else if constexpr (!requires { requires bare<decltype(point_of(std::declval<const E&>()))>::keeps_input; })
+    return false;
   else if constexpr (requires { backend<device_of<E>>::template keeps_input<lowered<false, with_result_of_point<E>>>; })
     return backend<device_of<E>>::template keeps_input<lowered<false, with_result_of_point<E>>>;
   else return false;
@@ -143,13 +148,15 @@ evaluated<E> run_fused(const E& e) {
       auto recorded = p.record(value);
       point_has_state = bool(access::state_of(recorded));
       return recorded;
-    } else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>) return made_value(value);  // a GPU has the row in registers
+    } else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>)
+      return made_value(value);  // a GPU has the row in registers
     else return value;
   });
   using K = lowered<false, bare<decltype(ready)>>;
   const leaves_of<bare<decltype(ready)>> leaves(ready);
   const K plan = lower<false>(ready);
-  typename backend<D>::template fused_epilogue<T, K, rank_of<E>> epilogue(plan, shape_upto<rank_of<E>>(value.shape()), leaves, sink_of(value));
+  typename backend<D>::template fused_epilogue<T, K, rank_of<E>> epilogue(plan, shape_upto<rank_of<E>>(value.shape()),
+                                                                          leaves, sink_of(value));
   if constexpr (is_tracked_v<E> && requires { epilogue.kept; }) {
     storage_ptr kept;
     if (point_has_state) epilogue.kept = &kept;
@@ -177,7 +184,8 @@ struct evaluation {
     } else {
       if constexpr (can_fuse_into_point<E>()) {
         const auto& point = point_of(e);
-        if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape()) return run_fused(e);
+        if (last_use && point.exclusive() && point.ready_for_epilogue() && point.shape() == e.shape())
+          return run_fused(e);
       } else if constexpr (can_keep_input<E>()) {
         const auto& point = point_of(e);
         if (last_use && recording() && point.exclusive() && point.shape() == e.shape())
@@ -205,7 +213,8 @@ detail::evaluated<E> eval(E&& e) {
 
 /// Writes the value of an expression to a stream, as the tensor it evaluates to.
 template <class Stream, expression E>
-  requires(!detail::is_tensor<E> && !detail::is_variable<E> && requires(Stream& s, const std::string& text) { s << text; })
+  requires(!detail::is_tensor<E> && !detail::is_variable<E> &&
+           requires(Stream& s, const std::string& text) { s << text; })
 Stream& operator<<(Stream& out, const E& e) {
   out << eval(e);
   return out;
@@ -231,7 +240,8 @@ void check_assignable(const char* op, const Y& y, const E& e) {
     refuse<shape_error>({op, ": shape ", e.shape(), " does not broadcast to the destination's ", y.shape()});
   for (int d = 0; d < Y::rank && y.numel() > 0; ++d)
     if (y.strides()[d] == 0 && y.shape()[d] > 1)
-      refuse<shape_error>({op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
+      refuse<shape_error>(
+          {op, ": the destination is a broadcast view; its elements repeat. Write to a clone() instead"});
 }
 
 /// Writes e into y's storage.
@@ -248,8 +258,8 @@ void assign_into(const Y& y, const E& e) {
   note_write(*access::storage_of(y).get());
 }
 
-/// True if a new value of this shape may be written where the old one is: nobody else can see the old one. Beside y, the
-/// statement itself has `handles` of it.
+/// True if a new value of this shape may be written where the old one is: nobody else can see the old one. Beside y,
+/// the statement itself has `handles` of it.
 template <class Y>
 bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles) {
   const storage_ptr& s = access::storage_of(y);
@@ -257,17 +267,19 @@ bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t hand
 }
 
 [[noreturn]] SINTER_COLD inline void refuse_late_assignment(const char* what) {
-  refuse<value_error>({"assignment: ", what, " before the assignment ran. It runs where its object ends, usually at the semicolon; "
+  refuse<value_error>({"assignment: ", what,
+                       " before the assignment ran. It runs where its object ends, usually at the semicolon; "
                        "write `x = e;` or `tensor y = (x = e);`, and keep no `auto s = (x = e);`"});
 }
 
 }  // namespace detail
 
-/// An assignment that has not run: `x = e` or `x += e`. It runs when its object ends, which is at the end of the statement,
-/// unless fuse() takes it over, and earlier where its value is asked for: it converts to the tensor on the left side, as an
-/// assignment to any value does. Target is `tensor&` for a named tensor that gets a new value, `const tensor&` for a named
-/// tensor whose memory is written (`x += e`), and `tensor` for a view, whose memory is written. Errors: those of e and of the
-/// shapes; value_error if the object outlives its statement and the target was written or given other memory meanwhile.
+/// An assignment that has not run: `x = e` or `x += e`. It runs when its object ends, which is at the end of the
+/// statement, unless fuse() takes it over, and earlier where its value is asked for: it converts to the tensor on the
+/// left side, as an assignment to any value does. Target is `tensor&` for a named tensor that gets a new value, `const
+/// tensor&` for a named tensor whose memory is written (`x += e`), and `tensor` for a view, whose memory is written.
+/// Errors: those of e and of the shapes; value_error if the object outlives its statement and the target was written or
+/// given other memory meanwhile.
 template <class Target, class E>
 class assignment {
  public:
@@ -295,7 +307,8 @@ class assignment {
   void run() {
     pending_ = false;
     if constexpr (!rebinds) {
-      if (entry_.is_stale(detail::access::storage_of(target_))) detail::refuse_late_assignment("its target was written");
+      if (entry_.is_stale(detail::access::storage_of(target_)))
+        detail::refuse_late_assignment("its target was written");
       detail::assign_into(target_, e_);
     } else {
       if (entry_.is_stale(detail::access::storage_of(target_)))

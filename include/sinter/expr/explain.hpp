@@ -119,22 +119,22 @@ struct explainer {
 
 }  // namespace detail
 
-/// How many kernels evaluating an E runs, as far as types tell; elementwise work that fits a reduction or product counts
-/// as part of it.
+/// How many kernels evaluating an E runs, as far as types tell; elementwise work that fits a reduction or product
+/// counts as part of it.
 ///
 ///     static_assert(kernel_count<decltype(relu(a * b + c))> == 1);
 template <expression E>
 inline constexpr int kernel_count = detail::count_kernels<detail::bare<E>>();
 
-/// Does evaluating an E into memory that is there, as `y = e` does where nobody else sees y's value, take more memory for
-/// what comes in between? Elementwise work does not; points keep their results, and tracked expressions a graph.
+/// Does evaluating an E into memory that is there, as `y = e` does where nobody else sees y's value, take more memory
+/// for what comes in between? Elementwise work does not; points keep their results, and tracked expressions a graph.
 ///
 ///     static_assert(!allocates<decltype(a * b + c)>);
 template <expression E>
 inline constexpr bool allocates = detail::points_in<detail::bare<E>> > 0 || is_tracked_v<E>;
 
-/// Is the value of an E there when its statement ends? So it is on the host devices; on a GPU no expression waits, which
-/// is why all of them can be captured. item(), to<cpu>() and synchronize() wait.
+/// Is the value of an E there when its statement ends? So it is on the host devices; on a GPU no expression waits,
+/// which is why all of them can be captured. item(), to<cpu>() and synchronize() wait.
 template <expression E>
 inline constexpr bool synchronises = is_cpu_v<device_of<E>>;
 
@@ -162,8 +162,9 @@ std::string explain(const E& e) {
     text += k.formula + "  [" + std::to_string(k.bytes) + " bytes]\n";
     total += k.bytes;
   }
-  return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") + std::to_string(total) + " bytes on " +
-         device_name<device_of<E>>() + (allocates<E> ? ", allocates" : ", allocates nothing in between") +
+  return text + std::to_string(x.kernels.size()) + (x.kernels.size() == 1 ? " kernel, " : " kernels, ") +
+         std::to_string(total) + " bytes on " + device_name<device_of<E>>() +
+         (allocates<E> ? ", allocates" : ", allocates nothing in between") +
          (synchronises<E> ? "" : ", does not wait for the device") + "\n";
 }
 

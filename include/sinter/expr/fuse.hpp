@@ -49,7 +49,6 @@ struct roots<root<T, K>, Rest...> {
 
 }  // namespace kernel
 
-
 }  // namespace detail
 
 template <class...>
@@ -95,7 +94,8 @@ auto fuse_destination(A& a, const Ready&... ready) {
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() && is_replaceable(target, a.source().shape(), 1 + (count_handles(ready, target) + ...)) &&
+    const bool reuse = target.defined() &&
+                       is_replaceable(target, a.source().shape(), 1 + (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
     return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
   }
@@ -156,7 +156,8 @@ bool targets_meet(A& first, Rest&... rest) {
 
 /// Runs the assignments over their sources without points.
 template <class... A, class... Ready>
-void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_type>, lowered<false, Ready>>...>& plan, A&... a, const Ready&... ready) {
+void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_type>, lowered<false, Ready>>...>& plan,
+              A&... a, const Ready&... ready) {
   using Plan = bare<decltype(plan)>;
   using D = typename first_device<typename A::tensor_type...>::type;
   // A view that some source reads at other indices than it writes: values first, then the writes.
@@ -186,8 +187,8 @@ kernel::roots<Root, Roots...> chain_plans(const E& e, const Rest&... rest) {
 
 }  // namespace detail
 
-/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it; where
-/// two write to the same elements the later one stays.
+/// Runs several assignments of one shape and device in one pass. Every right side reads the values from before it;
+/// where two write to the same elements the later one stays.
 ///
 ///     fuse(m = beta * m + (1 - beta) * g, w -= lr * (beta * m + (1 - beta) * g));
 template <class... A>
@@ -197,7 +198,8 @@ void fuse(A&&... a) {
   detail::check_fuse_shapes(a...);
   [&](const auto&... ready) {
     detail::run_fuse<A...>(
-        detail::chain_plans<detail::kernel::root<element_of<typename A::tensor_type>, detail::lowered<false, detail::bare<decltype(ready)>>>...>(ready...),
+        detail::chain_plans<detail::kernel::root<element_of<typename A::tensor_type>,
+                                                 detail::lowered<false, detail::bare<decltype(ready)>>>...>(ready...),
         a..., ready...);
   }(detail::materialise(a.source())...);
 }

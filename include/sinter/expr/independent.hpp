@@ -7,8 +7,8 @@
 
 namespace sinter::detail {
 
-/// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one promises
-/// that no pass until then reads what another writes.
+/// While one is alive on a thread, passes that are given to `of` wait for run(), or for its end. Whoever opens one
+/// promises that no pass until then reads what another writes.
 class independent_passes {
  public:
   /// Waiting passes of one kind.

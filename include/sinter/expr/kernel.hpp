@@ -9,8 +9,8 @@
 //   M::put<Out, T>(x)            makes x the value of result Out
 //   M::accumulate<Sink, T>(g)    adds g to the gradient of tracked leaf number Sink
 //   M::load_made<Slot, T>()      on the CPU: leaf Slot, the value of a row-wise op that the machine finishes itself
-// Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is that of
-// float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
+// Values of half and bfloat16 are float: load widens them, put and accumulate round. Where a sink's element_size is
+// that of float, accumulate leaves out the rounding: sums of narrow elements are gathered so (grad/narrow.hpp).
 #pragma once
 
 #include <algorithm>
@@ -183,7 +183,8 @@ struct map<Op, A> {
   SINTER_WORD auto forward(const M& m, const Scope& s, const G& given = {}) const {
     constexpr bool is_given = !std::is_same_v<G, unneeded>;
     auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
-    if constexpr (compute<Need, is_given>) return record<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
+    if constexpr (compute<Need, is_given>)
+      return record<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
     else return record<decltype(ra), G>{ra, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
@@ -232,7 +233,8 @@ struct map<Op, A, B> {
     auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
     auto rb = b.template forward<L + A::leaves, need_b<Need, is_given>>(m, s);
     if constexpr (compute<Need, is_given>)
-      return record<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{ra, rb, op.apply(ra.value, rb.value)};
+      return record<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{ra, rb,
+                                                                                        op.apply(ra.value, rb.value)};
     else return record<decltype(ra), decltype(rb), G>{ra, rb, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
@@ -262,7 +264,8 @@ struct map<Op, A, B, C> {
 
   template <int L, class M, class Scope>
   SINTER_WORD auto eval(const M& m, const Scope& s) const {
-    return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s), c.template eval<L + A::leaves + B::leaves>(m, s));
+    return op.apply(a.template eval<L>(m, s), b.template eval<L + A::leaves>(m, s),
+                    c.template eval<L + A::leaves + B::leaves>(m, s));
   }
 
   static constexpr unsigned used =
@@ -295,7 +298,8 @@ struct map<Op, A, B, C> {
     if constexpr (A::diff)
       a.template reverse<L, S>(m, s, r.a, op.template grad<0>(g, r.a.value, r.b.value, r.c.value, r.value));
     if constexpr (B::diff)
-      b.template reverse<L + A::leaves, S + A::sinks>(m, s, r.b, op.template grad<1>(g, r.a.value, r.b.value, r.c.value, r.value));
+      b.template reverse<L + A::leaves, S + A::sinks>(m, s, r.b,
+                                                      op.template grad<1>(g, r.a.value, r.b.value, r.c.value, r.value));
     if constexpr (C::diff)
       c.template reverse<L + A::leaves + B::leaves, S + A::sinks + B::sinks>(
           m, s, r.c, op.template grad<2>(g, r.a.value, r.b.value, r.c.value, r.value));
@@ -325,8 +329,8 @@ struct leaves_read {
   }
 };
 
-/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types, output_types), and which
-/// inputs it reads at all, a bit for each (inputs_read).
+/// What a kernel does at each element: out = K. A pass says what elements its operands have (input_types,
+/// output_types), and which inputs it reads at all, a bit for each (inputs_read).
 template <class K, class T>
 struct forward_pass {
   using plan_type = K;
@@ -342,7 +346,8 @@ struct forward_pass {
   }
 };
 
-/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types, output_types and run().
+/// Several results in one pass; Roots is kernel::roots, or anything with its leaves, outputs, leaf_types, output_types
+/// and run().
 template <class Roots>
 struct roots_pass {
   using plan_type = Roots;
@@ -416,7 +421,8 @@ struct leaf_ref {
   const state_ptr* state = nullptr;  ///< of a leaf that gradients flow to
 };
 
-/// Lowering of one expression type: `plan` builds the kernel tree, `list` writes the leaves of its operands in slot order.
+/// Lowering of one expression type: `plan` builds the kernel tree, `list` writes the leaves of its operands in slot
+/// order.
 template <class E>
 struct lowering;
 
@@ -459,10 +465,13 @@ constexpr int find_lowest_tracked_rank() {
   if constexpr (!tracks<true, E>) return max_rank;
   else if constexpr (is_variable<E>) return E::rank;
   else if constexpr (requires(const E& e) { e.c; })
-    return std::min({find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(), find_lowest_tracked_rank<decltype(E::c)>()});
-  else if constexpr (requires(const E& e) { e.b; }) return std::min(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
+    return std::min({find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>(),
+                     find_lowest_tracked_rank<decltype(E::c)>()});
+  else if constexpr (requires(const E& e) { e.b; })
+    return std::min(find_lowest_tracked_rank<decltype(E::a)>(), find_lowest_tracked_rank<decltype(E::b)>());
   else if constexpr (requires(const E& e) { e.a; }) return find_lowest_tracked_rank<decltype(E::a)>();
-  else if constexpr (requires(const E& e) { e.body; }) return std::min(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
+  else if constexpr (requires(const E& e) { e.body; })
+    return std::min(find_lowest_tracked_rank<decltype(E::x)>(), find_lowest_tracked_rank<decltype(E::body)>());
   else if constexpr (requires(const E& e) { e.x; }) return find_lowest_tracked_rank<decltype(E::x)>();
   else return max_rank;
 }

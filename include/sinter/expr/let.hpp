@@ -25,9 +25,10 @@ struct [[nodiscard]] bound_node {
 };
 
 template <class Tag, class X, class Body>
-struct [[nodiscard]] let_node : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
-                                          typename detail::first_device<X, Body>::type,
-                                          detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
+struct [[nodiscard]] let_node
+    : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
+                              typename detail::first_device<X, Body>::type,
+                              detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
   using tag = Tag;
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
@@ -184,8 +185,8 @@ struct leaves_before_point<let_node<Tag, X, Body>> {
   static constexpr int value = count();
 };
 
-/// The name of a let() whose body holds lets that nest so deep: unlike any name inside, and the same for equal formulas,
-/// which then share their kernel. It does not hold the type of a lambda, which CUDA admits in no kernel.
+/// The name of a let() whose body holds lets that nest so deep: unlike any name inside, and the same for equal
+/// formulas, which then share their kernel. It does not hold the type of a lambda, which CUDA admits in no kernel.
 template <int Depth>
 struct let_tag;
 
@@ -207,7 +208,8 @@ inline constexpr bool reads_tag<Tag, bound_node<Tag, T, R, D, Order>> = true;
 template <class Tag, class Op, class... A>
 inline constexpr bool reads_tag<Tag, map_node<Op, A...>> = (reads_tag<Tag, A> || ...);
 template <class Tag, class Own, class X, class Body>
-inline constexpr bool reads_tag<Tag, let_node<Own, X, Body>> = reads_tag<Tag, X> || (!std::is_same_v<Own, Tag> && reads_tag<Tag, Body>);
+inline constexpr bool reads_tag<Tag, let_node<Own, X, Body>> =
+    reads_tag<Tag, X> || (!std::is_same_v<Own, Tag> && reads_tag<Tag, Body>);
 
 inline std::uint64_t next_let() {
   static std::atomic<std::uint64_t> count{0};
@@ -228,8 +230,9 @@ void check_names(const E& e, std::uint64_t let) {
     check_names<Tag>(e.x, let);
     if constexpr (!std::is_same_v<typename E::tag, Tag>) check_names<Tag>(e.body, let);
   } else if (e.let != let) {
-    refuse<value_error>({"let: the body reads a name that another let() has given; a name is of use only inside the function "
-                         "that receives it"});
+    refuse<value_error>(
+        {"let: the body reads a name that another let() has given; a name is of use only inside the function "
+         "that receives it"});
   }
 }
 
@@ -254,9 +257,10 @@ auto make_let(X&& x, const F& f) {
     return bare<X>(std::forward<X>(x));
   } else {
     constexpr bool name_stays_outside_of_points = !point_reads_name<Probe>;
-    static_assert(name_stays_outside_of_points,
-                  "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
-                  "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
+    static_assert(
+        name_stays_outside_of_points,
+        "sinter: a reduction or row-wise op in the body of let() reads the name; it runs as a kernel of its own and "
+        "cannot see it. Evaluate the value first (tensor t = x;) and write the formula with t");
     if constexpr (!name_stays_outside_of_points) {
       return bare<X>(std::forward<X>(x));
     } else {
@@ -272,8 +276,8 @@ auto make_let(X&& x, const F& f) {
 }  // namespace detail
 
 /// f(t), where t stands for x, computed once per element and held in a register. f is a generic function from an
-/// expression to an expression on the same device; it may use other tensors and nest further lets. Errors: shape_error when
-/// shapes do not broadcast, value_error when the body reads a name that was kept from another let().
+/// expression to an expression on the same device; it may use other tensors and nest further lets. Errors: shape_error
+/// when shapes do not broadcast, value_error when the body reads a name that was kept from another let().
 ///
 ///     tensor y = let(exp(x), [](auto t) { return t * t + t; });
 template <expression X, class F>

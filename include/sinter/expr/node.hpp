@@ -8,8 +8,8 @@
 
 namespace sinter {
 
-/// A literal in an expression, with the element type of the tensor beside it; one beside half or bfloat16 keeps the digits
-/// of a float.
+/// A literal in an expression, with the element type of the tensor beside it; one beside half or bfloat16 keeps the
+/// digits of a float.
 template <class T>
 struct constant_node {
   using value_type = T;
@@ -101,7 +101,8 @@ struct expression_base {
   {
     eval_to_read(static_cast<const Self&>(*this)).backward(seed, options);
   }
-  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem, class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
+  template <expression Seed, class Problem = typename conversion_mistake<Seed, T, R, D>::problem,
+            class Fix = typename conversion_mistake<Seed, T, R, D>::fix>
   void backward(const Seed&, backward_options = {}) const
     requires(Order > 0)
   = delete;
@@ -114,8 +115,9 @@ using map_value = typename Op::template result<element_of<A>...>;
 
 /// What all elementwise nodes share.
 template <class Op, class... A>
-struct map_base : expression_base<map_node<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
-                                  order_of_value<map_value<Op, A...>>(larger(A::order...))> {
+struct map_base
+    : expression_base<map_node<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
+                      order_of_value<map_value<Op, A...>>(larger(A::order...))> {
   using op_type = Op;
   static constexpr bool is_point = false;
   static constexpr int points = (points_in<A> + ...);
@@ -143,7 +145,9 @@ struct [[nodiscard]] map_node<Op, A, B> : detail::map_base<Op, A, B> {
   B b;
   template <class X, class Y>
   map_node(Op o, X&& x, Y&& y)
-      : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o}, a(std::forward<X>(x)), b(std::forward<Y>(y)) {}
+      : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o},
+        a(std::forward<X>(x)),
+        b(std::forward<Y>(y)) {}
 
   template <class F>
   auto rebuild(const F& f) const;
@@ -156,7 +160,10 @@ struct [[nodiscard]] map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   C c;
   template <class X, class Y, class Z>
   map_node(Op o, X&& x, Y&& y, Z&& z)
-      : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()), z.shape())}, o},
+      : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(
+                                          Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()),
+                                          z.shape())},
+                                      o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)),
         c(std::forward<Z>(z)) {}
@@ -180,7 +187,8 @@ inline constexpr bool reads_name<bound_node<Tag, T, R, D, Order>, Own...> = !(st
 template <class Op, class... A, class... Own>
 inline constexpr bool reads_name<map_node<Op, A...>, Own...> = (reads_name<A, Own...> || ...);
 template <class Tag, class X, class Body, class... Own>
-inline constexpr bool reads_name<let_node<Tag, X, Body>, Own...> = reads_name<X, Own...> || reads_name<Body, Own..., Tag>;
+inline constexpr bool reads_name<let_node<Tag, X, Body>, Own...> =
+    reads_name<X, Own...> || reads_name<Body, Own..., Tag>;
 
 /// The same of the operand of a point of E, which is computed outside of the let() and knows no names.
 template <class E>
@@ -215,7 +223,8 @@ const auto& plain(const E& e) {
 
 template <class T>
 [[noreturn]] SINTER_COLD void refuse_literal(text_piece a) {
-  refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(), "; cast<...>() the tensor to a wider type"});
+  refuse<value_error>({"the literal ", a, " does not fit elements of type ", element_name<T>(),
+                       "; cast<...>() the tensor to a wider type"});
 }
 
 /// A literal as element type T. Errors: value_error for one that T cannot hold.

@@ -31,7 +31,7 @@ struct literal_target {
 template <class A, class... Rest>
 struct literal_target<A, Rest...> : literal_target<Rest...> {};
 template <class A, class... Rest>
-requires expression<A>
+  requires expression<A>
 struct literal_target<A, Rest...> {
   using type = element_of<A>;
 };
@@ -44,7 +44,7 @@ struct operand_traits {
   using element = bare<A>;
 };
 template <class A>
-requires expression<A>
+  requires expression<A>
 struct operand_traits<A> {
   using device = device_of<A>;
   using element = element_of<A>;
@@ -57,7 +57,7 @@ template <class A>
 using operand_element = typename operand_traits<A>::element;
 
 template <class D, class... Device>
-inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>)&&...);
+inline constexpr bool all_on = ((std::is_same_v<Device, D> || std::is_same_v<Device, any_device>) && ...);
 
 /// All on one device; literals are on any.
 template <class... A>
@@ -66,14 +66,13 @@ inline constexpr bool devices_agree =
 
 /// All of one element type; literals take it.
 template <class... A>
-inline constexpr bool elements_agree = ((literal<A> || std::is_same_v<operand_element<A>, literals_type<A...>>)&&...);
+inline constexpr bool elements_agree = ((literal<A> || std::is_same_v<operand_element<A>, literals_type<A...>>) && ...);
 
 template <class... A>
 constexpr auto find_operand_mistake() {
   if constexpr ((is_assignment<A> || ...))
     return mistake<operand_is_an_assignment_that_has_not_run, write_the_assignment_as_a_statement_of_its_own>{};
-  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...))
-    return not_operands{};
+  else if constexpr (!(operand<A> && ...) || !(expression<A> || ...)) return not_operands{};
   else if constexpr (!devices_agree<A...>)
     return mistake<operands_on_different_devices<operand_device<A>...>, copy_one_operand_with_dot_to>{};
   else if constexpr (!elements_agree<A...>)
@@ -81,8 +80,7 @@ constexpr auto find_operand_mistake() {
   else if constexpr (!(literal_fits<A, literals_type<A...>> && ...))
     return mistake<floating_literal_with_elements_of_type<literals_type<A...>>,
                    write_an_integer_literal_or_cast_the_tensor>{};
-  else
-    return fitting<literals_type<A...>>{};
+  else return fitting<literals_type<A...>>{};
 }
 
 /// fitting<T>, a mistake, or not_operands.
@@ -101,8 +99,8 @@ struct op_check<Op, fitting<T>> {
   static constexpr bool fits = true;
 };
 template <class Op, class T>
-requires(!accepts<Op, T>) struct op_check<Op, fitting<T>>
-    : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
+  requires(!accepts<Op, T>)
+struct op_check<Op, fitting<T>> : mistake<element_type_without_this_op<T>, use_another_element_type_or_cast> {
   static constexpr bool fits = false;
 };
 

@@ -35,11 +35,12 @@ template <class Node>
 inline constexpr bool is_by_rows = requires { requires Node::by_rows; };
 
 /// Base of a point. Node supplies
-///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on finished parts
-///   variable record(const tensor&) const                              when tracked: the value with its place in the graph
-///   static constexpr bool takes_epilogue                             may elementwise work follow inside its kernel?
-///   static constexpr bool by_rows                                    optional: does it leave a row's last step to that work?
-///   static constexpr bool keeps_input                                optional: may its kernel store what that work starts from?
+///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on
+///   finished parts variable record(const tensor&) const                              when tracked: the value with its
+///   place in the graph static constexpr bool takes_epilogue                             may elementwise work follow
+///   inside its kernel? static constexpr bool by_rows                                    optional: does it leave a
+///   row's last step to that work? static constexpr bool keeps_input                                optional: may its
+///   kernel store what that work starts from?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
@@ -49,7 +50,8 @@ struct point_base : expression_base<Node, T, R, D, Order> {
   /// The value; computed on first use.
   const result_type& result() const {
     static_assert(Order < 2 || differentiable_twice<Node>,
-                  "sinter: this op has no second derivative; use it on variables of order 1, or write it with elementwise ops, sum, mean and matmul");
+                  "sinter: this op has no second derivative; use it on variables of order 1, or write it with "
+                  "elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
       const tensor_type value = tensor_type::uninitialized(this->shape_);

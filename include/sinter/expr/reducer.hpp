@@ -1,7 +1,7 @@
 // sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
 //
-// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state). `vectorised<T>`
-// says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
+// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state).
+// `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
 #pragma once
 
 #include <limits>
@@ -125,7 +125,8 @@ struct arg_reducer {
     while (i + lanes <= n) {
       const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
       V lane_best = V::load(x + i);
-      for (i += lanes; i < end; i += lanes) lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
+      for (i += lanes; i < end; i += lanes)
+        lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
       const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
       if (s.index >= 0 && !beats(best, s.value)) continue;
       index_t at = begin;

@@ -1,9 +1,10 @@
-// sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where the
-// kernel of a product can take work along.
+// sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where
+// the kernel of a product can take work along.
 //
-// y = act(a b + bias) is two nodes on the tape: the product, and the work after it. Without an activation the gradient of
-// the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient reads anyway.
-// And where y goes into nothing but another product, the kernel that makes its gradient can go on to that of a b.
+// y = act(a b + bias) is two nodes on the tape: the product, and the work after it. Without an activation the gradient
+// of the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient reads
+// anyway. And where y goes into nothing but another product, the kernel that makes its gradient can go on to that of a
+// b.
 #pragma once
 
 #include "sinter/grad/tape.hpp"
@@ -26,13 +27,15 @@ struct product_node : tape_node {
 
 /// Whether a state has one consumer, and nothing else asks for its gradient.
 inline bool is_between(const state_ptr& s) {
-  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released && !s->has_grad && !s->retain;
+  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released &&
+         !s->has_grad && !s->retain;
 }
 
 /// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
 struct layer_node {
   struct ends {
-    storage_ptr kept;   ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
+    storage_ptr
+        kept;  ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
     bool gelu_tanh = false;
     state_ptr product;  ///< to get the gradient of a b
     state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks

@@ -1,5 +1,5 @@
-// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are gathered in
-// float. GPUs round them where they are made.
+// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are
+// gathered in float. GPUs round them where they are made.
 #pragma once
 
 #include <vector>
@@ -13,12 +13,14 @@ namespace sinter::detail {
 template <class T, device D>
 void add_rounded(void* sums, index_t n, sink_ref to) {
   const index_t step = 1;
-  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)}, {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
+  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)},
+                          {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
   to.strides[0] = 1;
   backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
 }
 
-/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its place.
+/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its
+/// place.
 template <class T, device D, class K>
 void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
   constexpr gradient_formats<K> format;

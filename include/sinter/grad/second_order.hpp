@@ -1,7 +1,7 @@
 // sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
 //
-// A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds from
-// each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
+// A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds
+// from each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
 #pragma once
 
 #include <unordered_map>
@@ -62,9 +62,12 @@ void derive(const E& e, const Low& low, const G& g, const F& give) {
   } else if constexpr (is_map<E>) {
     static_assert(requires { E::op_type::grad_uses; }, "sinter: this op has no derivative");
     if constexpr (requires { e.c; }) {
-      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low.c, low), give);
-      if constexpr (decltype(e.b)::order >= 2) derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low.c, low), give);
-      if constexpr (decltype(e.c)::order >= 2) derive(e.c, low.c, e.op.template grad<2>(g, low.a, low.b, low.c, low), give);
+      if constexpr (decltype(e.a)::order >= 2)
+        derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low.c, low), give);
+      if constexpr (decltype(e.b)::order >= 2)
+        derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low.c, low), give);
+      if constexpr (decltype(e.c)::order >= 2)
+        derive(e.c, low.c, e.op.template grad<2>(g, low.a, low.b, low.c, low), give);
     } else if constexpr (requires { e.b; }) {
       if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low), give);
       if constexpr (decltype(e.b)::order >= 2) derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low), give);
@@ -76,7 +79,8 @@ void derive(const E& e, const Low& low, const G& g, const F& give) {
 
 /// The gradient of a result of rank R, with its reduced axes back as extents of 1.
 template <class T, int R, int Space, device D>
-variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const state_ptr& result, const extents<max_rank>& kept) {
+variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const state_ptr& result,
+                                       const extents<max_rank>& kept) {
   const variable<T, R, D> g = gradients.get<T, R, D>(result);
   if constexpr (R == Space) {
     return g;
@@ -96,7 +100,8 @@ struct graph_node final : plain_node<Ready> {
   using base = plain_node<Ready>;
   using base::base;
 
-  variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&, const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
+  variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&,
+                             const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
 
   void keep_graph(const Ready& ready) { graph_.keep(ready); }
 

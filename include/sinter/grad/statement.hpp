@@ -37,8 +37,9 @@ struct saved_leaf {
 
   void check_version(const char* name, const char* what) const {
     if (storage && storage->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
-                              " was modified in place after the statement; use a copy, or write to it after backward()"});
+      refuse<autograd_error>(
+          {"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
   }
 };
 
@@ -65,7 +66,12 @@ struct elementwise_node : tape_node {
   // Calls, not inlined: there is a derived class for every formula.
   [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
                                      storage_ptr (*memory)(std::size_t))
-      : needed(reads_leaf), leaves(n_leaves), sinks(n_sinks), with_result(reads_result), result_size(size), allocate(memory) {}
+      : needed(reads_leaf),
+        leaves(n_leaves),
+        sinks(n_sinks),
+        with_result(reads_result),
+        result_size(size),
+        allocate(memory) {}
   [[gnu::noinline]] ~elementwise_node() override {}
 
   virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
@@ -121,7 +127,8 @@ struct elementwise_node : tape_node {
       in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
     }
     bool has = false;
-    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank, result_size};
+    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank,
+                  result_size};
     if (with_result) {
       result.check_version(name, "result");
       in[leaves + 1] = result.ref();
@@ -138,7 +145,8 @@ struct elementwise_node : tape_node {
         unused.push_back(allocate(static_cast<std::size_t>(n)));
         out[s].data = unused.back()->data;
       }
-      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides, swept.rank);
+      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides,
+                        swept.rank);
     }
   }
 
@@ -151,8 +159,8 @@ struct elementwise_node : tape_node {
   extents<max_rank> dense_;
 };
 
-/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are surely sums, so that a GPU needs
-/// no kernel for when there are none.
+/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
+/// surely sums, so that a GPU needs no kernel for when there are none.
 template <device D, class T, class K, int Axes, bool Sums>
 struct statement_node : elementwise_node {
   static constexpr kernel::leaves_read<K> reads{};
@@ -160,10 +168,13 @@ struct statement_node : elementwise_node {
   K plan;
 
   explicit statement_node(const K& k)
-      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T), &device_runtime<D>::allocate), plan(k) {}
+      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
+                         &device_runtime<D>::allocate),
+        plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>) reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
+    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>)
+      reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
     else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
   }
 };
@@ -190,7 +201,8 @@ template <class Ready>
 struct graph_node;
 
 template <class Ready>
-using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>, is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
+using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                  is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
                                   is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
 template <class Ready>
 struct node_type {
@@ -224,7 +236,8 @@ auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   auto node = make_statement(ready);
   if (!node) return unrecorded<Ready::order>(value);
   node->result.keep(leaf_of(value), node->with_result);
-  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; }) static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
+  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; })
+    static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
   return produced<Ready::order>(value, std::move(node));
 }
 
@@ -290,9 +303,10 @@ class versioned_expression {
     const leaves_of<E> leaves(*e_);
     for (int i = 0; i < leaves.count; ++i)
       if (version_of(leaves.at[i]) != version_[i])
-        refuse<autograd_error>({doing, " '", name,
-                                "': an operand was modified in place after the statement; use a copy, or write to it after "
-                                "the gradient is taken"});
+        refuse<autograd_error>(
+            {doing, " '", name,
+             "': an operand was modified in place after the statement; use a copy, or write to it after "
+             "the gradient is taken"});
     return *e_;
   }
 
@@ -349,7 +363,9 @@ struct transfer_node final : tape_node {
 template <class T, auto Shape, device D, int Order>
 template <class F>
 auto variable<T, Shape, D, Order>::view(F f) const {
-  static_assert(Order < 2, "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
+  static_assert(
+      Order < 2,
+      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
   const auto v = f(value_);
   constexpr int R = detail::bare<decltype(v)>::rank;
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);

@@ -64,8 +64,9 @@ struct tape_node {
   bool released = false;
 };
 
-/// Where the gradient of one tracked value is gathered. A pass gathers its own; at its end that of each leaf, and of each result
-/// with retain_grad(), is added to what earlier passes have left for the user. So a pass that fails leaves all as it was.
+/// Where the gradient of one tracked value is gathered. A pass gathers its own; at its end that of each leaf, and of
+/// each result with retain_grad(), is added to what earlier passes have left for the user. So a pass that fails leaves
+/// all as it was.
 struct grad_state {
   virtual ~grad_state() { delete producer; }
   /// Memory of the pass's dense gradient; allocates it on first use. `add` says whether it holds a sum already.
@@ -84,7 +85,7 @@ struct grad_state {
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
   tape_node* producer = nullptr;
   grad_state* next = nullptr;  ///< in the list of release_state, or in that of walk_back
-  bool has_grad = false;  ///< of the pass that runs
+  bool has_grad = false;       ///< of the pass that runs
   bool retain = false;
   bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
 
@@ -102,8 +103,8 @@ inline state_ptr::state_ptr(const state_ptr& other) noexcept : s_(other.s_) {
   if (s_ != nullptr) s_->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack. The states that wait
-/// are their own list, as memory may be short.
+/// Long chains of statements are freed in a loop: recursion as deep as the chain would overflow the stack. The states
+/// that wait are their own list, as memory may be short.
 inline void release_state(grad_state* s) noexcept {
   if (s->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   static thread_local grad_state** waiting = nullptr;
@@ -137,8 +138,8 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
   };
-  // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that nothing was
-  // written to.
+  // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
+  // nothing was written to.
   struct guard {
     std::vector<state_ptr>& heap;
     grad_state* finished = nullptr;  ///< those whose gradient is complete, to be kept; the graph holds them
@@ -197,8 +198,8 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
 
 }  // namespace detail
 
-/// While one is alive, statements on this thread are not recorded: their results carry no graph. Guards may nest, and end in any
-/// order, on the thread that made them.
+/// While one is alive, statements on this thread are not recorded: their results carry no graph. Guards may nest, and
+/// end in any order, on the thread that made them.
 ///
 ///     { no_grad guard; accuracy = evaluate(model, test_set); }
 class [[nodiscard]] no_grad {

@@ -106,7 +106,8 @@ class variable final {
 
   /// A leaf of the graph with this value.
   variable(tensor_type value)  // NOLINT: implicit on purpose
-      : value_(std::move(value)), state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape()) : nullptr) {}
+      : value_(std::move(value)),
+        state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape()) : nullptr) {}
 
   /// The result of a statement.
   template <expression E>
@@ -146,8 +147,9 @@ class variable final {
   /// What backward() has gathered; dense, of this variable's shape.
   tensor_type grad() const {
     if (!has_grad())
-      detail::refuse<autograd_error>({"grad: the variable of shape ", shape(),
-                                      " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
+      detail::refuse<autograd_error>(
+          {"grad: the variable of shape ", shape(),
+           " has no gradient; run backward() first, and retain_grad() before it on results of statements"});
     return state().kept;
   }
   /// Forgets the gradient; the next backward() starts from nothing.
@@ -173,8 +175,8 @@ class variable final {
   /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.
   void backward(const tensor_type& seed, backward_options options = {}) const {
     if (!state_)
-      detail::refuse<autograd_error>({"backward: this variable of shape ", shape(),
-                                      " was computed under no_grad or is empty; there is no graph"});
+      detail::refuse<autograd_error>(
+          {"backward: this variable of shape ", shape(), " was computed under no_grad or is empty; there is no graph"});
     if (!seed.defined()) detail::refuse_undefined("backward, seed");
     if (!(seed.shape() == shape()))
       detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
@@ -191,7 +193,8 @@ class variable final {
   void backward(const S& seed, backward_options = {}) const = delete;
 
   // Views; each is recorded, and its gradient goes to the elements it shows.
-  [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end, detail::whole step = 1) const {
+  [[nodiscard]] variable slice(detail::whole axis, detail::whole begin, detail::whole end,
+                               detail::whole step = 1) const {
     return view([=](const auto& t) { return t.slice(axis, begin, end, step); });
   }
   [[nodiscard]] auto select(detail::whole axis, detail::whole i) const
@@ -244,7 +247,9 @@ class variable final {
 
  private:
   friend struct detail::access;
-  detail::typed_state<T, rank, D>& state() const { return static_cast<detail::typed_state<T, rank, D>&>(*state_.get()); }
+  detail::typed_state<T, rank, D>& state() const {
+    return static_cast<detail::typed_state<T, rank, D>&>(*state_.get());
+  }
 
   template <class F>
   auto view(F f) const;
@@ -254,7 +259,8 @@ class variable final {
 };
 
 template <expression E>
-variable(E&&) -> variable<element_of<E>, detail::bare<E>::rank, device_of<E>, detail::larger(1, detail::bare<E>::order)>;
+variable(E&&)
+    -> variable<element_of<E>, detail::bare<E>::rank, device_of<E>, detail::larger(1, detail::bare<E>::order)>;
 
 /// A constant with the value of x: what follows is not tracked through it.
 template <class T, auto S, device D, int Order>

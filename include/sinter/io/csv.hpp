@@ -12,7 +12,7 @@ namespace sinter {
 
 struct csv_options {
   char separator = ',';
-  index_t skip_lines = 0;  ///< lines before the first row, such as a heading
+  index_t skip_lines = 0;                       ///< lines before the first row, such as a heading
   index_t max_unpacked = default_max_unpacked;  ///< bytes of text that a .gz file may hold
 };
 
@@ -81,22 +81,24 @@ inline bool in_numbers(char c) {
 }  // namespace detail
 
 /// A file of numbers, one row a line, as a tensor (rows, columns). Blank lines are skipped; a name ending in .gz is
-/// unpacked. Numbers too small for T are 0, half and bfloat16 are rounded from the nearest float. Errors: value_error for
-/// options without sense; io_error with file, line and column for a file that cannot be read or holds nothing, a field
-/// that is not a number of type T, and rows of different length (as in a file that was cut short).
+/// unpacked. Numbers too small for T are 0, half and bfloat16 are rounded from the nearest float. Errors: value_error
+/// for options without sense; io_error with file, line and column for a file that cannot be read or holds nothing, a
+/// field that is not a number of type T, and rows of different length (as in a file that was cut short).
 ///
 ///     tensor table = read_csv<float>("digits.csv");   // (1797, 65)
 template <element T = float>
-requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::string& path,
-                                                                     const csv_options& options = {}) {
+  requires(!std::is_same_v<T, bool>)
+SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& options = {}) {
   if (options.skip_lines < 0)
-    detail::refuse<value_error>({"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
+    detail::refuse<value_error>(
+        {"read_csv: csv_options::skip_lines is ", options.skip_lines, "; it must not be negative"});
   if (detail::in_numbers(options.separator))
     detail::refuse<value_error>({"read_csv: csv_options::separator cannot be a character of numbers or line ends"});
   const std::string text = detail::read_file(path, options.max_unpacked);
   std::vector<T> values;
   index_t rows = 0, columns = 0, line = 0;
-  for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; at < text.size();) {  // a byte order mark says nothing here
+  for (std::size_t at = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+       at < text.size();) {  // a byte order mark says nothing here
     std::size_t end = text.find('\n', at);
     if (end == std::string::npos) end = text.size();
     std::string_view row = std::string_view(text).substr(at, end - at);
@@ -116,8 +118,9 @@ requires(!std::is_same_v<T, bool>) SINTER_COLD tensor<T, 2> read_csv(const std::
         detail::refuse_csv(path, line, column, {detail::shown(field), " does not fit ", element_name<T>()});
       if (field.empty()) detail::refuse_csv(path, line, column, {"the field is empty"});
       if (problem != std::errc() || last != field.data() + field.size())
-        detail::refuse_csv(path, line, column, {detail::shown(field), " is not a number of type ", element_name<T>(),
-                                                rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
+        detail::refuse_csv(path, line, column,
+                           {detail::shown(field), " is not a number of type ", element_name<T>(),
+                            rows == 0 ? "; csv_options::skip_lines skips a heading" : ""});
       values.push_back(value);
     }
     if (rows == 0) columns = column;

@@ -25,7 +25,8 @@ class basic_byte_source {
     file_ = open_file(path_, O_RDONLY);
     if (!file_.is_open()) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
     struct stat info;
-    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode)) refuse<io_error>({path_, ": is a directory, not a file"});
+    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode))
+      refuse<io_error>({path_, ": is a directory, not a file"});
     if (path_.ends_with(".gz")) unpacker_.emplace(path_, std::move(file_));
   }
 

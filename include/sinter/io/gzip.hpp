@@ -37,7 +37,8 @@ class gzip_program {
     ::posix_spawn_file_actions_adddup2(&files, file.get(), 0);
     ::posix_spawn_file_actions_adddup2(&files, unpacked_end.get(), 1);
     ::posix_spawn_file_actions_adddup2(&files, status_end.get(), 2);
-    // A shell that starts with SIGCHLD ignored cannot tell how gzip ended; one that ignores SIGPIPE never stops writing.
+    // A shell that starts with SIGCHLD ignored cannot tell how gzip ended; one that ignores SIGPIPE never stops
+    // writing.
     sigset_t set;
     ::sigemptyset(&set);
     ::posix_spawnattr_setsigmask(&attributes, &set);
@@ -69,7 +70,9 @@ class gzip_program {
     char digit;
     while (read_some(status_, &digit, 1) == 1) status += digit;
     if (status == "127\n")
-      refuse<io_error>({path_, ": needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found; install it or unpack the file"});
+      refuse<io_error>(
+          {path_,
+           ": needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found; install it or unpack the file"});
     if (status != "0\n") refuse_gzip(path_);
     return 0;
   }

@@ -33,23 +33,23 @@ struct idx_options {
   index_t max_unpacked = default_max_unpacked;  ///< bytes that a .gz file may hold
 };
 
-/// The idx file of elements T and rank R, plain or (a name ending in .gz) packed. The header is not trusted: memory grows
-/// with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank, or is shorter
-/// or longer than its header says.
+/// The idx file of elements T and rank R, plain or (a name ending in .gz) packed. The header is not trusted: memory
+/// grows with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank, or is
+/// shorter or longer than its header says.
 ///
 ///     tensor images = read_idx<std::uint8_t, 3>("train-images-idx3-ubyte.gz");   // (60000, 28, 28)
 template <element T, int R>
-requires(detail::idx_code<T>() != 0 && R >= 1) SINTER_COLD tensor<T, R> read_idx(const std::string& path,
-                                                                               const idx_options& options = {}) {
+  requires(detail::idx_code<T>() != 0 && R >= 1)
+SINTER_COLD tensor<T, R> read_idx(const std::string& path, const idx_options& options = {}) {
   detail::byte_source source(path, options.max_unpacked);
   unsigned char head[std::size_t{4 + 4 * R}];
   if (source.read(head, 4) < 4) detail::refuse<io_error>({path, ": cut short: no idx header"});
   const char* const type = detail::idx_type(head[2]);
-  if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0) detail::refuse<io_error>({path, ": not an idx file"});
+  if (head[0] != 0 || head[1] != 0 || type == nullptr || head[3] == 0)
+    detail::refuse<io_error>({path, ": not an idx file"});
   if (head[2] != detail::idx_code<T>())
     detail::refuse<io_error>({path, ": holds elements of type ", type, ", not ", element_name<T>()});
-  if (head[3] != R)
-    detail::refuse<io_error>({path, ": holds a tensor of rank ", int{head[3]}, ", not ", R});
+  if (head[3] != R) detail::refuse<io_error>({path, ": holds a tensor of rank ", int{head[3]}, ", not ", R});
   if (source.read(head + 4, 4 * R) < 4 * R) detail::refuse<io_error>({path, ": cut short: incomplete idx header"});
   extents<R> shape;
   for (int d = 0; d < R; ++d) {

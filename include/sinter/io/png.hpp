@@ -43,14 +43,10 @@ SINTER_COLD inline std::string zlib_runs(std::string_view in) {
     for (int i = count - 1; i >= 0; --i) put(code >> i & 1u, 1);
   };
   const auto symbol = [&](std::uint32_t s) {
-    if (s < 144)
-      put_code(0x30 + s, 8);
-    else if (s < 256)
-      put_code(0x190 + s - 144, 9);
-    else if (s < 280)
-      put_code(s - 256, 7);
-    else
-      put_code(0xC0 + s - 280, 8);
+    if (s < 144) put_code(0x30 + s, 8);
+    else if (s < 256) put_code(0x190 + s - 144, 9);
+    else if (s < 280) put_code(s - 256, 7);
+    else put_code(0xC0 + s - 280, 8);
   };
   put(3, 3);  // the last block, fixed code
   for (std::size_t i = 0; i < in.size();) {
@@ -113,7 +109,8 @@ SINTER_COLD inline std::string png_bytes(const std::uint8_t* pixels, index_t hei
 ///
 ///     write_png("digit.png", image);
 template <int R>
-requires(R == 2 || R == 3) void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
+  requires(R == 2 || R == 3)
+void write_png(const std::string& path, const tensor<std::uint8_t, R>& image) {
   if constexpr (R == 3)
     if (image.shape()[2] != 3)
       detail::refuse<shape_error>({"write_png: shape ", image.shape(), " is not (height, width, 3)"});

@@ -26,7 +26,8 @@ struct line_plot {
 
 namespace detail {
 
-/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML. RFC 3629; XML 1.0, 2.2.
+/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML. RFC 3629;
+/// XML 1.0, 2.2.
 SINTER_COLD inline std::size_t xml_character(std::string_view text) {
   const std::uint32_t first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
@@ -222,9 +223,9 @@ SINTER_COLD inline void write_plots(const std::string& path, const std::vector<l
 /// Writes grey images (n, height, width) as a grid, each with its caption; pixels show as squares. Errors: shape_error
 /// when there are not as many captions as images, io_error when the file cannot be written.
 template <int R>
-requires(R == 3) SINTER_COLD
-    void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images,
-                          const std::vector<std::string>& captions, const std::string& title = "") {
+  requires(R == 3)
+SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uint8_t, R>& images,
+                                  const std::vector<std::string>& captions, const std::string& title = "") {
   const index_t n = images.shape()[0], h = images.shape()[1], w = images.shape()[2];
   if (n != static_cast<index_t>(captions.size()))
     detail::refuse<shape_error>({"write_image_grid: ", n, " images and ", captions.size(), " captions"});

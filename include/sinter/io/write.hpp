@@ -27,12 +27,12 @@ SINTER_COLD inline std::string link_target(std::string path) {
 SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old) {
   mode_t mode = old.st_mode & 07777;
   if (::fchown(file.get(), old.st_uid, old.st_gid) != 0)
-    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777 : 0707;
+    mode &= ::fchown(file.get(), static_cast<uid_t>(-1), old.st_gid) == 0 ? 0777u : 0707u;
   return ::fchmod(file.get(), mode) == 0 ? 0 : errno;
 }
 
-/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the name
-/// keeps its contents until then, and its mode passes on. `old` is null if there is none.
+/// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
+/// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
 SINTER_COLD inline int replace_file(const std::string& name, std::string_view bytes, const struct stat* old) {
   static std::atomic<unsigned> count{0};
   const std::string prefix = name.substr(0, name.rfind('/') + 1) + ".sinter-" + std::to_string(::getpid()) + "-";

@@ -47,17 +47,13 @@ SINTER_INLINE registers<T, 2 * L> join(const registers<T, L>& lo, const register
 
 template <class T, int L>
 SINTER_INLINE registers<T, L / 2> low_half(const registers<T, L>& r) {
-  if constexpr (registers<T, L>::single)
-    return part<0, L / 2>(r);
-  else
-    return r.lo;
+  if constexpr (registers<T, L>::single) return part<0, L / 2>(r);
+  else return r.lo;
 }
 template <class T, int L>
 SINTER_INLINE registers<T, L / 2> high_half(const registers<T, L>& r) {
-  if constexpr (registers<T, L>::single)
-    return part<L / 2, L / 2>(r);
-  else
-    return r.hi;
+  if constexpr (registers<T, L>::single) return part<L / 2, L / 2>(r);
+  else return r.hi;
 }
 
 // Value conversion, the value being in the target's range; masks convert as the signed integers they are.
@@ -75,10 +71,8 @@ SINTER_INLINE R convert(const registers<T, L>& x) {
   } else {
     const auto lo = convert<registers<To, L / 2>>(low_half(x));
     const auto hi = convert<registers<To, L / 2>>(high_half(x));
-    if constexpr (R::single)
-      return join(lo, hi);
-    else
-      return R{lo, hi};
+    if constexpr (R::single) return join(lo, hi);
+    else return R{lo, hi};
   }
 }
 
@@ -129,10 +123,8 @@ template <class To, class From, int L>
 SINTER_INLINE simd<To, L> cast(mask<From, L> m) {
   const auto byte = detail::convert<detail::registers<std::int8_t, L>>(m.r);
   const auto flag = bit_cast<bool>(simd<std::int8_t, L>(byte) & simd<std::int8_t, L>(1));
-  if constexpr (std::is_same_v<To, bool>)
-    return flag;
-  else
-    return cast<To>(flag);
+  if constexpr (std::is_same_v<To, bool>) return flag;
+  else return cast<To>(flag);
 }
 
 template <class To, class From, int L>

@@ -15,10 +15,8 @@ namespace detail {
 // c0 + c1 x + c2 x^2 + ...
 template <class V, class... C>
 SINTER_INLINE V polynomial(V x, double c0, C... rest) {
-  if constexpr (sizeof...(C) == 0)
-    return constant<V>(c0);
-  else
-    return fma(polynomial(x, rest...), x, constant<V>(c0));
+  if constexpr (sizeof...(C) == 0) return constant<V>(c0);
+  else return fma(polynomial(x, rest...), x, constant<V>(c0));
 }
 
 template <int L>
@@ -216,14 +214,15 @@ SINTER_INLINE floats<L> erf_float(floats<L> x) {
   return copysign(select(t < 1.f, fma(t, p, t), above), x);
 }
 
-// erfc a = (1 - s) P(s) e^(-a^2) with s = a / (a + 2), 2^-25.5, for a = |x| up to 10.2, where it rounds to 0. a^2 = h + l, h of the
-// upper 12 bits of a and exact, so that the exponent loses nothing; |l| < 0.05. erfc(-a) = 2 - erfc a.
+// erfc a = (1 - s) P(s) e^(-a^2) with s = a / (a + 2), 2^-25.5, for a = |x| up to 10.2, where it rounds to 0. a^2 = h +
+// l, h of the upper 12 bits of a and exact, so that the exponent loses nothing; |l| < 0.05. erfc(-a) = 2 - erfc a.
 template <int L>
 SINTER_INLINE floats<L> erfc_float(floats<L> x) {
   const auto a = min(abs(x), 10.2f);
   const auto upper = bit_cast<float>(bit_cast<std::int32_t>(a) & ints<L>(std::int32_t(0xfffff000u)));
   const auto t = 2.f / (a + 2.f);
-  const auto p = polynomial(a * t * 0.5f, 0x1.0p+0, -0x1.41baa6p+0, 0x1.f205a6p-2, 0x1.b516eep-3, -0x1.c390f8p-4, -0x1.b03726p-5, -0x1.6f319ep-4, 0x1.e48d02p-4, -0x1.e8af5ep-7, -0x1.7edbacp-7);
+  const auto p = polynomial(a * t * 0.5f, 0x1.0p+0, -0x1.41baa6p+0, 0x1.f205a6p-2, 0x1.b516eep-3, -0x1.c390f8p-4,
+                            -0x1.b03726p-5, -0x1.6f319ep-4, 0x1.e48d02p-4, -0x1.e8af5ep-7, -0x1.7edbacp-7);
   const auto [shifted, r] = reduce_by_ln2(-(upper * upper));
   const auto tail = t * p * scale(exp_small(r - (a - upper) * (a + upper)), shifted);
   return select(x < 0.f, 2.f - tail, tail);
@@ -231,13 +230,11 @@ SINTER_INLINE floats<L> erfc_float(floats<L> x) {
 
 }  // namespace detail
 
-#define SINTER_FLOAT_OR_BY_LANE(word)                                       \
-  template <class T, int L>                                                 \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                             \
-    if constexpr (std::is_same_v<T, float>)                                 \
-      return detail::word##_float(x);                                       \
-    else                                                                    \
-      return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); \
+#define SINTER_FLOAT_OR_BY_LANE(word)                                          \
+  template <class T, int L>                                                    \
+  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                \
+    if constexpr (std::is_same_v<T, float>) return detail::word##_float(x);    \
+    else return detail::each_lane<T, L>([](T a) { return math::word(a); }, x); \
   }
 SINTER_FLOAT_OR_BY_LANE(exp)
 SINTER_FLOAT_OR_BY_LANE(exp2)

@@ -39,7 +39,9 @@ SINTER_INLINE simd<std::int16_t, L> to_bfloat16(simd<float, L> x) {
 template <int L>
 SINTER_INLINE simd<float, L> from_half(const void* from) {
 #ifdef EIGEN_VECTORIZE_AVX512
-  if constexpr (L == 16) return simd<float, L>(registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
+  if constexpr (L == 16)
+    return simd<float, L>(
+        registers<float, L>{_mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(static_cast<const __m256i*>(from)))});
 #endif
 #if defined(__F16C__) && defined(EIGEN_VECTORIZE_AVX)
   if constexpr (L == 8 && native_lanes >= 8)
@@ -83,18 +85,14 @@ SINTER_INLINE simd<std::int16_t, L> to_half(simd<float, L> x) {
 
 template <narrow_element T, int L>
 SINTER_INLINE simd<std::int16_t, L> narrowed(simd<float, L> x) {
-  if constexpr (std::is_same_v<T, half>)
-    return to_half(x);
-  else
-    return to_bfloat16(x);
+  if constexpr (std::is_same_v<T, half>) return to_half(x);
+  else return to_bfloat16(x);
 }
 
 template <narrow_element T, int L>
 SINTER_INLINE simd<float, L> widened(const void* from) {
-  if constexpr (std::is_same_v<T, half>)
-    return from_half<L>(from);
-  else
-    return from_bfloat16<L>(from);
+  if constexpr (std::is_same_v<T, half>) return from_half<L>(from);
+  else return from_bfloat16<L>(from);
 }
 
 }  // namespace detail
@@ -102,10 +100,8 @@ SINTER_INLINE simd<float, L> widened(const void* from) {
 // L elements of type T, any element type, as lanes of compute_type<T>; and back, rounded.
 template <int L = native_lanes, class T>
 SINTER_INLINE simd<compute_type<T>, L> read(const T* from) {
-  if constexpr (narrow_element<T>)
-    return detail::widened<T, L>(from);
-  else
-    return simd<T, L>::load(from);
+  if constexpr (narrow_element<T>) return detail::widened<T, L>(from);
+  else return simd<T, L>::load(from);
 }
 template <class T, int L>
 SINTER_INLINE void write(T* to, simd<compute_type<T>, L> x) {
@@ -119,10 +115,8 @@ SINTER_INLINE void write(T* to, simd<compute_type<T>, L> x) {
 // Past the caches where the target can; `to` is aligned to what is written.
 template <class T, int L>
 SINTER_INLINE void write_past_caches(T* to, simd<compute_type<T>, L> x) {
-  if constexpr (narrow_element<T>)
-    detail::stream(to, detail::narrowed<T>(x).r);
-  else
-    x.stream(to);
+  if constexpr (narrow_element<T>) detail::stream(to, detail::narrowed<T>(x).r);
+  else x.stream(to);
 }
 
 // x as a T would hold it.

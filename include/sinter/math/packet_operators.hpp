@@ -12,7 +12,7 @@ namespace sinter::math {
 namespace detail {
 
 template <class T>
-inline constexpr bool signed_lanes = std::is_integral_v<T>&& std::is_signed_v<T>;
+inline constexpr bool signed_lanes = std::is_integral_v<T> && std::is_signed_v<T>;
 
 // Signed integers wrap: computed as unsigned.
 #define SINTER_LANE_ARITHMETIC(name, op)                                              \
@@ -115,13 +115,11 @@ SINTER_INLINE simd<T, L> each_lane(F f, const V&... v) {
 }  // namespace detail
 
 // bool: + is or, - is exclusive or, * and / are and, as the language's arithmetic converted back to bool.
-#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                \
-  template <class T, int L>                                          \
-  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) { \
-    if constexpr (std::is_same_v<T, bool>)                           \
-      return detail::lanewise<detail::bool_lanes>(a, b);             \
-    else                                                             \
-      return detail::lanewise<detail::number_lanes>(a, b);           \
+#define SINTER_OPERATOR(op, number_lanes, bool_lanes)                                         \
+  template <class T, int L>                                                                   \
+  SINTER_INLINE simd<T, L> operator op(simd<T, L> a, simd<T, L> b) {                          \
+    if constexpr (std::is_same_v<T, bool>) return detail::lanewise<detail::bool_lanes>(a, b); \
+    else return detail::lanewise<detail::number_lanes>(a, b);                                 \
   }
 SINTER_OPERATOR(+, lane_add, lane_or)
 SINTER_OPERATOR(-, lane_sub, lane_xor)
@@ -170,12 +168,9 @@ SINTER_INLINE simd<T, L> shift_right(simd<T, L> a) {
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> operator-(simd<T, L> a) {
-  if constexpr (real<T>)
-    return detail::lanewise<detail::lane_neg>(a);
-  else if constexpr (std::is_same_v<T, bool>)
-    return a;
-  else
-    return simd<T, L>(0) - a;
+  if constexpr (real<T>) return detail::lanewise<detail::lane_neg>(a);
+  else if constexpr (std::is_same_v<T, bool>) return a;
+  else return simd<T, L>(0) - a;
 }
 template <class T, int L>
 SINTER_INLINE simd<T, L> neg(simd<T, L> a) {
@@ -223,17 +218,13 @@ SINTER_INLINE mask<T, L> isnan(simd<T, L> x) {
 }
 template <class T, int L>
 SINTER_INLINE mask<T, L> isinf(simd<T, L> x) {
-  if constexpr (real<T>)
-    return abs(x) == std::numeric_limits<T>::infinity();
-  else
-    return mask<T, L>(false);
+  if constexpr (real<T>) return abs(x) == std::numeric_limits<T>::infinity();
+  else return mask<T, L>(false);
 }
 template <class T, int L>
 SINTER_INLINE mask<T, L> isfinite(simd<T, L> x) {
-  if constexpr (real<T>)
-    return abs(x) <= std::numeric_limits<T>::max();
-  else
-    return mask<T, L>(true);
+  if constexpr (real<T>) return abs(x) <= std::numeric_limits<T>::max();
+  else return mask<T, L>(true);
 }
 
 template <class T, int L>
@@ -267,25 +258,19 @@ SINTER_INLINE simd<T, L> sign(simd<T, L> x) {
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> min(simd<T, L> a, simd<T, L> b) {
-  if constexpr (real<T>)
-    return select(isnan(b), b, detail::lanewise<detail::lane_min>(a, b));
-  else
-    return select(a < b, a, b);
+  if constexpr (real<T>) return select(isnan(b), b, detail::lanewise<detail::lane_min>(a, b));
+  else return select(a < b, a, b);
 }
 template <class T, int L>
 SINTER_INLINE simd<T, L> max(simd<T, L> a, simd<T, L> b) {
-  if constexpr (real<T>)
-    return select(isnan(b), b, detail::lanewise<detail::lane_max>(a, b));
-  else
-    return select(a > b, a, b);
+  if constexpr (real<T>) return select(isnan(b), b, detail::lanewise<detail::lane_max>(a, b));
+  else return select(a > b, a, b);
 }
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> fma(simd<T, L> a, simd<T, L> b, simd<T, L> c) {
-  if constexpr (real<T>)
-    return detail::lanewise<detail::lane_fma>(a, b, c);
-  else
-    return a * b + c;
+  if constexpr (real<T>) return detail::lanewise<detail::lane_fma>(a, b, c);
+  else return a * b + c;
 }
 
 template <class T, int L>
@@ -327,15 +312,12 @@ SINTER_INLINE simd<T, L> rsqrt(simd<T, L> x) {
 }
 
 // A zero keeps its sign, which packet code for targets without a rounding instruction loses.
-#define SINTER_ROUND(word, lanes)                              \
-  template <class T, int L>                                    \
-  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                \
-    if constexpr (real<T> && detail::has_rounding_instruction) \
-      return detail::lanewise<detail::lanes>(x);               \
-    else if constexpr (real<T>)                                \
-      return copysign(detail::lanewise<detail::lanes>(x), x);  \
-    else                                                       \
-      return x;                                                \
+#define SINTER_ROUND(word, lanes)                                                                         \
+  template <class T, int L>                                                                               \
+  SINTER_INLINE simd<T, L> word(simd<T, L> x) {                                                           \
+    if constexpr (real<T> && detail::has_rounding_instruction) return detail::lanewise<detail::lanes>(x); \
+    else if constexpr (real<T>) return copysign(detail::lanewise<detail::lanes>(x), x);                   \
+    else return x;                                                                                        \
   }
 SINTER_ROUND(floor, lane_floor)
 SINTER_ROUND(ceil, lane_ceil)
@@ -344,10 +326,8 @@ SINTER_ROUND(round, lane_round)
 
 template <class T, int L>
 SINTER_INLINE simd<T, L> trunc(simd<T, L> x) {
-  if constexpr (real<T>)
-    return copysign(floor(abs(x)), x);
-  else
-    return x;
+  if constexpr (real<T>) return copysign(floor(abs(x)), x);
+  else return x;
 }
 
 #define SINTER_NUMBER_SECOND(word)                   \
@@ -368,10 +348,8 @@ namespace detail {
 // Pairwise: lane i with lane i + L/2, and so on down to one. The order depends on L only.
 template <class F, class T, int L>
 SINTER_INLINE T reduce_pairwise(F f, const simd<T, L>& x) {
-  if constexpr (L == 1)
-    return x[0];
-  else
-    return reduce_pairwise(f, f(simd<T, L / 2>(low_half(x.r)), simd<T, L / 2>(high_half(x.r))));
+  if constexpr (L == 1) return x[0];
+  else return reduce_pairwise(f, f(simd<T, L / 2>(low_half(x.r)), simd<T, L / 2>(high_half(x.r))));
 }
 
 }  // namespace detail

@@ -69,7 +69,7 @@ struct vector_of {
   typedef T type __attribute__((vector_size(sizeof(T) * L)));
 };
 template <class T, int L>
-requires has_eigen_packet<T, L>
+  requires has_eigen_packet<T, L>
 struct vector_of<T, L> {
   using type = eigen_packet<T, L>;
 };
@@ -86,7 +86,8 @@ struct registers {
   vector_t<T, L> v;
 };
 template <class T, int L>
-requires(L > 1 && sizeof(T) * L > sizeof(float) * native_lanes) struct registers<T, L> {
+  requires(L > 1 && sizeof(T) * L > sizeof(float) * native_lanes)
+struct registers<T, L> {
   using element = T;
   using half = registers<T, L / 2>;
   static constexpr int lanes = L;
@@ -97,20 +98,16 @@ requires(L > 1 && sizeof(T) * L > sizeof(float) * native_lanes) struct registers
 // Applies Op::run<T, L>(v...), T and L those of the first operand, register by register.
 template <class Op, class R, class A, class... B>
 SINTER_INLINE R map(const A& a, const B&... b) {
-  if constexpr (R::single)
-    return R{(decltype(R::v))Op::template run<typename A::element, A::lanes>(a.v, b.v...)};
-  else
-    return R{map<Op, typename R::half>(a.lo, b.lo...), map<Op, typename R::half>(a.hi, b.hi...)};
+  if constexpr (R::single) return R{(decltype(R::v))Op::template run<typename A::element, A::lanes>(a.v, b.v...)};
+  else return R{map<Op, typename R::half>(a.lo, b.lo...), map<Op, typename R::half>(a.hi, b.hi...)};
 }
 
 template <class R>
 SINTER_INLINE R splat(typename R::element x) {
   if constexpr (R::single) {
     using P = decltype(R::v);
-    if constexpr (has_eigen_packet<typename R::element, R::lanes>)
-      return R{Eigen::internal::pset1<P>(x)};
-    else
-      return R{x - P{}};
+    if constexpr (has_eigen_packet<typename R::element, R::lanes>) return R{Eigen::internal::pset1<P>(x)};
+    else return R{x - P{}};
   } else {
     const auto half = splat<typename R::half>(x);
     return R{half, half};

@@ -68,16 +68,14 @@ SINTER_LANE_ROUND(lane_round, print, round, avx512_round)
 #undef SINTER_LANE_ROUND
 
 // a where a or b is NaN (x86) or NaN there; the caller repairs a NaN in b, at no cost where b is a constant.
-#define SINTER_LANE_EXTREME(name, eigen, op, avx512)                                            \
-  struct name {                                                                                 \
-    template <class T, int L>                                                                   \
-    SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a, const vector_t<T, L>& b) { \
-      SINTER_IF_AVX512(avx512(b, a))                                                            \
-      if constexpr (has_eigen_packet<T, L>)                                                     \
-        return Eigen::internal::eigen<vector_t<T, L>>(a, b);                                    \
-      else                                                                                      \
-        return b op a ? b : a;                                                                  \
-    }                                                                                           \
+#define SINTER_LANE_EXTREME(name, eigen, op, avx512)                                             \
+  struct name {                                                                                  \
+    template <class T, int L>                                                                    \
+    SINTER_INLINE static vector_t<T, L> run(const vector_t<T, L>& a, const vector_t<T, L>& b) {  \
+      SINTER_IF_AVX512(avx512(b, a))                                                             \
+      if constexpr (has_eigen_packet<T, L>) return Eigen::internal::eigen<vector_t<T, L>>(a, b); \
+      else return b op a ? b : a;                                                                \
+    }                                                                                            \
   };
 SINTER_LANE_EXTREME(lane_min, pmin, <, avx512_min)
 SINTER_LANE_EXTREME(lane_max, pmax, >, avx512_max)
@@ -91,10 +89,8 @@ struct lane_fma {
     if constexpr (sizeof(a) == 32 && is_float) return _mm256_fmadd_ps(a, b, c);
     if constexpr (sizeof(a) == 32 && !is_float) return _mm256_fmadd_pd(a, b, c);
 #endif
-    if constexpr (has_eigen_packet<T, L>)
-      return Eigen::internal::pmadd<vector_t<T, L>>(a, b, c);
-    else
-      return a * b + c;
+    if constexpr (has_eigen_packet<T, L>) return Eigen::internal::pmadd<vector_t<T, L>>(a, b, c);
+    else return a * b + c;
   }
 };
 

@@ -48,13 +48,11 @@ SINTER_WORD T rsqrt(T x) {
 }
 
 // On integers the rounding words are the identity.
-#define SINTER_STD_ROUND(word, function) \
-  template <arithmetic T>                \
-  SINTER_WORD T word(T x) {              \
-    if constexpr (real<T>)               \
-      return std::function(x);           \
-    else                                 \
-      return x;                          \
+#define SINTER_STD_ROUND(word, function)            \
+  template <arithmetic T>                           \
+  SINTER_WORD T word(T x) {                         \
+    if constexpr (real<T>) return std::function(x); \
+    else return x;                                  \
   }
 SINTER_STD_ROUND(floor, floor)
 SINTER_STD_ROUND(ceil, ceil)
@@ -71,26 +69,20 @@ using wrapping_t = std::conditional_t<(sizeof(T) < sizeof(unsigned)), unsigned,
 
 template <arithmetic T>
 SINTER_WORD T wrap_neg(T x) {
-  if constexpr (integer<T>)
-    return static_cast<T>(wrapping_t<T>(0) - static_cast<wrapping_t<T>>(x));
-  else
-    return static_cast<T>(-x);
+  if constexpr (integer<T>) return static_cast<T>(wrapping_t<T>(0) - static_cast<wrapping_t<T>>(x));
+  else return static_cast<T>(-x);
 }
 
 template <arithmetic T>
 SINTER_WORD T wrap_mul(T a, T b) {
-  if constexpr (integer<T>)
-    return static_cast<T>(static_cast<wrapping_t<T>>(a) * static_cast<wrapping_t<T>>(b));
-  else
-    return static_cast<T>(a * b);
+  if constexpr (integer<T>) return static_cast<T>(static_cast<wrapping_t<T>>(a) * static_cast<wrapping_t<T>>(b));
+  else return static_cast<T>(a * b);
 }
 
 template <arithmetic T>
 SINTER_WORD T wrap_add(T a, T b) {
-  if constexpr (integer<T>)
-    return static_cast<T>(static_cast<wrapping_t<T>>(a) + static_cast<wrapping_t<T>>(b));
-  else
-    return static_cast<T>(a + b);
+  if constexpr (integer<T>) return static_cast<T>(static_cast<wrapping_t<T>>(a) + static_cast<wrapping_t<T>>(b));
+  else return static_cast<T>(a + b);
 }
 
 }  // namespace detail
@@ -102,46 +94,34 @@ SINTER_WORD T neg(T x) {
 
 template <arithmetic T>
 SINTER_WORD T abs(T x) {
-  if constexpr (real<T>)
-    return std::fabs(x);
-  else if constexpr (std::is_signed_v<T>)
-    return x < 0 ? detail::wrap_neg(x) : x;
-  else
-    return x;
+  if constexpr (real<T>) return std::fabs(x);
+  else if constexpr (std::is_signed_v<T>) return x < 0 ? detail::wrap_neg(x) : x;
+  else return x;
 }
 
 template <arithmetic T>
 SINTER_WORD bool isnan([[maybe_unused]] T x) {
-  if constexpr (real<T>)
-    return x != x;
-  else
-    return false;
+  if constexpr (real<T>) return x != x;
+  else return false;
 }
 
 template <arithmetic T>
 SINTER_WORD bool isinf([[maybe_unused]] T x) {
-  if constexpr (real<T>)
-    return std::fabs(x) == std::numeric_limits<T>::infinity();
-  else
-    return false;
+  if constexpr (real<T>) return std::fabs(x) == std::numeric_limits<T>::infinity();
+  else return false;
 }
 
 template <arithmetic T>
 SINTER_WORD bool isfinite([[maybe_unused]] T x) {
-  if constexpr (real<T>)
-    return std::fabs(x) <= std::numeric_limits<T>::max();
-  else
-    return true;
+  if constexpr (real<T>) return std::fabs(x) <= std::numeric_limits<T>::max();
+  else return true;
 }
 
 template <arithmetic T>
 SINTER_WORD T sign(T x) {
-  if constexpr (real<T>)
-    return x != x ? x : static_cast<T>((x > T(0)) - (x < T(0)));
-  else if constexpr (std::is_signed_v<T>)
-    return static_cast<T>((x > T(0)) - (x < T(0)));
-  else
-    return static_cast<T>(x != T(0));
+  if constexpr (real<T>) return x != x ? x : static_cast<T>((x > T(0)) - (x < T(0)));
+  else if constexpr (std::is_signed_v<T>) return static_cast<T>((x > T(0)) - (x < T(0)));
+  else return static_cast<T>(x != T(0));
 }
 
 template <arithmetic T>
@@ -281,7 +261,10 @@ SINTER_WORD To cast(From x) {
 }
 
 template <class To, arithmetic From>
-requires(sizeof(To) == sizeof(From)) SINTER_WORD To bit_cast(From x) { return __builtin_bit_cast(To, x); }
+  requires(sizeof(To) == sizeof(From))
+SINTER_WORD To bit_cast(From x) {
+  return __builtin_bit_cast(To, x);
+}
 
 template <narrow_element T>
 SINTER_WORD float rounded(float x) {
@@ -306,9 +289,12 @@ SINTER_WORD T hmax(T x) {
 }
 
 // A plain number of another type may stand second.
-#define SINTER_LITERAL_SECOND(word)     \
-  template <arithmetic T, arithmetic C> \
-  requires(!std::is_same_v<T, C>) SINTER_WORD T word(T a, C b) { return math::word(a, static_cast<T>(b)); }
+#define SINTER_LITERAL_SECOND(word)          \
+  template <arithmetic T, arithmetic C>      \
+    requires(!std::is_same_v<T, C>)          \
+  SINTER_WORD T word(T a, C b) {             \
+    return math::word(a, static_cast<T>(b)); \
+  }
 SINTER_LITERAL_SECOND(min)
 SINTER_LITERAL_SECOND(max)
 SINTER_LITERAL_SECOND(pow)

@@ -66,7 +66,8 @@ SINTER_ACTIVATION_WITH(log_softmax, index_t, axis, -1)
 /// (N, ...) => (N, product of the rest).
 struct flatten : stateless<flatten> {
   template <expression X>
-  requires(rank_of<X> >= 2) auto forward(X&& x) const {
+    requires(rank_of<X> >= 2)
+  auto forward(X&& x) const {
     const auto value = sinter::eval(std::forward<X>(x));
     index_t rest = 1;
     for (int d = 1; d < value.rank; ++d) rest *= value.shape()[d];
@@ -85,7 +86,8 @@ struct dropout : module<dropout<Kind>> {
 
   dropout() = default;
   dropout(double probability, generator& gen) : p(probability), source(gen.split()) {
-    if (!(p >= 0 && p <= 1)) sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
+    if (!(p >= 0 && p <= 1))
+      sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
   }
 
   template <class X>

@@ -34,7 +34,8 @@ tensor<T, R, D> kaiming_uniform(generator& gen, const extents<R>& shape, double 
 /// U(-b, b) with b = gain sqrt(6 / (inputs + outputs)), for weights (out, in, ...). X. Glorot and Y. Bengio, AISTATS
 /// 2010.
 template <element T, device D, int R>
-requires(R >= 2) tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double gain = 1) {
+  requires(R >= 2)
+tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double gain = 1) {
   const index_t inputs = fan_in(shape);
   const index_t each = shape[1] > 0 ? inputs / shape[1] : 0;
   const double fans = static_cast<double>(inputs + shape[0] * each);

@@ -31,14 +31,16 @@ struct linear : module<linear<T, D, Kind, Bias>> {
   linear() = default;
   linear(index_t inputs, index_t outputs, generator& gen) {
     if (inputs < 0 || outputs < 0)
-      sinter::detail::refuse<shape_error>({"linear: ", inputs, " inputs and ", outputs, " outputs; neither may be negative"});
+      sinter::detail::refuse<shape_error>(
+          {"linear: ", inputs, " inputs and ", outputs, " outputs; neither may be negative"});
     weight = init::fan_in_uniform<T, D>(gen, inputs, extents<2>{{outputs, inputs}});
     if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
   }
   linear(index_t inputs, index_t outputs, generator& gen, no_bias_t)
     requires(!Bias)
       : linear(inputs, outputs, gen) {}
-  template <class Problem = the_type_of_this_layer_has_a_bias, class Fix = name_all_template_arguments_as_in_linear_double_cpu_tracked_false>
+  template <class Problem = the_type_of_this_layer_has_a_bias,
+            class Fix = name_all_template_arguments_as_in_linear_double_cpu_tracked_false>
     requires(Bias)
   linear(index_t, index_t, generator&, no_bias_t) = delete;
   template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_as_third_argument>
@@ -46,10 +48,8 @@ struct linear : module<linear<T, D, Kind, Bias>> {
 
   template <class X>
   auto forward(X&& x) const {
-    if constexpr (Bias)
-      return sinter::linear(std::forward<X>(x), weight, bias);
-    else
-      return sinter::linear(std::forward<X>(x), weight);
+    if constexpr (Bias) return sinter::linear(std::forward<X>(x), weight, bias);
+    else return sinter::linear(std::forward<X>(x), weight);
   }
 
   template <class F, class... M>

@@ -21,12 +21,9 @@ concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduc
 
 template <class R, class E>
 auto reduced(E&& losses) {
-  if constexpr (std::is_same_v<R, reduction::mean_t>)
-    return mean(std::forward<E>(losses));
-  else if constexpr (std::is_same_v<R, reduction::sum_t>)
-    return sum(std::forward<E>(losses));
-  else
-    return bare<E>(std::forward<E>(losses));
+  if constexpr (std::is_same_v<R, reduction::mean_t>) return mean(std::forward<E>(losses));
+  else if constexpr (std::is_same_v<R, reduction::sum_t>) return sum(std::forward<E>(losses));
+  else return bare<E>(std::forward<E>(losses));
 }
 
 /// Losses do not broadcast: a (N,1) prediction against (N) targets would silently compare all pairs.
@@ -48,16 +45,13 @@ namespace detail {
 
 template <class A, class B>
 constexpr auto find_loss_mistake() {
-  if constexpr (!expression<A> || !expression<B>)
-    return not_operands{};
-  else if constexpr (!fits<ops::subtract_op, A, B>)
-    return mistake_of<ops::subtract_op, A, B>{};
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<ops::subtract_op, A, B>) return mistake_of<ops::subtract_op, A, B>{};
   else if constexpr (!floating_element<element_of<A>>)
     return mistake<element_type_without_this_op<element_of<A>>, use_another_element_type_or_cast>{};
   else if constexpr (rank_of<A> != rank_of<B>)
     return mistake<prediction_and_target_of_ranks<rank_of<A>, rank_of<B>>, use_reshape_squeeze_or_unsqueeze>{};
-  else
-    return fitting<element_of<A>>{};
+  else return fitting<element_of<A>>{};
 }
 template <class A, class B>
 using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
@@ -66,10 +60,8 @@ using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
 template <class L>
 auto checked_labels(const char* op, const L& labels, index_t classes) {
   const auto y = [&] {
-    if constexpr (std::is_same_v<element_of<L>, std::int64_t>)
-      return eval(labels).contiguous();
-    else
-      return eval(cast<std::int64_t>(labels));
+    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+    else return eval(cast<std::int64_t>(labels));
   }();
   backend<device_of<L>>::check_range(op, "label", access::data(y), y.numel(), classes);
   return y;
@@ -80,7 +72,8 @@ auto checked_labels(const char* op, const L& labels, index_t classes) {
 /// (prediction - target)^2 of equal shapes, its mean, or with reduction::sum or reduction::none their sum or all of
 /// them. Errors: shape_error when the shapes differ.
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-requires(detail::is_fitting<detail::loss_mistake<A, B>>) auto mse_loss(A&& prediction, B&& target, R = {}) {
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto mse_loss(A&& prediction, B&& target, R = {}) {
   detail::check_loss_shapes("mse_loss", prediction, target);
   return detail::reduced<R>(square(std::forward<A>(prediction) - std::forward<B>(target)));
 }
@@ -91,7 +84,8 @@ void mse_loss(A&&, B&&, R = {}) = delete;
 /// -(t log p + (1 - t) log(1 - p)) with p = sigmoid(logits), from the logits: (1 - t) x - log_sigmoid(x), without
 /// overflow. Reductions and errors as mse_loss.
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-requires(detail::is_fitting<detail::loss_mistake<A, B>>) auto bce_with_logits(A&& logits, B&& target, R = {}) {
+  requires(detail::is_fitting<detail::loss_mistake<A, B>>)
+auto bce_with_logits(A&& logits, B&& target, R = {}) {
   detail::check_loss_shapes("bce_with_logits", logits, target);
   return detail::reduced<R>((1 - std::forward<B>(target)) * logits - log_sigmoid(logits));
 }
@@ -103,7 +97,8 @@ void bce_with_logits(A&&, B&&, R = {}) = delete;
 /// the N losses. cross_entropy is this of log_softmax, in one pass. Errors: shape_error when the batches differ,
 /// index_error for a label outside [0, C).
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
-requires(detail::is_fitting<detail::classification_mistake<A, B>>) auto nll_loss(A&& scores, const B& labels, R = {}) {
+  requires(detail::is_fitting<detail::classification_mistake<A, B>>)
+auto nll_loss(A&& scores, const B& labels, R = {}) {
   detail::check_defined("nll_loss", scores);
   detail::check_defined("nll_loss", labels);
   if (labels.shape()[0] != scores.shape()[0])

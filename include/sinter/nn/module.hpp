@@ -51,7 +51,7 @@ struct output_device {
   using type = device_of<M>;
 };
 template <class M>
-requires requires { typename M::output_device; }
+  requires requires { typename M::output_device; }
 struct output_device<M> {
   using type = typename M::output_device;
 };
@@ -62,7 +62,7 @@ struct kind_changed {
   using type = typename M::template rebind<device_of<M>, Kind>;
 };
 template <class M, class Kind>
-requires requires { typename M::template as<Kind>; }
+  requires requires { typename M::template as<Kind>; }
 struct kind_changed<M, Kind> {
   using type = typename M::template as<Kind>;
 };
@@ -97,8 +97,7 @@ void walk(const member_name* outer, F& f, M&... m) {
 
 template <class X, class M>
 constexpr auto find_input_mistake() {
-  if constexpr (same_device<X, M>)
-    return sinter::detail::fitting<device_of<X>>{};
+  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
   else
     return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
                                    copy_the_input_with_dot_to>{};
@@ -113,17 +112,16 @@ concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_devic
 template <device D>
 struct members_on {
   template <class X>
-  requires(!lives_elsewhere<X, D>) void operator()(sinter::detail::text_piece, const X&) const {}
+    requires(!lives_elsewhere<X, D>)
+  void operator()(sinter::detail::text_piece, const X&) const {}
   template <class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
             class Fix = declare_the_parameter_on_the_device_of_the_module>
-  requires lives_elsewhere<X, D>
+    requires lives_elsewhere<X, D>
   void operator()(sinter::detail::text_piece, const X&) const = delete;
 };
 
 template <class M>
-concept on_one_device = device<device_of<M>> && !requires {
-  typename M::output_device;
-};
+concept on_one_device = device<device_of<M>> && !requires { typename M::output_device; };
 
 /// Copies of members, in which a parameter that stands in several places stays one.
 class member_copies {
@@ -138,8 +136,8 @@ class member_copies {
       for (const entry& e : done_) {
         if (e.type != &type) continue;
         const auto& before = sinter::detail::plain(*static_cast<const From*>(e.from));
-        if (sinter::detail::access::data(before) != sinter::detail::access::data(value) || before.shape() != value.shape() ||
-            before.strides() != value.strides())
+        if (sinter::detail::access::data(before) != sinter::detail::access::data(value) ||
+            before.shape() != value.shape() || before.strides() != value.strides())
           continue;
         to = *static_cast<const To*>(e.to);
         return;
@@ -161,10 +159,8 @@ class member_copies {
 
 template <class To, class From>
 void share_member(To& to, const From& from) {
-  if constexpr (is_variable<From> && is_tensor<To>)
-    to = from.value();
-  else
-    to = from;
+  if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
+  else to = from;
 }
 
 }  // namespace detail
@@ -191,7 +187,8 @@ class module {
  public:
   /// forward(x) for an x on the module's device.
   template <expression X, class S = Self>
-  requires(sinter::detail::is_fitting<detail::input_check<X, S>>) auto operator()(X&& x) const {
+    requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
+  auto operator()(X&& x) const {
     return self().forward(std::forward<X>(x));
   }
   template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
@@ -200,7 +197,7 @@ class module {
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>
-  requires requires { typename S::template rebind<D, typename S::kind>; }
+    requires requires { typename S::template rebind<D, typename S::kind>; }
   [[nodiscard]] auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
     detail::member_copies members;
@@ -297,10 +294,8 @@ void copy_state(const From& from, const To& to) {
       if (!(a.shape() == b.shape()))
         sinter::detail::refuse<shape_error>({"copy_state: parameter '", name.text(), "' has shape ", b.shape(),
                                              " in the source and ", a.shape(), " in the destination"});
-      if constexpr (detail::is_variable<A>)
-        copy(b.value(), a.value());
-      else
-        copy(b, a);
+      if constexpr (detail::is_variable<A>) copy(b.value(), a.value());
+      else copy(b, a);
     }
   };
   detail::walk(nullptr, put, to, from);

@@ -23,10 +23,8 @@ struct slot {
 /// A number for each device, so that a chain is checked by a loop rather than by recursion over types.
 template <class D>
 constexpr int device_code() {
-  if constexpr (std::is_same_v<D, any_device>)
-    return -1;
-  else
-    return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
+  if constexpr (std::is_same_v<D, any_device>) return -1;
+  else return device_ordinal_v<D> * 3 + (std::is_same_v<D, cpu> ? 0 : is_cuda_v<D> ? 1 : 2);
 }
 
 struct chain_report {
@@ -64,34 +62,30 @@ struct nth<0, First, Rest...> {
 };
 
 template <class... M>
-concept fitting_chain = check_chain<M...>()
-.before < 0;
+concept fitting_chain = check_chain<M...>().before < 0;
 
 template <class... M>
 struct chain_devices {
   static constexpr chain_report report = check_chain<M...>();
   template <int I, bool Output>
   static constexpr auto device_at() {
-    if constexpr (I < 0)
-      return any_device{};
-    else if constexpr (Output)
-      return typename output_device<typename nth<I, M...>::type>::type{};
-    else
-      return device_of<typename nth<I, M...>::type>{};
+    if constexpr (I < 0) return any_device{};
+    else if constexpr (Output) return typename output_device<typename nth<I, M...>::type>::type{};
+    else return device_of<typename nth<I, M...>::type>{};
   }
   using input = decltype(device_at<report.input, false>());
   using output = decltype(device_at<report.output, true>());
   using gives = decltype(device_at<report.before, true>());
   using takes = decltype(device_at<report.after, false>());
   static constexpr bool one_device =
-      std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>)&&...);
+      std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>) && ...);
 };
 
 /// M on device D; nothing for a transfer, which is tied to its devices.
 template <class M, class D, class K>
 struct rebound {};
 template <class M, class D, class K>
-requires requires { typename M::template rebind<D, K>; }
+  requires requires { typename M::template rebind<D, K>; }
 struct rebound<M, D, K> {
   using type = typename M::template rebind<D, K>;
 };
@@ -152,10 +146,13 @@ struct sequential : module<sequential<M...>>, detail::chain_output<detail::chain
   using as = sequential<typename detail::kind_changed<M, K>::type...>;
 
   sequential() = default;
-  explicit sequential(M... m) requires(sizeof...(M) > 0 && detail::fitting_chain<M...>) : slots_(std::move(m)...) {}
+  explicit sequential(M... m)
+    requires(sizeof...(M) > 0 && detail::fitting_chain<M...>)
+      : slots_(std::move(m)...) {}
   template <class Problem = adjacent_modules_on_different_devices<typename devices::gives, typename devices::takes>,
             class Fix = put_a_transfer_between_them_or_move_one_with_dot_to>
-  requires(!detail::fitting_chain<M...>) explicit sequential(M...) = delete;
+    requires(!detail::fitting_chain<M...>)
+  explicit sequential(M...) = delete;
 
   template <class X>
   auto forward(const X& x) const {

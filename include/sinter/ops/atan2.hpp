@@ -25,10 +25,8 @@ struct atan2_op : real_op {
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
     const auto square = a * a + b * b;
-    if constexpr (I == 0)
-      return select(square == 0, zero_of(g), g * (b / square));
-    else
-      return select(square == 0, zero_of(g), -g * (a / square));
+    if constexpr (I == 0) return select(square == 0, zero_of(g), g * (b / square));
+    else return select(square == 0, zero_of(g), -g * (a / square));
   }
 
  private:

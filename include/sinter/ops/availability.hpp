@@ -27,7 +27,7 @@ concept subtractable = requires(const A& a, const B& b) { a - b; };
 
 /// `a * b` compiles.
 template <class A, class B>
-concept multipliable = requires(const A& a, const B& b) { a * b; };
+concept multipliable = requires(const A& a, const B& b) { a* b; };
 
 /// `a / b` compiles.
 template <class A, class B>
@@ -56,7 +56,9 @@ struct applies {
 
 template <class M, class A, class B>
 struct applies<ops::where_op, M, A, B> {
-  static constexpr bool test() { return requires(const M& m, const A& a, const B& b) { where(m, a, b); }; }
+  static constexpr bool test() {
+    return requires(const M& m, const A& a, const B& b) { where(m, a, b); };
+  }
 };
 
 }  // namespace detail

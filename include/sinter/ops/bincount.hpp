@@ -27,8 +27,7 @@ constexpr auto find_bincount_mistake() {
   if constexpr (!expression<E>) return not_operands{};
   else if constexpr (!integer_element<element_of<E>>)
     return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
-  else if constexpr (rank_of<E> != 1)
-    return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
+  else if constexpr (rank_of<E> != 1) return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
   else return fitting<element_of<E>>{};
 }
 template <class E>
@@ -36,9 +35,9 @@ using bincount_mistake = decltype(find_bincount_mistake<bare<E>>());
 
 }  // namespace detail
 
-/// How often 0, 1, 2, ... occur among the elements of x, which has rank 1 and any integer type: int64, up to the largest element
-/// and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors: value_error for a
-/// negative element or minlength.
+/// How often 0, 1, 2, ... occur among the elements of x, which has rank 1 and any integer type: int64, up to the
+/// largest element and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors:
+/// value_error for a negative element or minlength.
 ///
 ///     tensor per_class = bincount(labels, 10);
 template <class E>
@@ -50,15 +49,17 @@ tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0
   index_t bins = minlength;
   if (values.numel() > 0) {
     const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
-    if (least < 0) detail::refuse<value_error>({"bincount: element ", least, " is negative; shift the elements to start at 0"});
+    if (least < 0)
+      detail::refuse<value_error>({"bincount: element ", least, " is negative; shift the elements to start at 0"});
     if (most > std::numeric_limits<index_t>::max() / 16)
-      detail::refuse<value_error>({"bincount: element ", most,
-                                   " would need more bins than there is memory for; unique() counts such values"});
+      detail::refuse<value_error>(
+          {"bincount: element ", most, " would need more bins than there is memory for; unique() counts such values"});
     if (most >= bins) bins = most + 1;
   }
   return detail::counts_of(values, bins);
 }
-template <class E, class Problem = typename detail::bincount_mistake<E>::problem, class Fix = typename detail::bincount_mistake<E>::fix>
+template <class E, class Problem = typename detail::bincount_mistake<E>::problem,
+          class Fix = typename detail::bincount_mistake<E>::fix>
 void bincount(E&&, index_t = 0) = delete;
 
 }  // namespace sinter

@@ -9,8 +9,8 @@ namespace ops {
 struct clamp_op : number_op {
   static constexpr const char* name = "clamp";
   static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third,
-                                           uses::first | uses::second | uses::third,
-                                           uses::first | uses::second | uses::third};
+                                            uses::first | uses::second | uses::third,
+                                            uses::first | uses::second | uses::third};
   template <class V>
   SINTER_WORD static V apply(V a, V b, V c) {
     return math::min(math::max(a, b), c);
@@ -22,23 +22,23 @@ struct clamp_op : number_op {
       return select(logical_or(logical_and(a <= b, c == c), logical_and(a >= c, b == b)), zero_of(g), g);
     else if constexpr (I == 1)
       return select(logical_or(logical_and(a > b, c == c), logical_and(b >= c, a == a)), zero_of(g), g);
-    else
-      return select(logical_and(a < c, b < c), zero_of(g), g);
+    else return select(logical_and(a < c, b < c), zero_of(g), g);
   }
 };
 
 }  // namespace ops
 
 /// min(max(x, low), high), elementwise and broadcast; the limits are literals or tensors, high wins where low is above
-/// it. NaN if one of them is. Derivative: g to x strictly within the limits, otherwise to the limit that is taken, and to all where
-/// one is NaN.
+/// it. NaN if one of them is. Derivative: g to x strictly within the limits, otherwise to the limit that is taken, and
+/// to all where one is NaN.
 ///
 ///     tensor y = clamp(x, -1, 1);
 SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)
 
 // For three const operands of one type std::clamp fits as well, and better than a function of three types.
 template <class A>
-requires(detail::fits<ops::clamp_op, const A&, const A&, const A&>) auto clamp(const A& a, const A& b, const A& c) {
+  requires(detail::fits<ops::clamp_op, const A&, const A&, const A&>)
+auto clamp(const A& a, const A& b, const A& c) {
   return detail::make_ternary(ops::clamp_op{}, a, b, c);
 }
 

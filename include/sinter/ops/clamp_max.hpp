@@ -15,10 +15,8 @@ struct clamp_max_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return select(a >= b, zero_of(g), g);
-    else
-      return select(a < b, zero_of(g), g);
+    if constexpr (I == 0) return select(a >= b, zero_of(g), g);
+    else return select(a < b, zero_of(g), g);
   }
 };
 

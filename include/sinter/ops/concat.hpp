@@ -69,7 +69,8 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
     else write(part, y.slice(a, begins[i], begins[i + 1]));
   }
   if constexpr (is_variable<Part>) {
-    static_assert(Part::order < 2, "sinter: concat and stack have no second derivative; use them on variables of order 1");
+    static_assert(Part::order < 2,
+                  "sinter: concat and stack have no second derivative; use them on variables of order 1");
     auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
     bool any = false;
     for (const Part& p : parts) {
@@ -103,8 +104,8 @@ using join_mistake = decltype(find_join_mistake<bare<E>...>());
 
 /// The type that holds any of the parts: variables where one is tracked.
 template <class... E>
-using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...), typename first_device<bare<E>...>::type,
-                                         larger(bare<E>::order...)>::type;
+using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...),
+                                         typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
 
 template <class Part, class E>
 Part as_part(const E& e) {

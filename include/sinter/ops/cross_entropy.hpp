@@ -32,9 +32,11 @@ struct cross_entropy_tape final : tape_node {
     auto& to = static_cast<typed_state<T, 2, D>&>(*source);
     const auto& x = logits.get("backward of", name);
     if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
-      throw autograd_error("backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
+      throw autograd_error(
+          "backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
     if constexpr (is_cpu_v<D>)
-      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(), x.shape()[1]);
+      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(),
+                              x.shape()[1]);
     bool add = false;
     to.gradient(add);
     backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
@@ -45,18 +47,22 @@ struct cross_entropy_tape final : tape_node {
 
 /// The loss of each row; see cross_entropy.
 template <class E>
-struct [[nodiscard]] cross_entropy_node : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
+struct [[nodiscard]] cross_entropy_node
+    : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
   static constexpr const char* explained_as() { return "cross_entropy"; }
 
-  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) { this->shape_[0] = e.shape()[0]; }
+  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
+    this->shape_[0] = e.shape()[0];
+  }
 
   void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
     // On the host they may have changed since the node was made; a GPU looks at them here only.
-    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(), e.shape()[1]);
+    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(),
+                                    e.shape()[1]);
     lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
     detail::backend<D>::cross_entropy(e, labels, to, lse_);
   }
@@ -114,8 +120,7 @@ namespace detail {
 
 template <class E, class L>
 constexpr auto find_classification_mistake() {
-  if constexpr (!expression<E> || !expression<L>)
-    return not_operands{};
+  if constexpr (!expression<E> || !expression<L>) return not_operands{};
   else if constexpr (!same_device<E, L>)
     return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
   else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
@@ -123,8 +128,7 @@ constexpr auto find_classification_mistake() {
                    use_floating_logits_and_integer_labels>{};
   else if constexpr (rank_of<E> != 2 || rank_of<L> != 1)
     return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>, use_logits_of_rank_2_and_labels_of_rank_1>{};
-  else
-    return fitting<element_of<E>>{};
+  else return fitting<element_of<E>>{};
 }
 template <class E, class L>
 using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
@@ -150,12 +154,14 @@ inline constexpr mean_t mean{};
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {}) -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {})
+    -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
   return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-auto cross_entropy(E&& logits, const L& labels, reduction::sum_t) -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t)
+    -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
   return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>

@@ -5,8 +5,9 @@
 
 namespace sinter {
 
-/// The largest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as `indices`: of
-/// equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the element that was picked.
+/// The largest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as
+/// `indices`: of equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the
+/// element that was picked.
 ///
 ///     auto [highest, day] = cummax(x, 0);
 template <detail::has_lines E>

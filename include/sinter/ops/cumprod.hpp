@@ -18,8 +18,8 @@ struct cumprod_op {
   static constexpr bool accepts = true;
   template <class T>
   using reducer = sinter::detail::prod_reducer<T>;
-  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the products
-  // in which 1 stands for it. After it 0.
+  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the
+  // products in which 1 stands for it. After it 0.
   template <class Tensor>
   static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
     using sinter::detail::scan_now;
@@ -35,8 +35,8 @@ struct cumprod_op {
 
 }  // namespace ops
 
-/// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are gathered in
-/// double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
+/// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are
+/// gathered in double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
 ///
 ///     tensor survival = cumprod(1 - x, 1);
 template <expression E>

@@ -21,9 +21,9 @@ struct cumsum_op {
 
 }  // namespace ops
 
-/// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in double,
-/// so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last axis work
-/// after it too. Derivative: the sums of g from the end.
+/// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in
+/// double, so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last
+/// axis work after it too. Derivative: the sums of g from the end.
 ///
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>

@@ -15,10 +15,8 @@ struct divide_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A&, const B& b, const Y& y) {
-    if constexpr (I == 0)
-      return g / b;
-    else
-      return -(g * y / b);
+    if constexpr (I == 0) return g / b;
+    else return -(g * y / b);
   }
 };
 

@@ -18,32 +18,30 @@ namespace detail {
 /// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
 template <int R, template <int, int> class Ranks, class Fix, class A, class B>
 constexpr auto find_vector_mistake() {
-  if constexpr (!expression<A> || !expression<B>)
-    return not_operands{};
-  else if constexpr (!fits<ops::multiply_op, A, B>)
-    return mistake_of<ops::multiply_op, A, B>{};
-  else if constexpr (rank_of<A> != R || rank_of<B> != 1)
-    return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
-  else
-    return fitting<element_of<A>>{};
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<ops::multiply_op, A, B>) return mistake_of<ops::multiply_op, A, B>{};
+  else if constexpr (rank_of<A> != R || rank_of<B> != 1) return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
+  else return fitting<element_of<A>>{};
 }
 template <class A, class B>
 using dot_mistake = decltype(find_vector_mistake<1, dot_of_ranks, both_of_rank_1, bare<A>, bare<B>>());
 template <class A, class B>
-using mv_mistake = decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
+using mv_mistake =
+    decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
 
 template <class A, class B>
 void check_inner(const char* op, const A& a, const B& b) {
   check_defined(op, a);
   check_defined(op, b);
   if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
-    refuse<shape_error>({op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
+    refuse<shape_error>(
+        {op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
 }
 
 }  // namespace detail
 
-/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a. Errors:
-/// shape_error when the extents differ.
+/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a.
+/// Errors: shape_error when the extents differ.
 ///
 ///     tensor projection = dot(gain, direction);
 template <expression A, expression B>

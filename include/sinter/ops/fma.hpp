@@ -15,12 +15,9 @@ struct fma_op : number_op {
   }
   template <int I, class G, class A, class B, class C, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C&, const Y&) {
-    if constexpr (I == 0)
-      return g * b;
-    else if constexpr (I == 1)
-      return g * a;
-    else
-      return g;
+    if constexpr (I == 0) return g * b;
+    else if constexpr (I == 1) return g * a;
+    else return g;
   }
 };
 

@@ -20,10 +20,8 @@ struct fmod_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return g;
-    else
-      return -g * quotient(a, b, call<fmod_op>(a, b));
+    if constexpr (I == 0) return g;
+    else return -g * quotient(a, b, call<fmod_op>(a, b));
   }
 };
 

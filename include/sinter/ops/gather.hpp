@@ -45,8 +45,7 @@ namespace detail {
 
 template <class X, class I, bool OneAxis>
 constexpr auto find_index_mistake() {
-  if constexpr (!expression<X> || !expression<I>)
-    return not_operands{};
+  if constexpr (!expression<X> || !expression<I>) return not_operands{};
   else if constexpr (!same_device<X, I>)
     return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
   else if constexpr (!integer_element<element_of<I>>)
@@ -55,8 +54,7 @@ constexpr auto find_index_mistake() {
     return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
   else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
     return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
-  else
-    return fitting<element_of<X>>{};
+  else return fitting<element_of<X>>{};
 }
 template <class X, class I>
 using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
@@ -65,8 +63,8 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 
 }  // namespace detail
 
-/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's rank,
-/// any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
+/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
+/// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
 /// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
 /// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
 ///
@@ -79,8 +77,8 @@ detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
   const auto source = eval(x);
   for (int d = 0; d < rank_of<X>; ++d)
     if (d != a && index.shape()[d] > source.shape()[d])
-      detail::refuse<shape_error>({"gather: index of shape ", index.shape(), " is larger than x of shape ", source.shape(), " on axis ",
-                                   d});
+      detail::refuse<shape_error>(
+          {"gather: index of shape ", index.shape(), " is larger than x of shape ", source.shape(), " on axis ", d});
   return detail::gather_evaluated("gather", source, a, detail::checked_indices("gather", index, source.shape()[a]));
 }
 

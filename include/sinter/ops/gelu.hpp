@@ -23,9 +23,8 @@ struct gelu_op : real_op {
 
 }  // namespace ops
 
-/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point; as x/2 erfc(-x / sqrt 2), which
-/// keeps its digits where x is far below 0.
-/// Derivative: g (P(N <= x) + x p(x)), p the normal density.
+/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point; as x/2 erfc(-x / sqrt
+/// 2), which keeps its digits where x is far below 0. Derivative: g (P(N <= x) + x p(x)), p the normal density.
 /// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
 ///
 ///     tensor y = gelu(x);

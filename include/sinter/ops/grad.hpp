@@ -38,9 +38,9 @@ struct declare_them_with_order_2;
 struct keep_variables_of_order_2_on_one_device;
 
 /// dy/dx as a variable of order 1, whose own backward() gives second derivatives. y is a scalar computed from x; both
-/// are variables of order 2 on one device: copies to another have no second derivative. Nothing is added to any grad(), and the graph of y stays. Every elementwise op, sum, mean,
-/// var, norm, matmul and linear can be on the way; others do not compile at order 2.
-/// Errors: shape_error when y is not a scalar, autograd_error when y does not depend on x.
+/// are variables of order 2 on one device: copies to another have no second derivative. Nothing is added to any grad(),
+/// and the graph of y stays. Every elementwise op, sum, mean, var, norm, matmul and linear can be on the way; others do
+/// not compile at order 2. Errors: shape_error when y is not a scalar, autograd_error when y does not depend on x.
 ///
 ///     variable<float, 1, cpu, 2> x = tensor<float, 1>{1, 2};
 ///     variable y = sum(x * x * x);
@@ -57,7 +57,8 @@ variable<T, SX, D, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX,
     gradients.add(root, variable<T, SY, D>(ones<T, D>(y.shape())));
     detail::walk_graph(root, target, gradients);
   }
-  if (!target || !gradients.has(target)) throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
+  if (!target || !gradients.has(target))
+    throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
   return gradients.get<T, SX, D>(target);
 }
 /// The same for an expression y that has yet to be computed.
@@ -70,7 +71,8 @@ template <expression Y, expression X, class Problem = operands_on_different_devi
           class Fix = keep_variables_of_order_2_on_one_device>
   requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
 void grad(const Y&, const X&) = delete;
-template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1, class Fix = declare_them_with_order_2>
+template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1,
+          class Fix = declare_them_with_order_2>
   requires(OY < 2 || OX < 2)
 void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
 

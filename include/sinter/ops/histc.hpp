@@ -16,10 +16,10 @@
 
 namespace sinter {
 
-/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element type:
-/// float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the extremes of x take
-/// their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors: value_error for fewer than one
-/// bin and for a range that is empty or not finite.
+/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element
+/// type: float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the
+/// extremes of x take their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors:
+/// value_error for fewer than one bin and for a range that is empty or not finite.
 ///
 ///     tensor brightness = histc(x, 256, 0, 1);
 template <expression E>

@@ -21,10 +21,8 @@ struct hypot_op : real_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
-    if constexpr (I == 0)
-      return select(y == 0, zero_of(g), g * (a / y));
-    else
-      return select(y == 0, zero_of(g), g * (b / y));
+    if constexpr (I == 0) return select(y == 0, zero_of(g), g * (a / y));
+    else return select(y == 0, zero_of(g), g * (b / y));
   }
 };
 

@@ -16,12 +16,9 @@ struct lerp_op : real_op {
   }
   template <int I, class G, class A, class B, class C, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
-    if constexpr (I == 0)
-      return g * (1 - c);
-    else if constexpr (I == 1)
-      return g * c;
-    else
-      return g * (b - a);
+    if constexpr (I == 0) return g * (1 - c);
+    else if constexpr (I == 1) return g * c;
+    else return g * (b - a);
   }
 };
 

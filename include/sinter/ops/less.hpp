@@ -16,8 +16,8 @@ struct less_op : order_op {
 
 }  // namespace ops
 
-/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true. Masks
-/// themselves have no order: write (0 < x) && (x < 1).
+/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+/// Masks themselves have no order: write (0 < x) && (x < 1).
 ///
 ///     tensor mask = x < 0;
 SINTER_BINARY_FUNCTION(operator<, ops::less_op)

@@ -13,7 +13,8 @@ struct log_softmax_op {
 
 }  // namespace ops
 
-/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank from
+/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank
+/// from
 /// 1. Derivative: g - exp(y) sum(g).
 ///
 ///     tensor lp = log_softmax(logits, 1);

@@ -13,8 +13,8 @@ struct logit_op : real_op {
   static constexpr unsigned grad_uses[1] = {uses::first};
   template <class V>
   SINTER_WORD static V apply(V x) {
-    // With m the smaller of x and 1 - x, which is exact, |logit| = ln((1 - m) / m) = ln(1 + (1 - 2m) / m). + 0 is for -0. Below 2^-100
-    // m is scaled, so that its reciprocal is finite.
+    // With m the smaller of x and 1 - x, which is exact, |logit| = ln((1 - m) / m) = ln(1 + (1 - 2m) / m). + 0 is for
+    // -0. Below 2^-100 m is scaled, so that its reciprocal is finite.
     const V m = math::min(x, 1 - x) + math::constant<V>(0.0);
     const auto tiny = math::abs(m) < math::constant<V>(0x1p-100);
     const V side = x - math::constant<V>(0.5);
@@ -40,7 +40,7 @@ struct limited_logit_op : real_op {
   }
   template <int I, class G, class X, class Y>
   SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(logical_or(x<eps, x> 1 - eps), zero_of(g), g / (x * (1 - x)));
+    return select(logical_or(x < eps, x > 1 - eps), zero_of(g), g / (x * (1 - x)));
   }
 };
 

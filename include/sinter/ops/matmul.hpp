@@ -30,7 +30,8 @@ matrix_ref matrix_of(const tensor<T, S, D>& t) {
 
 /// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3.
 template <class A, class B, class C>
-void multiply_into(const A& a, const B& b, const C& c, bool accumulate, const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
+void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
+                   const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
   backend<device_of<C>>::template matmul<element_of<C>>(matrix_of(a), matrix_of(b), matrix_of(c), accumulate, epilogue);
 }
 
@@ -49,8 +50,8 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
   multiply_into(a, b, s.grad, add);
 }
 
-/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before the
-/// activation. False where that is not one kernel.
+/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before
+/// the activation. False where that is not one kernel.
 template <class T, device D, class A, class B>
 bool add_product_through(const state_ptr& to, const A& a, const B& b) {
   if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
@@ -69,7 +70,8 @@ bool add_product_through(const state_ptr& to, const A& a, const B& b) {
     bool add = false;  // stays so
     product.gradient(add);
     void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
-    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad), e.gelu_tanh, e.kept->data, sums);
+    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad),
+                                                               e.gelu_tanh, e.kept->data, sums);
     return to->passed_on;
   } else {
     return false;
@@ -110,7 +112,8 @@ struct matmul_node_tape : product_node {
         bool add = false, again = false;
         s.gradient(add);
         void* const sums = waiting->gradient(again);
-        if (backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums)) return;
+        if (backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
+          return;
         waiting->drop_gradient();
         sum_rows(y, waiting);
         return multiply_into(x, z, s.grad, add);
@@ -120,8 +123,9 @@ struct matmul_node_tape : product_node {
   }
   static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
     if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of 'matmul': its operand of shape ", t.shape(),
-                              " was modified in place after the statement; use a copy, or write to it after backward()"});
+      refuse<autograd_error>(
+          {"backward of 'matmul': its operand of shape ", t.shape(),
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
   }
 };
 
@@ -162,13 +166,15 @@ struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device
 
 /// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
 template <class A, class B, bool BT>
-struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)> {
+struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+                                                      detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
   static constexpr bool keeps_input = true;
   static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
-  using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>, detail::larger(A::order, B::order)>;
+  using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+                                  detail::larger(A::order, B::order)>;
   using T = element_of<A>;
   using D = device_of<A>;
   static constexpr int R = A::rank;
@@ -180,10 +186,11 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
     bool fits = s[R - 1] == inner;
     if constexpr (R == 3) fits = fits && s[0] == t[0];
     if (!fits)
-      detail::refuse<shape_error>({op, ": shapes ", s, " and ", t,
-                                   BT ? " do not fit: both must have the same last extent"
-                                      : " do not fit: the last extent of the first must be the second to last of the second",
-                                   (R == 3 ? ", and the batches be equal" : "")});
+      detail::refuse<shape_error>(
+          {op, ": shapes ", s, " and ", t,
+           BT ? " do not fit: both must have the same last extent"
+              : " do not fit: the last extent of the first must be the second to last of the second",
+           (R == 3 ? ", and the batches be equal" : "")});
     this->shape_ = s;
     this->shape_[R - 1] = BT ? t[R - 2] : t[R - 1];
   }
@@ -245,16 +252,13 @@ struct product_op {
 
 template <class A, class B>
 constexpr auto find_matmul_mistake() {
-  if constexpr (!expression<A> || !expression<B>)
-    return not_operands{};
-  else if constexpr (!fits<product_op, A, B>)
-    return mistake_of<product_op, A, B>{};
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
   else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
     return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
   else if constexpr (reads_name<A> || reads_name<B>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
-  else
-    return fitting<element_of<A>>{};
+  else return fitting<element_of<A>>{};
 }
 template <class A, class B>
 using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
@@ -264,16 +268,13 @@ inline constexpr bool multipliable_matrices = is_fitting<matmul_mistake<A, B>>;
 /// Of linear(x, w) and linear(x, w, bias).
 template <class X, class W, class... B>
 constexpr auto find_linear_mistake() {
-  if constexpr (!expression<X> || !expression<W>)
-    return not_operands{};
-  else if constexpr (!fits<product_op, X, W, B...>)
-    return mistake_of<product_op, X, W, B...>{};
+  if constexpr (!expression<X> || !expression<W>) return not_operands{};
+  else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
   else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
     return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
   else if constexpr (reads_name<X> || reads_name<W>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
-  else
-    return fitting<element_of<X>>{};
+  else return fitting<element_of<X>>{};
 }
 template <class X, class... Rest>
 using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
@@ -302,7 +303,8 @@ namespace detail {
 template <int R>
 void check_bias(const extents<2>& product, const extents<R>& bias) {
   if (R != 1 || bias[0] != product[1])
-    refuse<shape_error>({"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
+    refuse<shape_error>(
+        {"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
 }
 
 }  // namespace detail

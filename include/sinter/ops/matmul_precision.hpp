@@ -5,8 +5,8 @@
 
 namespace sinter {
 
-/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on the
-/// host devices, which compute float32 whatever is asked for.
+/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on
+/// the host devices, which compute float32 whatever is asked for.
 enum class matmul_precision {
   float32,  ///< every product and sum in float; the default
   tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
@@ -20,7 +20,8 @@ enum class matmul_precision {
 ///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
 class [[nodiscard]] use_matmul_precision {
  public:
-  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept : precision_(p), before_(std::exchange(newest(), this)) {}
+  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept
+      : precision_(p), before_(std::exchange(newest(), this)) {}
   ~use_matmul_precision() {
     use_matmul_precision** link = &newest();
     while (*link != this) link = &(*link)->before_;
@@ -30,7 +31,9 @@ class [[nodiscard]] use_matmul_precision {
   use_matmul_precision& operator=(const use_matmul_precision&) = delete;
 
   /// What holds on this thread now: what the newest one alive asks for.
-  static matmul_precision now() noexcept { return newest() == nullptr ? matmul_precision::float32 : newest()->precision_; }
+  static matmul_precision now() noexcept {
+    return newest() == nullptr ? matmul_precision::float32 : newest()->precision_;
+  }
 
  private:
   static use_matmul_precision*& newest() noexcept {

@@ -16,10 +16,8 @@ struct maximum_op : number_op {
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
     const auto half = g / 2;
-    if constexpr (I == 0)
-      return select(a == b, half, select(a < b, zero_of(g), g));
-    else
-      return select(a == b, half, select(b < a, zero_of(g), g));
+    if constexpr (I == 0) return select(a == b, half, select(a < b, zero_of(g), g));
+    else return select(a == b, half, select(b < a, zero_of(g), g));
   }
 };
 

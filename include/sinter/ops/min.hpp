@@ -15,8 +15,8 @@ struct min_op : extreme_op {
 }  // namespace ops
 
 /// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
-/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are no
-/// elements.
+/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are
+/// no elements.
 ///
 ///     tensor row_min = min(x, 1);
 SINTER_REDUCTION(min, ops::min_op)

@@ -15,10 +15,8 @@ struct multiply_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0)
-      return g * b;
-    else
-      return g * a;
+    if constexpr (I == 0) return g * b;
+    else return g * a;
   }
 };
 

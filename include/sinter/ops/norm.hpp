@@ -41,8 +41,8 @@ struct norm_op {
 
 }  // namespace ops
 
-/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
-/// point. Derivative: g x / y, and 0 where y is 0.
+/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Floating point. Derivative: g x / y, and 0 where y is 0.
 ///
 ///     tensor length = norm(x, 1);
 SINTER_REDUCTION(norm, ops::norm_op)

@@ -69,28 +69,22 @@ struct logical_op {
 /// A zero of G's kind, for derivatives that vanish.
 template <class G>
 SINTER_WORD auto zero_of(const G& g) {
-  if constexpr (expression<G>)
-    return g * 0;
-  else
-    return math::constant<G>(0);
+  if constexpr (expression<G>) return g * 0;
+  else return math::constant<G>(0);
 }
 
 /// The number c with the element type of `like`, for derivatives: `g * number(g, 0.5)`.
 template <class G>
 SINTER_WORD auto number([[maybe_unused]] const G& like, double c) {
-  if constexpr (expression<G>)
-    return static_cast<compute_type<element_of<G>>>(c);
-  else
-    return math::constant<G>(c);
+  if constexpr (expression<G>) return static_cast<compute_type<element_of<G>>>(c);
+  else return math::constant<G>(c);
 }
 
 /// Another op inside a derivative: `call<sigmoid_op>(x)`.
 template <class Op, class... A>
 SINTER_WORD auto call(const A&... a) {
-  if constexpr ((expression<A> && ...))
-    return sinter::detail::make_map(Op{}, a...);
-  else
-    return Op{}.apply(a...);
+  if constexpr ((expression<A> && ...)) return sinter::detail::make_map(Op{}, a...);
+  else return Op{}.apply(a...);
 }
 
 namespace detail {
@@ -105,19 +99,15 @@ inline constexpr bool is_mask<math::mask<T, L>> = true;
 /// A value as its element type; comparisons give masks, whose lanes are as wide as what was compared.
 template <class V>
 SINTER_WORD auto plain(V v) {
-  if constexpr (detail::is_mask<V>)
-    return math::cast<bool>(v);
-  else
-    return v;
+  if constexpr (detail::is_mask<V>) return math::cast<bool>(v);
+  else return v;
 }
 
 /// Integer scalars as the unsigned type in which overflow is defined to wrap around, as it does in vectors.
 template <class V>
 SINTER_WORD auto wrapping(V v) {
-  if constexpr (math::integer<V>)
-    return static_cast<math::detail::wrapping_t<V>>(v);
-  else
-    return v;
+  if constexpr (math::integer<V>) return static_cast<math::detail::wrapping_t<V>>(v);
+  else return v;
 }
 
 }  // namespace sinter::ops

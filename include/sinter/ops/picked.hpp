@@ -57,8 +57,8 @@ struct picked_tape final : tape_node {
   }
 
  private:
-  /// Picks along the axis beyond which sums are gathered in double. An element that is read 2^24 times would take up nothing more in
-  /// float. Sums in double take about three times as long.
+  /// Picks along the axis beyond which sums are gathered in double. An element that is read 2^24 times would take up
+  /// nothing more in float. Sums in double take about three times as long.
   static constexpr index_t many = index_t{1} << 20;
 
   template <class Wide>
@@ -72,8 +72,8 @@ struct picked_tape final : tape_node {
 
 /// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
 template <class X, class T, int R, device D>
-evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis, const tensor<std::int64_t, R, D>& index,
-                    index_order order) {
+evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis,
+                    const tensor<std::int64_t, R, D>& index, index_order order) {
   if constexpr (is_tracked_v<X>) {
     static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
     const state_ptr source = recording() ? prologue_state(x) : state_ptr();

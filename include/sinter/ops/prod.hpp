@@ -36,15 +36,16 @@ struct prod_op {
       return g * select(is_divisible(product), product / x, others);
     }
   };
-  /// True if dividing the product by an element leaves the product of the others: it is finite, normal and not 0, and then so is every
-  /// element, or subnormal.
+  /// True if dividing the product by an element leaves the product of the others: it is finite, normal and not 0, and
+  /// then so is every element, or subnormal.
   template <class Y>
   SINTER_WORD static auto is_divisible(const Y& product) {
     using limits = std::numeric_limits<math::element_t<Y>>;
     const auto size = abs(product);
     return logical_and(size >= limits::min(), size <= limits::max());
   }
-  /// The product of all elements but each one. Where all products can be divided, which the host looks up, the products stand for it.
+  /// The product of all elements but each one. Where all products can be divided, which the host looks up, the products
+  /// stand for it.
   template <class E, class R>
   static R aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
     using D = device_of<R>;
@@ -55,8 +56,8 @@ struct prod_op {
     }
     return products_of_others(sinter::detail::untrack(e), axes);
   }
-  /// With P the products over the axes so far, each further axis contributes what lies before an element times what lies behind it: no
-  /// element is divided by. In double, as products are gathered.
+  /// With P the products over the axes so far, each further axis contributes what lies before an element times what
+  /// lies behind it: no element is divided by. In double, as products are gathered.
   template <class E>
   static auto products_of_others(const E& e, const sinter::detail::axis_set& axes) {
     using sinter::detail::scan_now;

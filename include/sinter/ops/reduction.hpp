@@ -91,8 +91,9 @@ struct [[nodiscard]] reduce_node
   void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
     auto&& ready = detail::materialise(e);
     using Ready = detail::bare<decltype(ready)>;
-    detail::backend<D>::template reduce<reducer, T>(detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()),
-                                                    detail::leaves_of<Ready>(ready), axes.has, detail::access::data(to), epilogue);
+    detail::backend<D>::template reduce<reducer, T>(
+        detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()), detail::leaves_of<Ready>(ready),
+        axes.has, detail::access::data(to), epilogue);
   }
 
   /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
@@ -103,7 +104,8 @@ struct [[nodiscard]] reduce_node
       if constexpr (detail::passes_gradient_on<detail::bare<decltype(ready)>>)
         return finish_record(value, detail::make_statement(ready), ready.shape());
       else  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
-        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)), ready.shape());
+        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)),
+                             ready.shape());
     } else {
       const tensor<Out, E::rank, D> result = value.reshape(kept_);
       const auto aux = Op::aux(ready, result, axes);
@@ -158,10 +160,8 @@ auto make_reduction(E&& e, const axis_set& set, bool keep) {
     auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
     if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
     else return folded;
-  } else if constexpr (requires { Op::prepare(e, set); })
-    return build(Op::prepare(e, set));
-  else
-    return build(std::forward<E>(e));
+  } else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
+  else return build(std::forward<E>(e));
 }
 
 template <class Op, class E>
@@ -197,30 +197,31 @@ concept keep_word = std::same_as<K, keepdim_t>;
 }
 }  // namespace sinter
 
-// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not fit.
-#define SINTER_REDUCTION(name, op)                                                                                     \
-  template <::sinter::expression E>                                                                                    \
-    requires(op::template accepts<::sinter::element_of<E>>)                                                            \
-  auto name(E&& e) {                                                                                                   \
-    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                                       \
-  }                                                                                                                    \
-  template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>                           \
-    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
-  auto name(E&& e, Axis axis, Keep...) {                                                                               \
-    return ::sinter::detail::reduce_axes<op, sizeof...(Keep) != 0, E, 1>(std::forward<E>(e),                           \
-                                                                 {static_cast<::sinter::index_t>(axis)});              \
-  }                                                                                                                    \
-  template <std::size_t N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                                \
-    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                                    \
-  auto name(E&& e, const ::sinter::index_t (&axes)[N], Keep...) {                                                      \
-    return ::sinter::detail::reduce_axes<op, sizeof...(Keep) != 0>(std::forward<E>(e), axes);                          \
-  }                                                                                                                    \
-  template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,                 \
-            class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>                \
-    requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>)                                           \
-  void name(E&&, const Axis&) = delete;                                                                                \
-  template <::sinter::expression E, class... Rest,                                                                     \
-            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<E>>,                           \
-            class Fix = ::sinter::use_another_element_type_or_cast>                                                    \
-    requires(!op::template accepts<::sinter::element_of<E>>)                                                           \
+// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not
+// fit.
+#define SINTER_REDUCTION(name, op)                                                                      \
+  template <::sinter::expression E>                                                                     \
+    requires(op::template accepts<::sinter::element_of<E>>)                                             \
+  auto name(E&& e) {                                                                                    \
+    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                        \
+  }                                                                                                     \
+  template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>            \
+    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                     \
+  auto name(E&& e, Axis axis, Keep...) {                                                                \
+    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0, E,                                 \
+           1 > (std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});                            \
+  }                                                                                                     \
+  template <std::size_t N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                 \
+    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                     \
+  auto name(E&& e, const ::sinter::index_t(&axes)[N], Keep...) {                                        \
+    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0 > (std::forward<E>(e), axes);       \
+  }                                                                                                     \
+  template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,  \
+            class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp> \
+    requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>)                            \
+  void name(E&&, const Axis&) = delete;                                                                 \
+  template <::sinter::expression E, class... Rest,                                                      \
+            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<E>>,            \
+            class Fix = ::sinter::use_another_element_type_or_cast>                                     \
+    requires(!op::template accepts<::sinter::element_of<E>>)                                            \
   void name(E&&, const Rest&...) = delete;

@@ -14,9 +14,10 @@ struct rms_norm_op {
 
 }  // namespace ops
 
-/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache together
-/// with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g y)).
-/// Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite eps.
+/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache
+/// together with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g
+/// y)). Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite
+/// eps.
 ///
 ///     tensor y = rms_norm(x);
 template <expression E>
@@ -25,8 +26,8 @@ row_node<ops::rms_norm_op, detail::prologue_of<E>> rms_norm(E&& x, double eps = 
   return detail::make_row_op(ops::rms_norm_op{detail::checked_eps("rms_norm", eps)}, std::forward<E>(x), -1);
 }
 
-/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error for a
-/// weight of another length.
+/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error
+/// for a weight of another length.
 ///
 ///     tensor y = rms_norm(x, gain);
 template <expression E, expression W>

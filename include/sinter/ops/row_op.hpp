@@ -1,5 +1,5 @@
-// sinter/ops/row_op.hpp: the node behind softmax, layer_norm and their relatives: a row-persistent op along one axis, with
-// fused prologue and, where no gradient is recorded, fused epilogue.
+// sinter/ops/row_op.hpp: the node behind softmax, layer_norm and their relatives: a row-persistent op along one axis,
+// with fused prologue and, where no gradient is recorded, fused epilogue.
 #pragma once
 
 #include "sinter/grad/statement.hpp"
@@ -11,10 +11,8 @@ namespace detail {
 /// The tensor with `axis` moved to the end; the same call on its own result moves it back.
 template <class Tensor>
 Tensor swap_to_end(const Tensor& t, int axis) {
-  if constexpr (Tensor::rank >= 2)
-    return t.transpose(axis, -1);
-  else
-    return t;
+  if constexpr (Tensor::rank >= 2) return t.transpose(axis, -1);
+  else return t;
 }
 
 /// Backward from the saved result y.
@@ -39,8 +37,9 @@ struct row_tape final : tape_node {
   }
   void backward(grad_state& result) override {
     if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of '", name, "': its result of shape ", y.shape(),
-                              " was modified in place after the statement; use a copy, or write to it after backward()"});
+      refuse<autograd_error>(
+          {"backward of '", name, "': its result of shape ", y.shape(),
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
     const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
     const auto moved = swap_to_end(y, axis).contiguous();
     auto& to = static_cast<typed_state<T, R, D>&>(*source);

@@ -15,7 +15,8 @@ values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t 
   using D = device_of<E>;
   const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
   const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
-  backend<D>::template scan<running_reducer<T, Max>>(e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
+  backend<D>::template scan<running_reducer<T, Max>>(
+      e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
   return {picked(op, values, e, a, indices, index_order::runs), indices};
 }
 

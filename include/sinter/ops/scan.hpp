@@ -33,8 +33,9 @@ struct scan_tape final : tape_node {
     const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
     if constexpr (Op::keeps_operands) {
       if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-        refuse<autograd_error>({"backward of '", name, "': its result of shape ", y.shape(),
-                                " was modified in place after the statement; use a copy, or write to it after backward()"});
+        refuse<autograd_error>(
+            {"backward of '", name, "': its result of shape ", y.shape(),
+             " was modified in place after the statement; use a copy, or write to it after backward()"});
       add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
     } else {
       add_gradient(source, Op::grad(g, axis));
@@ -44,10 +45,12 @@ struct scan_tape final : tape_node {
 
 }  // namespace detail
 
-/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative: `keeps_operands` (does it read x and y?) and
-/// grad(g, axis) or grad(g, x, y, axis), of tensors.
+/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative:
+/// `keeps_operands` (does it read x and y?) and grad(g, axis) or grad(g, x, y, axis), of tensors.
 template <class Op, class E>
-struct [[nodiscard]] scan_node : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>, E::order> {
+struct [[nodiscard]] scan_node
+    : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
+                         E::order> {
   using reducer = typename Op::template reducer<element_of<E>>;
   using T = typename reducer::result;
   using D = device_of<E>;
@@ -61,7 +64,8 @@ struct [[nodiscard]] scan_node : detail::point_base<scan_node<Op, E>, typename O
   bool ready_for_epilogue() const { return axis == R - 1; }
 
   void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
-    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)}, epilogue);
+    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)},
+                                               epilogue);
   }
 
   auto record(const tensor<T, R, D>& value) const {

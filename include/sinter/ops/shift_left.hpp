@@ -14,8 +14,7 @@ struct shift_left_op : integer_op {
     const V moved = static_cast<V>(a << static_cast<V>(b & top));
     if constexpr (std::is_unsigned_v<math::element_t<V>>)  // compilers warn of what is compared with 0
       return math::select(b <= top, moved, zero);
-    else
-      return math::select(math::logical_and(b >= zero, b <= top), moved, zero);
+    else return math::select(math::logical_and(b >= zero, b <= top), moved, zero);
   }
 };
 

@@ -13,8 +13,8 @@ struct softmax_op {
 
 }  // namespace ops
 
-/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows. Floating
-/// point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
+/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows.
+/// Floating point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
 /// Derivative: y (g - sum(g y)).
 ///
 ///     tensor p = softmax(logits, 1);

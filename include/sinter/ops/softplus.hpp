@@ -35,7 +35,8 @@ template <real_expression A>
 auto softplus(A&& x, double beta = 1, double threshold = 20) {
   if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)}, std::forward<A>(x));
+  return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)},
+                          std::forward<A>(x));
 }
 SINTER_REAL_ONLY(softplus)
 

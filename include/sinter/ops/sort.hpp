@@ -31,10 +31,10 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 
 }  // namespace detail
 
-/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as `indices`. Equal
-/// elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every element type but
-/// half and bfloat16, for which there is cast<float>(). Runs at once.
-/// Derivative: each g goes back to the element that it belongs to.
+/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
+/// `indices`. Equal elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every
+/// element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: each g goes back to
+/// the element that it belongs to.
 ///
 ///     auto [values, indices] = sort(x, 1);
 template <detail::has_lines E>
@@ -51,10 +51,10 @@ detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = 
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
 }
 
-/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending order, as
-/// `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts as the largest.
-/// All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: g goes to the elements that
-/// were taken. Errors: shape_error where k is more than there are.
+/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
+/// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
+/// as the largest. All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
+/// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
 template <detail::has_lines E>

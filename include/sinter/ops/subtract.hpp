@@ -15,10 +15,8 @@ struct subtract_op : number_op {
   }
   template <int I, class G, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
-    if constexpr (I == 0)
-      return g;
-    else
-      return -g;
+    if constexpr (I == 0) return g;
+    else return -g;
   }
 };
 

@@ -21,8 +21,9 @@ struct tanhshrink_op : real_op {
   }
 
  private:
-  /// 1 - tanh(x) / x for t = x^2 up to 1, of Lambert's fraction tanh(x) / x = 1 / (1 + t / (3 + t / (5 + ...))): with p / q for
-  /// 3 + t / (5 + ...) it is t q / (p + t q), in which nothing cancels. It is cut at t / 19, in float at t / 11, which leaves 2^-62 and 2^-29.
+  /// 1 - tanh(x) / x for t = x^2 up to 1, of Lambert's fraction tanh(x) / x = 1 / (1 + t / (3 + t / (5 + ...))): with p
+  /// / q for 3 + t / (5 + ...) it is t q / (p + t q), in which nothing cancels. It is cut at t / 19, in float at t /
+  /// 11, which leaves 2^-62 and 2^-29.
   template <class V>
   SINTER_WORD static V near_zero(V t) {
     constexpr int last = sizeof(math::element_t<V>) == 4 ? 11 : 19;

@@ -31,7 +31,8 @@ struct threshold_op : real_op {
 template <real_expression A>
 auto threshold(A&& x, double limit, double value) {
   using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::threshold_op<T>{{}, detail::literal_value<T>(limit), detail::literal_value<T>(value)}, std::forward<A>(x));
+  return detail::make_map(ops::threshold_op<T>{{}, detail::literal_value<T>(limit), detail::literal_value<T>(value)},
+                          std::forward<A>(x));
 }
 SINTER_REAL_ONLY(threshold)
 

@@ -10,8 +10,8 @@
 
 namespace sinter {
 
-/// What unique() finds: values in ascending order, for each element of x the place of its value among them, and how often each
-/// value occurs.
+/// What unique() finds: values in ascending order, for each element of x the place of its value among them, and how
+/// often each value occurs.
 ///
 ///     auto [values, inverse, counts] = unique(labels);
 template <class T, int R, device D>
@@ -21,8 +21,9 @@ struct unique_elements {
   tensor<std::int64_t, 1, D> counts;
 };
 
-/// The different elements of x, of any shape and element type but half and bfloat16, in ascending order: `values`, `inverse` (int64, of x's shape) and
-/// `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits for the number of values. No derivative.
+/// The different elements of x, of any shape and element type but half and bfloat16, in ascending order: `values`,
+/// `inverse` (int64, of x's shape) and `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits
+/// for the number of values. No derivative.
 ///
 ///     tensor classes = unique(labels).values;
 template <expression E>

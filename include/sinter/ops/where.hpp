@@ -44,8 +44,7 @@ using branch_type = typename branch_element<A, B>::type;
 
 template <class M, class A, class B>
 constexpr auto find_where_mistake() {
-  if constexpr (!expression<M> || !operand<A> || !operand<B>)
-    return not_operands{};
+  if constexpr (!expression<M> || !operand<A> || !operand<B>) return not_operands{};
   else if constexpr (!devices_agree<M, A, B>)
     return mistake<operands_on_different_devices<device_of<M>, operand_device<A>, operand_device<B>>,
                    copy_one_operand_with_dot_to>{};
@@ -56,8 +55,7 @@ constexpr auto find_where_mistake() {
   else if constexpr (!literal_fits<A, branch_type<A, B>> || !literal_fits<B, branch_type<A, B>>)
     return mistake<floating_literal_with_elements_of_type<branch_type<A, B>>,
                    write_an_integer_literal_or_cast_the_tensor>{};
-  else
-    return fitting<branch_type<A, B>>{};
+  else return fitting<branch_type<A, B>>{};
 }
 template <class M, class A, class B>
 using where_mistake = decltype(find_where_mistake<bare<M>, bare<A>, bare<B>>());

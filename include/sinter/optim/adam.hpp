@@ -25,8 +25,8 @@ struct adamw_options {
 
 namespace detail {
 
-/// How far step t goes: lr / (1 - beta1^t), and 1 / sqrt(1 - beta2^t). Counted on the host, or on a GPU in its own memory, so that a
-/// step that is replayed there goes on counting.
+/// How far step t goes: lr / (1 - beta1^t), and 1 / sqrt(1 - beta2^t). Counted on the host, or on a GPU in its own
+/// memory, so that a step that is replayed there goes on counting.
 template <class C, device D>
 class step_size {
  public:
@@ -111,7 +111,8 @@ struct adam_kernel {
     const auto g = gradient_scale * m.template load<1, T>() + added_decay * p;
     const auto first = beta1 * m.template load<2, C>() + fresh1 * g;
     const auto second = beta2 * m.template load<3, C>() + fresh2 * (g * g);
-    m.template put<0, T>(kept * p - number_at<C>(size.rate) * first / (number_at<C>(size.scale) * math::sqrt(second) + eps));
+    m.template put<0, T>(kept * p -
+                         number_at<C>(size.rate) * first / (number_at<C>(size.scale) * math::sqrt(second) + eps));
     m.template put<1, C>(first);
     m.template put<2, C>(second);
   }

@@ -17,8 +17,8 @@
 
 namespace sinter::optim {
 
-/// The norm of gradients before they were clipped, a number. Where it is made on a GPU it is waited for when it is read, and
-/// only then; after replay() of a captured step it is that of the last one.
+/// The norm of gradients before they were clipped, a number. Where it is made on a GPU it is waited for when it is
+/// read, and only then; after replay() of a captured step it is that of the last one.
 ///
 ///     const auto norm = optim::clip_grad_norm(model, 1.0);  // does not wait
 ///     if (i % 100 == 0) std::cout << norm.item() << '\n';   // waits
@@ -97,9 +97,9 @@ class clip_there final : public clip_on_gpu {
 }  // namespace detail
 
 /// Scales all gradients of a module, variable or range so that their norm over all elements is at most max_norm, and
-/// returns the norm before. As torch.nn.utils.clip_grad_norm_, the factor is max_norm / (norm + 1e-6). Gradients that all lie
-/// on one GPU are clipped there, without waiting, also in a step that is captured; those on several devices are waited for.
-/// Errors: value_error for a max_norm that is negative or NaN.
+/// returns the norm before. As torch.nn.utils.clip_grad_norm_, the factor is max_norm / (norm + 1e-6). Gradients that
+/// all lie on one GPU are clipped there, without waiting, also in a step that is captured; those on several devices are
+/// waited for. Errors: value_error for a max_norm that is negative or NaN.
 template <class Source>
   requires(detail::is_fitting<detail::source_mistake<Source>>)
 gradient_norm clip_grad_norm(const Source& source, double max_norm) {
@@ -136,7 +136,9 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   std::vector<std::function<double()>> sums;  // all are started before the first one is waited for
   detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;
-    if (v.has_grad()) sums.push_back([of_one = eval(sum(square(cast<T>(v.grad().flatten()))))] { return static_cast<double>(of_one.item()); });
+    if (v.has_grad())
+      sums.push_back(
+          [of_one = eval(sum(square(cast<T>(v.grad().flatten()))))] { return static_cast<double>(of_one.item()); });
   });
   double squares = 0;
   for (const auto& of_one : sums) squares += of_one();
@@ -151,7 +153,8 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   return gradient_norm([norm] { return norm; });
 }
 
-template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
+          class Fix = typename detail::source_mistake<Source>::fix>
 gradient_norm clip_grad_norm(const Source&, double) = delete;
 
 /// Clamps every element of the gradients to [-limit, limit].
@@ -166,7 +169,8 @@ void clip_grad_value(const Source& source, double limit) {
     std::move(g) = clamp(g, -limit, limit);  // through the handle, into the gradient
   });
 }
-template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
+          class Fix = typename detail::source_mistake<Source>::fix>
 void clip_grad_value(const Source&, double) = delete;
 
 }  // namespace sinter::optim

@@ -18,11 +18,11 @@ struct grad_scaler_options {
   bool enabled = true;             ///< if not, losses and gradients are left alone and every step is taken
 };
 
-/// As torch.amp.GradScaler: the loss is multiplied by a scale before backward, so that small gradients do not round to 0, and
-/// the step divides by it again, in the precision of the update. Where one of them is not finite the step is left out, and update() makes
-/// the scale smaller; after growth_interval updates without that it makes it larger. For parameters of any floating-point
-/// type, on any device; bfloat16, which has the range of float, seldom needs it.
-/// P. Micikevicius et al., "Mixed precision training", ICLR 2018.
+/// As torch.amp.GradScaler: the loss is multiplied by a scale before backward, so that small gradients do not round to
+/// 0, and the step divides by it again, in the precision of the update. Where one of them is not finite the step is
+/// left out, and update() makes the scale smaller; after growth_interval updates without that it makes it larger. For
+/// parameters of any floating-point type, on any device; bfloat16, which has the range of float, seldom needs it. P.
+/// Micikevicius et al., "Mixed precision training", ICLR 2018.
 ///
 ///     optim::grad_scaler scaler;
 ///     variable loss = cross_entropy(model(x), labels);
@@ -32,13 +32,15 @@ struct grad_scaler_options {
 ///     scaler.update();
 class grad_scaler {
  public:
-  /// Errors: value_error unless the scale is positive and finite, growth is at least 1, backoff in (0, 1] and the interval 1
-  /// or more.
+  /// Errors: value_error unless the scale is positive and finite, growth is at least 1, backoff in (0, 1] and the
+  /// interval 1 or more.
   explicit grad_scaler(const grad_scaler_options& options = {}) : options_(options), scale_(options.init_scale) {
     check_scale(scale_);
-    if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) || options.growth_interval < 1)
+    if (!(options.growth_factor >= 1) || !(options.backoff_factor > 0 && options.backoff_factor <= 1) ||
+        options.growth_interval < 1)
       sinter::detail::refuse<value_error>(
-          {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, not ",
+          {"grad_scaler: growth_factor must be at least 1, backoff_factor in (0, 1] and growth_interval 1 or more, "
+           "not ",
            options.growth_factor, ", ", options.backoff_factor, " and ", options.growth_interval});
   }
 
@@ -49,24 +51,28 @@ class grad_scaler {
     return cast<compute_type<element_of<E>>>(std::forward<E>(loss)) * get_scale();
   }
 
-  /// Divides the gradients of the optimizer's parameters by the scale, for those who want to look at them or clip them before
-  /// step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_. Errors: value_error for a second time, or after step(), before update().
+  /// Divides the gradients of the optimizer's parameters by the scale, for those who want to look at them or clip them
+  /// before step(). In half the smallest then round to 0, which they do not in a step() alone. PyTorch's unscale_.
+  /// Errors: value_error for a second time, or after step(), before update().
   template <class Rule>
   void unscale(rule_optimizer<Rule>& optimizer) {
     if (!options_.enabled) return;
     use& u = use_of(&optimizer);
-    if (u.unscaled || u.stepped) throw value_error("grad_scaler: unscale() was called for this optimizer already, or its step(); call update() first");
+    if (u.unscaled || u.stepped)
+      throw value_error(
+          "grad_scaler: unscale() was called for this optimizer already, or its step(); call update() first");
     u.finite = optimizer.scale_gradients(1 / scale_);
     u.unscaled = true;
   }
 
-  /// The optimizer's step, unless a gradient is infinite or NaN; whether it was taken. Errors: value_error for a second step
-  /// before update().
+  /// The optimizer's step, unless a gradient is infinite or NaN; whether it was taken. Errors: value_error for a second
+  /// step before update().
   template <class Rule>
   bool step(rule_optimizer<Rule>& optimizer) {
     if (options_.enabled) {
       use& u = use_of(&optimizer);
-      if (u.stepped) throw value_error("grad_scaler: step() was called for this optimizer already; call update() first");
+      if (u.stepped)
+        throw value_error("grad_scaler: step() was called for this optimizer already; call update() first");
       u.stepped = true;
       if (!u.unscaled) u.finite = optimizer.scale_gradients(1);
       if (u.finite) optimizer.step(u.unscaled ? 1 : 1 / scale_);

@@ -40,7 +40,8 @@ constexpr auto find_source_mistake() {
     if constexpr (Source::order == 1) return fitting<void>{};
     else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
   } else if constexpr (nn::is_module<Source>) return fitting<void>{};
-  else if constexpr (requires(const Source& s) { s.begin() != s.end(); }) return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
+  else if constexpr (requires(const Source& s) { s.begin() != s.end(); })
+    return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
   else return sinter::detail::not_operands{};
 }
 template <class Source>
@@ -78,7 +79,8 @@ inline void check_setting(const char* optimizer, const char* name, double value,
   if (!std::isfinite(value) || value < 0 || value >= below)
     sinter::detail::refuse<value_error>(
         {optimizer, ": ", name, " must be ",
-         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative", ", but is ", value});
+         std::isfinite(below) ? sinter::detail::joined({"in [0, ", below, ")"}) : "finite and not negative",
+         ", but is ", value});
 }
 
 }  // namespace detail
@@ -101,8 +103,8 @@ class optimizer {
 };
 
 /// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// reserve(numel, options), which allocates, and update(parameter, options, lr, gradient_scale), one pass over memory; and, if
-/// steps are numbered, count(options, lr), which comes before the update.
+/// reserve(numel, options), which allocates, and update(parameter, options, lr, gradient_scale), one pass over memory;
+/// and, if steps are numbered, count(options, lr), which comes before the update.
 template <class Rule>
 class rule_optimizer : public optimizer {
  public:
@@ -117,7 +119,8 @@ class rule_optimizer : public optimizer {
     Rule::validate(options);
     add(source);
   }
-  template <class Source, class Problem = typename detail::source_mistake<Source>::problem, class Fix = typename detail::source_mistake<Source>::fix>
+  template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
+            class Fix = typename detail::source_mistake<Source>::fix>
   explicit rule_optimizer(const Source&, const options_type& = {}) = delete;
   // The state of an update belongs to one optimizer: two that step the same parameters would each count their own.
   rule_optimizer(const rule_optimizer&) = delete;

@@ -32,9 +32,10 @@ struct rmsprop_rule {
     using C = compute_type<T>;
     template <bool There>
     using optional_sum = sinter::detail::kernel::type_list_if<There, C>;
-    using leaf_types =
-        sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
-    using output_types = sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, C>, optional_sum<Centered>, optional_sum<Momentum>>;
+    using leaf_types = sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, T, C>,
+                                                            optional_sum<Centered>, optional_sum<Momentum>>;
+    using output_types = sinter::detail::kernel::concatenated<sinter::detail::kernel::type_list<T, C>,
+                                                              optional_sum<Centered>, optional_sum<Momentum>>;
     C lr, gradient_scale, decay, alpha, fresh, eps, momentum;
     template <int, int, class M>
     SINTER_WORD void run(const M& m) const {
@@ -77,18 +78,15 @@ struct rmsprop_rule {
         flat_values out[K::outputs];
         for (int i = 0; i < K::outputs; ++i) in[i == 0 ? 0 : i + 1] = out[i] = memory[i];
         in[1] = p.grad();
-        run_update<D>(K{static_cast<C>(lr), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
-                        static_cast<C>(o.alpha), static_cast<C>(1 - o.alpha), static_cast<C>(o.eps), static_cast<C>(o.momentum)},
-                      p.numel(), in, out);
+        run_update<D>(
+            K{static_cast<C>(lr), static_cast<C>(gradient_scale), static_cast<C>(o.weight_decay),
+              static_cast<C>(o.alpha), static_cast<C>(1 - o.alpha), static_cast<C>(o.eps), static_cast<C>(o.momentum)},
+            p.numel(), in, out);
       };
-      if (o.centered && o.momentum != 0)
-        run.template operator()<true, true>();
-      else if (o.centered)
-        run.template operator()<true, false>();
-      else if (o.momentum != 0)
-        run.template operator()<false, true>();
-      else
-        run.template operator()<false, false>();
+      if (o.centered && o.momentum != 0) run.template operator()<true, true>();
+      else if (o.centered) run.template operator()<true, false>();
+      else if (o.momentum != 0) run.template operator()<false, true>();
+      else run.template operator()<false, false>();
     }
   };
 };

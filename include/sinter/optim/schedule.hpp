@@ -41,8 +41,8 @@ struct exponential_lr {
   double operator()(double base, index_t epoch) const { return base * std::pow(gamma, static_cast<double>(epoch)); }
 };
 
-/// From base to `least` in `period` epochs along half a cosine, after them back along the other half, as in PyTorch. I. Loshchilov
-/// and F. Hutter, ICLR 2017, without restarts.
+/// From base to `least` in `period` epochs along half a cosine, after them back along the other half, as in PyTorch. I.
+/// Loshchilov and F. Hutter, ICLR 2017, without restarts.
 struct cosine_lr {
   index_t period;
   double least = 0;

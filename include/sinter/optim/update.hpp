@@ -19,7 +19,8 @@ SINTER_COLD inline void check_parameter(const std::string& name, const index_t* 
   if (is_leaf && is_dense) return;
   const std::string label = sinter::detail::joined(
       {name.empty() ? "a variable" : "'" + name + "'", " of shape ", sinter::detail::shape_piece{shape, rank}});
-  if (!is_leaf) sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
+  if (!is_leaf)
+    sinter::detail::refuse<value_error>({"optimizer: ", label, " is not a parameter but the result of a statement"});
   sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
 }
 
@@ -55,8 +56,8 @@ class flat_parameter {
   index_t numel_;
 };
 
-/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps would
-/// be lost.
+/// Running sums that a rule keeps for each element, zero at first; in float for half and bfloat16, where small steps
+/// would be lost.
 template <class T, device D>
 class running {
  public:
@@ -64,7 +65,9 @@ class running {
   /// Before the first step, and where that may fail.
   void reserve(index_t n) {
     if (values_.defined()) return;
-    sinter::detail::refuse_capture("the first step of an optimizer", "each replay would begin with empty sums; run the step once before, as capture() does");
+    sinter::detail::refuse_capture(
+        "the first step of an optimizer",
+        "each replay would begin with empty sums; run the step once before, as capture() does");
     values_ = zeros<value, D>(extents<1>{{n}});
   }
   value* data() const { return access::data(values_); }
@@ -75,15 +78,16 @@ class running {
 
 using sinter::detail::flat_values;
 
-/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types, outputs,
-/// output_types and run().
+/// outputs = K(inputs), element by element, over arrays of n. K has what kernel::roots has: leaves, leaf_types,
+/// outputs, output_types and run().
 template <device D, class K>
-void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves], const flat_values (&outputs)[K::outputs]) {
+void run_update(const K& k, index_t n, const flat_values (&inputs)[K::leaves],
+                const flat_values (&outputs)[K::outputs]) {
   sinter::detail::backend<D>::update(k, n, inputs, outputs);
 }
 
-/// Backward of a statement y = op(parameter, number) of which y has the gradient g: that of the parameter is factor g, that
-/// of the number the sum of g - g, which is 0 if all of g is finite and NaN otherwise.
+/// Backward of a statement y = op(parameter, number) of which y has the gradient g: that of the parameter is factor g,
+/// that of the number the sum of g - g, which is 0 if all of g is finite and NaN otherwise.
 struct scale_op {
   static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
   double factor;
@@ -103,7 +107,8 @@ class scaled_gradient {
     checked_ = p.has_grad() && p.numel() > 0;
     if (!checked_) return;
     using C = compute_type<T>;
-    using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>, sinter::detail::kernel::leaf<C, true>>;
+    using K = sinter::detail::kernel::map<scale_op, sinter::detail::kernel::leaf<T, true>,
+                                          sinter::detail::kernel::leaf<C, true>>;
     if (!sum_.defined()) sum_ = tensor<C, 0, D>::uninitialized({});
     const index_t n = p.numel(), step = 1;
     const sinter::detail::leaf_ref g{p.grad(), &n, &step, 1, sizeof(T)};

@@ -25,16 +25,18 @@ tensor<T, R, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_i
   detail::check_finite("uniform", static_cast<double>(low), static_cast<double>(high));
   if (!(low <= high)) throw value_error("uniform: low is above high");
   if (!std::isfinite(static_cast<double>(T(compute_type<T>(high) - low))))
-    detail::refuse<value_error>({"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
+    detail::refuse<value_error>(
+        {"uniform: the width of [", static_cast<double>(low), ", ", static_cast<double>(high), ") is not finite"});
   return detail::draw<D>(gen, detail::uniform_numbers<T>{low, compute_type<T>(high) - low}, shape);
 }
 template <floating_element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> uniform(generator& gen, std::type_identity_t<T> low, std::type_identity_t<T> high,
-                        const index_t (&shape)[R]) {
+                             const index_t (&shape)[R]) {
   return uniform<T, D>(gen, low, high, detail::to_extents(shape));
 }
 
-/// Uniform in [0, 1): multiples of 2^-24 (float), 2^-53 (double), 2^-11 (half) or 2^-8 (bfloat16), the same bits on every device.
+/// Uniform in [0, 1): multiples of 2^-24 (float), 2^-53 (double), 2^-11 (half) or 2^-8 (bfloat16), the same bits on
+/// every device.
 ///
 ///     tensor x = rand<float>(gen, {2, 3});
 template <floating_element T = float, device D = cpu, int R>
@@ -57,7 +59,7 @@ tensor<T, R, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_i
 }
 template <floating_element T = float, device D = cpu, std::size_t R>
 tensor<T, int{R}, D> normal(generator& gen, std::type_identity_t<T> mean, std::type_identity_t<T> deviation,
-                       const index_t (&shape)[R]) {
+                            const index_t (&shape)[R]) {
   return normal<T, D>(gen, mean, deviation, detail::to_extents(shape));
 }
 
@@ -75,7 +77,8 @@ tensor<T, int{R}, D> randn(generator& gen, const index_t (&shape)[R]) {
 ///
 ///     tensor bytes = randint<std::uint8_t>(gen, 0, 256, {1000});
 template <integer_element T = std::int64_t, device D = cpu, int R>
-tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const extents<R>& shape) {
+tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high,
+                        const extents<R>& shape) {
   const std::int64_t first = low, end = high;
   if (first >= end) detail::refuse<value_error>({"randint: no integer is in [", first, ", ", end, ")"});
   detail::check_fits<T>("randint", first);
@@ -84,7 +87,8 @@ tensor<T, R, D> randint(generator& gen, detail::number<std::int64_t> low, detail
   return detail::draw<D>(gen, detail::integer_numbers<T>{static_cast<T>(first), width}, shape);
 }
 template <integer_element T = std::int64_t, device D = cpu, std::size_t R>
-tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high, const index_t (&shape)[R]) {
+tensor<T, int{R}, D> randint(generator& gen, detail::number<std::int64_t> low, detail::number<std::int64_t> high,
+                             const index_t (&shape)[R]) {
   return randint<T, D>(gen, low, high, detail::to_extents(shape));
 }
 

@@ -12,10 +12,8 @@ namespace detail {
 /// One value per lane -> V, a vector or (one lane) a plain number.
 template <class V, class T, std::size_t N>
 SINTER_WORD V from_lanes(const T (&lane)[N]) {
-  if constexpr (N == 1)
-    return lane[0];
-  else
-    return V::load(lane);
+  if constexpr (N == 1) return lane[0];
+  else return V::load(lane);
 }
 
 /// [0, 1): as many top bits of a word as T has digits, 24 for float, over 2 to their number; 53 bits of two for double.
@@ -30,16 +28,17 @@ struct uniform_numbers {
   SINTER_WORD static C unit(const std::uint32_t* w) {
     if constexpr (words == 1)
       return static_cast<C>(static_cast<std::int32_t>(w[0] >> (32 - digits))) * (C(1) / C(std::int32_t{1} << digits));
-    else
-      return static_cast<C>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * C(0x1p-53);
+    else return static_cast<C>(static_cast<std::int64_t>((std::uint64_t{w[1]} << 32 | w[0]) >> 11)) * C(0x1p-53);
   }
   template <class V, int N>
   SINTER_WORD V make(const std::uint32_t* w) const {
     C lane[std::size_t{N}];
     for (int i = 0; i < N; ++i) lane[i] = unit(w + i * words);
     if (low == 0 && width == 1) return from_lanes<V>(lane);
-    // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the sum.
-    for (int i = 0; i < N; ++i) lane[i] = static_cast<T>(static_cast<double>(lane[i]) * static_cast<double>(width) + static_cast<double>(low));
+    // The product of two floats is exact in double: the same bits come out whether or not a device fuses it with the
+    // sum.
+    for (int i = 0; i < N; ++i)
+      lane[i] = static_cast<T>(static_cast<double>(lane[i]) * static_cast<double>(width) + static_cast<double>(low));
     return from_lanes<V>(lane);
   }
 };
@@ -118,8 +117,7 @@ struct bernoulli_numbers {
 };
 
 inline std::uint64_t bernoulli_limit(const char* op, double p) {
-  if (!(p >= 0 && p <= 1))
-    refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
+  if (!(p >= 0 && p <= 1)) refuse<value_error>({op, ": the probability must be in [0, 1], not ", p});
   return static_cast<std::uint64_t>(p * 0x1p32);
 }
 
@@ -202,7 +200,8 @@ struct lowering<random_node<Numbers, R, D>> {
 template <device D>
 random_key next_key(const char* op, generator& gen) {
   if constexpr (!is_cuda_v<D>)
-    refuse_capture(op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
+    refuse_capture(
+        op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
   random_key key = gen.next();
   if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
   return key;

@@ -91,7 +91,8 @@ struct lowering<masked_node<X>> {
 
 /// A point, because the mask counts the elements of its own shape, whatever it is broadcast to.
 template <class X>
-struct [[nodiscard]] dropout_node : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
+struct [[nodiscard]] dropout_node
+    : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
   using tensor_type = tensor<element_of<X>, X::rank, device_of<X>>;
@@ -115,7 +116,7 @@ struct [[nodiscard]] dropout_node : detail::point_base<dropout_node<X>, element_
 ///
 ///     tensor y = dropout(relu(x), 0.5, gen);
 template <expression X>
-requires floating_element<element_of<X>>
+  requires floating_element<element_of<X>>
 auto dropout(X&& x, double p, generator& gen) {
   using T = element_of<X>;
   detail::check_defined("dropout", x);

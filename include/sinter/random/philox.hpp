@@ -18,8 +18,9 @@ struct philox_block {
   constexpr bool operator==(const philox_block&) const = default;
 };
 
-/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a step is
-/// captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run r makes draw
+/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a
+/// step is captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run
+/// r makes draw
 /// + 2^32 r of it.
 struct random_key {
   std::uint64_t seed = 0;
@@ -33,7 +34,8 @@ namespace detail {
 struct word_pair {
   std::uint32_t low, high;
 };
-/// The product of two words. A GPU multiplies words; left to itself its compiler makes long products of what they are part of.
+/// The product of two words. A GPU multiplies words; left to itself its compiler makes long products of what they are
+/// part of.
 SINTER_WORD word_pair multiply_words(std::uint32_t a, std::uint32_t b) {
 #if defined(__CUDA_ARCH__)
   if (!std::is_constant_evaluated()) return {a * b, __umulhi(a, b)};

@@ -10,7 +10,8 @@
 #include "../../catch.hpp"
 #include "fake.hpp"
 
-/// Four GPUs, of which the program uses the first; afterwards nothing has been misused, and the program's GPU is the same.
+/// Four GPUs, of which the program uses the first; afterwards nothing has been misused, and the program's GPU is the
+/// same.
 class on_fake_gpus {
  public:
   on_fake_gpus() {

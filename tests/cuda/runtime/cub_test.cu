@@ -1,4 +1,5 @@
-// tests/cuda/runtime/cub_test.cu: what sorts and folds by CUB ask of CUDA, on the fake runtime; nothing where CUB is not installed.
+// tests/cuda/runtime/cub_test.cu: what sorts and folds by CUB ask of CUDA, on the fake runtime; nothing where CUB is
+// not installed.
 #if __has_include(<cub/device/device_radix_sort.cuh>)
 #define SINTER_WITH_CUB_FOLDS 1
 #include <algorithm>
@@ -23,10 +24,12 @@ auto zeros(sinter::index_t n) {
 /// Kernels of CUB's, with that in their names, that were started on a GPU so far.
 auto kernels_of_cub(int gpu, const std::string& what = "DeviceRadixSort") {
   const auto& all = fake_cuda::launches();
-  return std::count_if(all.begin(), all.end(), [&](const auto& l) { return l.gpu == gpu && l.kernel.find(what) != std::string::npos; });
+  return std::count_if(all.begin(), all.end(),
+                       [&](const auto& l) { return l.gpu == gpu && l.kernel.find(what) != std::string::npos; });
 }
 
-/// Has each call that `work` makes of CUDA fail in turn, while the program uses GPU 2; the error says `of_cub` once at least.
+/// Has each call that `work` makes of CUDA fail in turn, while the program uses GPU 2; the error says `of_cub` once at
+/// least.
 void fail_in_turn(const std::function<void()>& work, const std::string& of_cub) {
   const auto in_use = sinter::memory<g0>().bytes_in_use;
   bool named = false;
@@ -88,7 +91,8 @@ TEST_CASE_METHOD(on_fake_gpus, "a sort in which any call fails says so, and can 
   }
 }
 
-TEST_CASE_METHOD(on_fake_gpus, "folds are CUB's where it has them, on the device's stream and GPU, and count as one launch") {
+TEST_CASE_METHOD(on_fake_gpus,
+                 "folds are CUB's where it has them, on the device's stream and GPU, and count as one launch") {
   use(3);
   const auto x = zeros<g1>(many);
   const auto rows = x.reshape({100, 1000});
@@ -121,7 +125,8 @@ TEST_CASE_METHOD(on_fake_gpus, "counts are CUB's") {
 TEST_CASE_METHOD(on_fake_gpus, "a fold in which any call fails says so, and can be repeated") {
   use(2);
   const auto x = zeros<g0>(many);
-  fail_in_turn([&x] { const sinter::tensor y = sum(x * 2); }, "'a reduction' over shape (" + std::to_string(many) + ",) by CUB");
+  fail_in_turn([&x] { const sinter::tensor y = sum(x * 2); },
+               "'a reduction' over shape (" + std::to_string(many) + ",) by CUB");
   fail_in_turn([&x] { const auto y = cummax(x.reshape({100, 1000}), 1); }, "'a scan' over shape (100, 1000) by CUB");
 }
 

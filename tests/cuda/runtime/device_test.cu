@@ -14,7 +14,8 @@ using Catch::Contains;
 
 namespace {
 
-constexpr index_t chunk = static_cast<index_t>(cuda_impl::staging::chunk / sizeof(float)), chunks = cuda_impl::staging::chunks;
+constexpr index_t chunk = static_cast<index_t>(cuda_impl::staging::chunk / sizeof(float)),
+                  chunks = cuda_impl::staging::chunks;
 
 /// What SINTER_CUDA_MAP is for as long as it lives; devices that were used before stay what they are.
 struct mapped {
@@ -32,7 +33,8 @@ const void* address(const tensor<float, 1, D>& t) {
 }  // namespace
 
 TEST_CASE_METHOD(on_fake_gpus, "copies of any number of chunks arrive whole, in all directions") {
-  for (const index_t n : {index_t{1}, index_t{1000}, chunk - 1, chunk, chunk + 1, chunks * chunk, chunks * chunk + 1, 2 * chunks * chunk + 12345}) {
+  for (const index_t n : {index_t{1}, index_t{1000}, chunk - 1, chunk, chunk + 1, chunks * chunk, chunks * chunk + 1,
+                          2 * chunks * chunk + 12345}) {
     const auto host = counting(n);
     CHECK(same(host.to<g0>().to<cpu>(), host));
     CHECK(same(host.to<g0>().to<g1>().to<cpu>(), host));
@@ -119,7 +121,8 @@ TEST_CASE_METHOD(on_fake_gpus, "threads use a device each, and one together") {
       if (!same(there.template to<cpu>(), host)) ++bad;
     }
   };
-  std::thread threads[] = {std::thread(work, g0{}), std::thread(work, g1{}), std::thread(work, g0{}), std::thread(work, g1{})};
+  std::thread threads[] = {std::thread(work, g0{}), std::thread(work, g1{}), std::thread(work, g0{}),
+                           std::thread(work, g1{})};
   for (std::thread& t : threads) t.join();
   CHECK(bad == 0);
 }
@@ -156,7 +159,8 @@ TEST_CASE_METHOD(on_fake_gpus, "what is missing for a GPU is told, with what to 
   CHECK_THAT(refused(), Contains("cuda:9 is not available") && Contains("CUDA_VISIBLE_DEVICES"));
   machine.driver = 12020;
   CHECK_FALSE(available<none>());
-  CHECK_THAT(error_of([] { with_device<none, cpu>("cuda:9", [](auto) {}); }), Contains("with_device: cuda:9 is not available") && Contains("12.2"));
+  CHECK_THAT(error_of([] { with_device<none, cpu>("cuda:9", [](auto) {}); }),
+             Contains("with_device: cuda:9 is not available") && Contains("12.2"));
   CHECK_THAT(refused(), Contains("the driver is for CUDA 12.2") && Contains("install a newer driver"));
   machine.driver = 0;
   CHECK_FALSE(available<none>());
@@ -186,7 +190,9 @@ TEST_CASE_METHOD(on_fake_gpus, "a list of devices that is none is refused, and o
 
 TEST_CASE_METHOD(on_fake_gpus, "a program without code for the GPU says how to compile it") {
   fake_cuda::settings().code = false;
-  CHECK_THAT(error_of([] { zeros<float, g0>({1}); }), Contains("cuda:0: launching 'an elementwise statement' over shape (1,) with 1 blocks of 256 threads") && Contains("-arch=native"));
+  CHECK_THAT(error_of([] { zeros<float, g0>({1}); }),
+             Contains("cuda:0: launching 'an elementwise statement' over shape (1,) with 1 blocks of 256 threads") &&
+                 Contains("-arch=native"));
   fake_cuda::settings().code = true;
   CHECK_NOTHROW(zeros<float, g0>({1}));
 }
@@ -215,19 +221,22 @@ TEST_CASE_METHOD(on_fake_gpus, "where memory is short the cache is given back be
   CHECK(memory<g0>().bytes_cached == 0);
   const auto in_use = memory<g0>().bytes_in_use;
   CHECK_THROWS_AS(of_mib(8), out_of_memory);
-  CHECK_THAT(error_of([&] { of_mib(8); }), Contains("cuda:0: out of memory allocating 8388608 bytes") && Contains(std::to_string(in_use) + " bytes are in use"));
+  CHECK_THAT(error_of([&] { of_mib(8); }), Contains("cuda:0: out of memory allocating 8388608 bytes") &&
+                                               Contains(std::to_string(in_use) + " bytes are in use"));
   CHECK(memory<g0>().bytes_in_use == in_use);
   CHECK_NOTHROW(of_mib(2));
 }
 
-TEST_CASE_METHOD(on_fake_gpus, "a forked child is told that it cannot use its parent's GPUs, and goes on with host devices") {
+TEST_CASE_METHOD(on_fake_gpus,
+                 "a forked child is told that it cannot use its parent's GPUs, and goes on with host devices") {
   auto x = zeros<float, g0>({10});
   synchronize<g0>();
   const pid_t child = fork();
   if (child == 0) {
     alarm(300);  // only where it hangs
     bool told = true;
-    for (const std::string& text : {error_of([&] { x += 1; }), error_of([&] { x.to<cpu>(); }), error_of([&] { synchronize<g0>(); })})
+    for (const std::string& text :
+         {error_of([&] { x += 1; }), error_of([&] { x.to<cpu>(); }), error_of([&] { synchronize<g0>(); })})
       told = told && Contains("forked").match(text);
     _exit(told && eval(sum(ones<float>({100000}))).item() == 100000 ? 0 : 1);
   }

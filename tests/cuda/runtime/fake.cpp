@@ -1,4 +1,5 @@
-// tests/cuda/runtime/fake.cpp: the functions of the CUDA runtime and cuBLASLt that Sinter and CUB call, without a GPU; see fake.hpp.
+// tests/cuda/runtime/fake.cpp: the functions of the CUDA runtime and cuBLASLt that Sinter and CUB call, without a GPU;
+// see fake.hpp.
 #include "fake.hpp"
 #include "fake_inside.hpp"
 
@@ -176,7 +177,9 @@ bool is_planned(const char* function) {
   s.failed = function;
   return true;
 }
-bool allocates(const char* function) { return std::strcmp(function, "cudaMalloc") == 0 || std::strcmp(function, "cudaHostAlloc") == 0; }
+bool allocates(const char* function) {
+  return std::strcmp(function, "cudaMalloc") == 0 || std::strcmp(function, "cudaHostAlloc") == 0;
+}
 
 cudaError_t machine_error() {
   const state& s = all();
@@ -245,12 +248,14 @@ cudaError_t put(lane& l, operation o) {
 cudaError_t wrong_device(const char* function, const lane* l) {
   if (l == nullptr) return misuse(std::string(function) + ": there is no such stream", cudaErrorInvalidResourceHandle);
   if (l->gpu != current)
-    return misuse(std::string(function) + ": the stream belongs to GPU " + std::to_string(l->gpu) + ", the current one is " + std::to_string(current),
+    return misuse(std::string(function) + ": the stream belongs to GPU " + std::to_string(l->gpu) +
+                      ", the current one is " + std::to_string(current),
                   cudaErrorInvalidResourceHandle);
   return cudaSuccess;
 }
 
-cudaError_t put_copy(const char* function, lane& l, void* to, int to_gpu, const void* from, int from_gpu, std::size_t bytes) {
+cudaError_t put_copy(const char* function, lane& l, void* to, int to_gpu, const void* from, int from_gpu,
+                     std::size_t bytes) {
   const std::string of[2] = {trouble(to, bytes, to_gpu), trouble(from, bytes, from_gpu)};
   if (!of[0].empty()) return misuse(std::string(function) + ": destination: " + of[0]);
   if (!of[1].empty()) return misuse(std::string(function) + ": source: " + of[1]);
@@ -284,7 +289,8 @@ cudaError_t give(const char* function, void* p, bool pinned) {
   state& s = all();
   if (p == nullptr) return cudaSuccess;
   const auto at = s.blocks.find(static_cast<char*>(p));
-  if (at == s.blocks.end()) return misuse(std::string(function) + ": no allocation begins there, or it was freed before");
+  if (at == s.blocks.end())
+    return misuse(std::string(function) + ": no allocation begins there, or it was freed before");
   if ((at->second.gpu < 0) != pinned) return misuse(std::string(function) + ": memory of another kind");
   for (auto& [handle, l] : s.lanes)
     if (pinned || l->gpu == at->second.gpu) run_all(*l);
@@ -320,13 +326,16 @@ machine& settings() { return all().shape; }
 living now_living() {
   state& s = all();
   const std::lock_guard lock(s.busy);
-  const auto pinned = static_cast<std::size_t>(std::count_if(s.blocks.begin(), s.blocks.end(), [](const auto& b) { return b.second.gpu < 0; }));
-  return {s.blocks.size() - pinned, pinned, s.lanes.size(), s.events.size(), s.graphs.size(), s.executables.size(), s.libraries, s.descriptors};
+  const auto pinned = static_cast<std::size_t>(
+      std::count_if(s.blocks.begin(), s.blocks.end(), [](const auto& b) { return b.second.gpu < 0; }));
+  return {s.blocks.size() - pinned, pinned,      s.lanes.size(), s.events.size(), s.graphs.size(),
+          s.executables.size(),     s.libraries, s.descriptors};
 }
 std::string text(const living& l) {
   std::string t;
-  const std::pair<const char*, std::size_t> parts[] = {{"blocks", l.blocks}, {"pinned", l.pinned}, {"streams", l.streams}, {"events", l.events},
-                                                       {"graphs", l.graphs}, {"executables", l.executables}, {"libraries", l.libraries}, {"descriptors", l.descriptors}};
+  const std::pair<const char*, std::size_t> parts[] = {
+      {"blocks", l.blocks}, {"pinned", l.pinned},           {"streams", l.streams},     {"events", l.events},
+      {"graphs", l.graphs}, {"executables", l.executables}, {"libraries", l.libraries}, {"descriptors", l.descriptors}};
   for (const auto& [name, n] : parts) t += std::to_string(n) + " " + name + ", ";
   return t;
 }
@@ -375,7 +384,8 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* binary) { return new void*(binary); }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void** handle) { delete handle; }
-void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
+                            int*) {
   all().kernels[host] = {name, *handle};
 }
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
@@ -396,7 +406,8 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* threads, std::size_t* s
   *static_cast<cudaStream_t*>(stream) = stub.stream;
   return cudaSuccess;
 }
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 threads, void** arguments, std::size_t shared, cudaStream_t stream) {
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 threads, void** arguments, std::size_t shared,
+                               cudaStream_t stream) {
   return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, threads, arguments, shared, stream);
 }
 
@@ -409,15 +420,24 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() { return all().broken != cudaSuccess ? all().broken : last; }
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
-    case cudaErrorNoDevice: return "cudaErrorNoDevice";
-    case cudaErrorNoKernelImageForDevice: return "cudaErrorNoKernelImageForDevice";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    case cudaErrorLaunchOutOfResources: return "cudaErrorLaunchOutOfResources";
-    case cudaErrorUnknown: return "cudaErrorUnknown";
-    default: return "cudaError";
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorNoKernelImageForDevice:
+      return "cudaErrorNoKernelImageForDevice";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorLaunchOutOfResources:
+      return "cudaErrorLaunchOutOfResources";
+    case cudaErrorUnknown:
+      return "cudaErrorUnknown";
+    default:
+      return "cudaError";
   }
 }
 const char* cudaGetErrorString(cudaError_t) { return "an error of the test"; }
@@ -439,7 +459,8 @@ cudaError_t cudaGetDevice(int* gpu) {
 }
 cudaError_t cudaSetDevice(int gpu) {
   return call("cudaSetDevice", [&](state& s) {
-    if (gpu < 0 || gpu >= s.shape.gpus) return misuse("cudaSetDevice: there is no GPU " + std::to_string(gpu), cudaErrorInvalidDevice);
+    if (gpu < 0 || gpu >= s.shape.gpus)
+      return misuse("cudaSetDevice: there is no GPU " + std::to_string(gpu), cudaErrorInvalidDevice);
     current = gpu;
     return cudaSuccess;
   });
@@ -459,7 +480,8 @@ cudaError_t cudaDeviceSynchronize() {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int gpu) {
   return call("cudaDeviceGetAttribute", [&](state& s) {
-    if (gpu < 0 || gpu >= s.shape.gpus) return misuse("cudaDeviceGetAttribute: there is no GPU " + std::to_string(gpu), cudaErrorInvalidDevice);
+    if (gpu < 0 || gpu >= s.shape.gpus)
+      return misuse("cudaDeviceGetAttribute: there is no GPU " + std::to_string(gpu), cudaErrorInvalidDevice);
     if (which == cudaDevAttrMultiProcessorCount) *value = 108;
     else if (which == cudaDevAttrMaxGridDimX) *value = std::numeric_limits<int>::max();
     else return misuse("cudaDeviceGetAttribute: attribute " + std::to_string(which));
@@ -468,7 +490,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int gpu) {
 }
 cudaError_t cudaDeviceCanAccessPeer(int* can, int gpu, int other) {
   return call("cudaDeviceCanAccessPeer", [&](state& s) {
-    if (gpu == other || gpu >= s.shape.gpus || other >= s.shape.gpus) return misuse("cudaDeviceCanAccessPeer: no two GPUs", cudaErrorInvalidDevice);
+    if (gpu == other || gpu >= s.shape.gpus || other >= s.shape.gpus)
+      return misuse("cudaDeviceCanAccessPeer: no two GPUs", cudaErrorInvalidDevice);
     *can = s.shape.peers;
     return cudaSuccess;
   });
@@ -511,7 +534,8 @@ cudaError_t cudaFreeHost(void* p) {
 cudaError_t cudaHostGetDevicePointer(void** to, void* p, unsigned flags) {
   return call("cudaHostGetDevicePointer", [&](state& s) {
     const auto at = s.blocks.find(static_cast<char*>(p));
-    if (flags != 0 || at == s.blocks.end() || (at->second.flags & cudaHostAllocMapped) == 0) return misuse("cudaHostGetDevicePointer: not mapped");
+    if (flags != 0 || at == s.blocks.end() || (at->second.flags & cudaHostAllocMapped) == 0)
+      return misuse("cudaHostGetDevicePointer: not mapped");
     *to = p;
     return cudaSuccess;
   });
@@ -542,14 +566,19 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     lane* const l = find(stream);
     if (const cudaError_t wrong = wrong_device("cudaMemcpyAsync", l); wrong != cudaSuccess) return wrong;
     switch (kind) {
-      case cudaMemcpyHostToDevice: return put_copy("a copy to the GPU", *l, to, l->gpu, from, -1, bytes);
-      case cudaMemcpyDeviceToHost: return put_copy("a copy to the host", *l, to, -1, from, l->gpu, bytes);
-      case cudaMemcpyDeviceToDevice: return put_copy("a copy on the GPU", *l, to, l->gpu, from, l->gpu, bytes);
-      default: return misuse("cudaMemcpyAsync: a kind that nobody should ask for");
+      case cudaMemcpyHostToDevice:
+        return put_copy("a copy to the GPU", *l, to, l->gpu, from, -1, bytes);
+      case cudaMemcpyDeviceToHost:
+        return put_copy("a copy to the host", *l, to, -1, from, l->gpu, bytes);
+      case cudaMemcpyDeviceToDevice:
+        return put_copy("a copy on the GPU", *l, to, l->gpu, from, l->gpu, bytes);
+      default:
+        return misuse("cudaMemcpyAsync: a kind that nobody should ask for");
     }
   });
 }
-cudaError_t cudaMemcpyPeerAsync(void* to, int to_gpu, const void* from, int from_gpu, std::size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_gpu, const void* from, int from_gpu, std::size_t bytes,
+                                cudaStream_t stream) {
   return call("cudaMemcpyPeerAsync", [&](state&) {
     lane* const l = find(stream);
     if (const cudaError_t wrong = wrong_device("cudaMemcpyPeerAsync", l); wrong != cudaSuccess) return wrong;
@@ -572,7 +601,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* to, unsigned flags) {
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return call("cudaStreamDestroy", [&](state& s) {
     lane* const l = find(stream);
-    if (l == nullptr || l->captured) return misuse("cudaStreamDestroy: no stream, or one that is captured", cudaErrorInvalidResourceHandle);
+    if (l == nullptr || l->captured)
+      return misuse("cudaStreamDestroy: no stream, or one that is captured", cudaErrorInvalidResourceHandle);
     run_all(*l);
     s.lanes.erase(stream);
     return cudaSuccess;
@@ -594,7 +624,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
   return call("cudaStreamWaitEvent", [&](state& s) {
     lane* const l = find(stream);
     const auto at = s.events.find(handle);
-    if (l == nullptr || at == s.events.end() || flags != 0) return misuse("cudaStreamWaitEvent: no such stream or event", cudaErrorInvalidResourceHandle);
+    if (l == nullptr || at == s.events.end() || flags != 0)
+      return misuse("cudaStreamWaitEvent: no such stream or event", cudaErrorInvalidResourceHandle);
     const event& e = at->second;
     if (e.captured || l->captured) {
       if (l->captured) l->captured->valid = false;
@@ -617,7 +648,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* to, unsigned flags) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t handle) {
   return call("cudaEventDestroy", [&](state& s) {
-    return s.events.erase(handle) == 1 ? cudaSuccess : misuse("cudaEventDestroy: there is no such event", cudaErrorInvalidResourceHandle);
+    return s.events.erase(handle) == 1
+               ? cudaSuccess
+               : misuse("cudaEventDestroy: there is no such event", cudaErrorInvalidResourceHandle);
   });
 }
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
@@ -625,8 +658,11 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
     const auto& lanes = s.lanes;
     const auto l = lanes.find(stream);
     const auto at = s.events.find(handle);
-    if (const cudaError_t wrong = wrong_device("cudaEventRecord", l == lanes.end() ? nullptr : l->second.get()); wrong != cudaSuccess) return wrong;
-    if (at == s.events.end() || at->second.gpu != l->second->gpu) return misuse("cudaEventRecord: no event of the stream's GPU", cudaErrorInvalidResourceHandle);
+    if (const cudaError_t wrong = wrong_device("cudaEventRecord", l == lanes.end() ? nullptr : l->second.get());
+        wrong != cudaSuccess)
+      return wrong;
+    if (at == s.events.end() || at->second.gpu != l->second->gpu)
+      return misuse("cudaEventRecord: no event of the stream's GPU", cudaErrorInvalidResourceHandle);
     at->second.captured = l->second->captured != nullptr;
     if (at->second.captured) return l->second->captured->valid ? cudaSuccess : cudaErrorStreamCaptureInvalidated;
     at->second.on = l->second;
@@ -637,8 +673,10 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
 cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   return call("cudaEventSynchronize", [&](state& s) {
     const auto at = s.events.find(handle);
-    if (at == s.events.end()) return misuse("cudaEventSynchronize: there is no such event", cudaErrorInvalidResourceHandle);
-    if (at->second.captured) return misuse("cudaEventSynchronize: the event is part of a capture", cudaErrorCapturedEvent);
+    if (at == s.events.end())
+      return misuse("cudaEventSynchronize: there is no such event", cudaErrorInvalidResourceHandle);
+    if (at->second.captured)
+      return misuse("cudaEventSynchronize: the event is part of a capture", cudaErrorCapturedEvent);
     if (const cudaError_t refused = unsafe("cudaEventSynchronize"); refused != cudaSuccess) return refused;
     if (at->second.on) run_until(*at->second.on, at->second.upto);
     return s.broken;
@@ -650,7 +688,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute which, int value) {
   return call("cudaFuncSetAttribute", [&](state& s) {
     if (!s.kernels.contains(kernel)) return misuse("cudaFuncSetAttribute: no kernel", cudaErrorInvalidDeviceFunction);
-    if (which != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || static_cast<std::size_t>(value) > most_shared)
+    if (which != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        static_cast<std::size_t>(value) > most_shared)
       return misuse("cudaFuncSetAttribute: another attribute, or more shared memory than there is");
     if (!s.shape.code) return cudaErrorNoKernelImageForDevice;
     s.much_shared.insert({current, kernel});
@@ -666,21 +705,28 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* to, const void* kernel) {
     return cudaSuccess;
   });
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel, int, std::size_t, unsigned) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel, int, std::size_t,
+                                                                   unsigned) {
   return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](state& s) {
-    if (!s.kernels.contains(kernel)) return misuse("cudaOccupancyMaxActiveBlocksPerMultiprocessor: no kernel", cudaErrorInvalidDeviceFunction);
+    if (!s.kernels.contains(kernel))
+      return misuse("cudaOccupancyMaxActiveBlocksPerMultiprocessor: no kernel", cudaErrorInvalidDeviceFunction);
     *blocks = 2;
     return cudaSuccess;
   });
 }
-cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 threads, void** arguments, std::size_t shared, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 threads, void** arguments, std::size_t shared,
+                             cudaStream_t stream) {
   return call("cudaLaunchKernel", [&](state& s) {
     lane* const l = find(stream);
     if (const cudaError_t wrong = wrong_device("cudaLaunchKernel", l); wrong != cudaSuccess) return wrong;
     const auto at = s.kernels.find(kernel);
-    if (at == s.kernels.end() || arguments == nullptr) return misuse("cudaLaunchKernel: no kernel", cudaErrorInvalidDeviceFunction);
-    if (grid.x == 0 || grid.x > 0x7FFFFFFFu || grid.y != 1 || grid.z != 1 || threads.x == 0 || threads.x * threads.y * threads.z > 1024)
-      return misuse("cudaLaunchKernel: " + std::to_string(grid.x) + " blocks of " + std::to_string(threads.x) + " threads", cudaErrorInvalidConfiguration);
+    if (at == s.kernels.end() || arguments == nullptr)
+      return misuse("cudaLaunchKernel: no kernel", cudaErrorInvalidDeviceFunction);
+    if (grid.x == 0 || grid.x > 0x7FFFFFFFu || grid.y != 1 || grid.z != 1 || threads.x == 0 ||
+        threads.x * threads.y * threads.z > 1024)
+      return misuse(
+          "cudaLaunchKernel: " + std::to_string(grid.x) + " blocks of " + std::to_string(threads.x) + " threads",
+          cudaErrorInvalidConfiguration);
     if (shared > usual_shared && !s.much_shared.contains({current, kernel}))
       return misuse("cudaLaunchKernel: " + std::to_string(shared) + " bytes of shared memory were not asked for");
     if (!s.shape.code) return cudaErrorNoKernelImageForDevice;
@@ -696,7 +742,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* how, const void* kerne
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   return call("cudaStreamBeginCapture", [&](state&) {
     lane* const l = find(stream);
-    if (l == nullptr || l->captured) return misuse("cudaStreamBeginCapture: no stream, or one that is captured already", cudaErrorIllegalState);
+    if (l == nullptr || l->captured)
+      return misuse("cudaStreamBeginCapture: no stream, or one that is captured already", cudaErrorIllegalState);
     l->captured = std::make_unique<recording>(recording{mode, std::this_thread::get_id(), true, {}});
     return cudaSuccess;
   });
@@ -706,7 +753,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* to) {
   const cudaError_t status = call("cudaStreamEndCapture", [&](state& s) {
     *to = nullptr;
     lane* const l = find(stream);
-    if (l == nullptr || !l->captured) return misuse("cudaStreamEndCapture: the stream is not captured", cudaErrorIllegalState);
+    if (l == nullptr || !l->captured)
+      return misuse("cudaStreamEndCapture: the stream is not captured", cudaErrorIllegalState);
     if (l->captured->mode != cudaStreamCaptureModeRelaxed && l->captured->thread != std::this_thread::get_id())
       return misuse("cudaStreamEndCapture: another thread began it", cudaErrorStreamCaptureWrongThread);
     const auto r = std::exchange(l->captured, nullptr);
@@ -739,10 +787,14 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream) {
   });
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
-  return call("cudaGraphDestroy", [&](state& s) { return s.graphs.erase(handle) == 1 ? cudaSuccess : misuse("cudaGraphDestroy: no graph"); });
+  return call("cudaGraphDestroy", [&](state& s) {
+    return s.graphs.erase(handle) == 1 ? cudaSuccess : misuse("cudaGraphDestroy: no graph");
+  });
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
-  return call("cudaGraphExecDestroy", [&](state& s) { return s.executables.erase(handle) == 1 ? cudaSuccess : misuse("cudaGraphExecDestroy: no graph"); });
+  return call("cudaGraphExecDestroy", [&](state& s) {
+    return s.executables.erase(handle) == 1 ? cudaSuccess : misuse("cudaGraphExecDestroy: no graph");
+  });
 }
 
 }  // extern "C"

@@ -1,10 +1,11 @@
-// tests/cuda/runtime/fake.hpp: a machine with GPUs that are not there, behind the functions of the CUDA runtime and cuBLASLt.
+// tests/cuda/runtime/fake.hpp: a machine with GPUs that are not there, behind the functions of the CUDA runtime and
+// cuBLASLt.
 //
-// fake.cpp defines those functions that Sinter and CUB call, and a program is linked with it instead of the libraries. Memory of a
-// GPU is memory of the host; kernels are noted, and compute nothing unless run_kernels.cpp is in the program too; copies, fills and
-// products are done for real. What is put on a stream runs as late as the rules allow, when somebody waits for it, so that who reads too early
-// reads what was there before. A call that CUDA forbids, or that Sinter promises not to make, is a misuse: it fails, and
-// misuses() tells.
+// fake.cpp defines those functions that Sinter and CUB call, and a program is linked with it instead of the libraries.
+// Memory of a GPU is memory of the host; kernels are noted, and compute nothing unless run_kernels.cpp is in the
+// program too; copies, fills and products are done for real. What is put on a stream runs as late as the rules allow,
+// when somebody waits for it, so that who reads too early reads what was there before. A call that CUDA forbids, or
+// that Sinter promises not to make, is a misuse: it fails, and misuses() tells.
 #pragma once
 
 #include <cublasLt.h>
@@ -18,12 +19,12 @@ namespace fake_cuda {
 
 struct machine {
   int gpus = 4;
-  int driver = CUDART_VERSION;              ///< 0: none
+  int driver = CUDART_VERSION;                ///< 0: none
   std::size_t memory = std::size_t{1} << 28;  ///< of each GPU, in bytes
-  bool peers = true;                        ///< GPUs can reach each other
-  bool code = true;                         ///< the program holds code for them
-  bool epilogues = true;                    ///< cuBLASLt has algorithms for what follows a product
-  std::size_t workspace = 1000;             ///< that its algorithms want
+  bool peers = true;                          ///< GPUs can reach each other
+  bool code = true;                           ///< the program holds code for them
+  bool epilogues = true;                      ///< cuBLASLt has algorithms for what follows a product
+  std::size_t workspace = 1000;               ///< that its algorithms want
 };
 /// May be changed between calls.
 machine& settings();
@@ -53,11 +54,12 @@ std::vector<std::string> misuses();
 
 /// A call that fails, and does nothing.
 struct fault {
-  std::size_t after = 1;             ///< the first call from now on is number 1
+  std::size_t after = 1;  ///< the first call from now on is number 1
   cudaError_t error = cudaErrorUnknown;
   cudaError_t allocation = cudaErrorMemoryAllocation;  ///< of cudaMalloc and cudaHostAlloc
   cublasStatus_t library = CUBLAS_STATUS_EXECUTION_FAILED;
-  std::string function;  ///< only its calls count; empty: all, but for those that ask for errors and versions, which never fail
+  std::string
+      function;  ///< only its calls count; empty: all, but for those that ask for errors and versions, which never fail
 };
 void plan(const fault& f);
 /// The function that has failed, or an empty string where the fault is still to come; it will not come any more.

@@ -60,9 +60,11 @@ cublasStatus_t call(const char* function, const F& f) {
 }
 
 template <class Handle>
-cublasStatus_t set(Handle handle, int which, const void* value, std::size_t size, const std::map<int, std::size_t>& sizes) {
+cublasStatus_t set(Handle handle, int which, const void* value, std::size_t size,
+                   const std::map<int, std::size_t>& sizes) {
   const auto known = sizes.find(which);
-  if (known == sizes.end() || known->second != size) return misuse("cuBLASLt: attribute " + std::to_string(which) + " of " + std::to_string(size) + " bytes");
+  if (known == sizes.end() || known->second != size)
+    return misuse("cuBLASLt: attribute " + std::to_string(which) + " of " + std::to_string(size) + " bytes");
   std::uint64_t bits = 0;
   std::memcpy(&bits, value, size);
   const_cast<descriptor&>(of(handle)).attributes[which] = bits;
@@ -71,28 +73,42 @@ cublasStatus_t set(Handle handle, int which, const void* value, std::size_t size
 
 std::size_t size_of(cudaDataType_t type) {
   switch (type) {
-    case CUDA_R_64F: return 8;
-    case CUDA_R_32F: return 4;
-    default: return 2;
+    case CUDA_R_64F:
+      return 8;
+    case CUDA_R_32F:
+      return 4;
+    default:
+      return 2;
   }
 }
 
 constexpr bool has_bias(int e) {
-  return e == CUBLASLT_EPILOGUE_BIAS || e == CUBLASLT_EPILOGUE_RELU_BIAS || e == CUBLASLT_EPILOGUE_RELU_AUX_BIAS || e == CUBLASLT_EPILOGUE_GELU_BIAS ||
+  return e == CUBLASLT_EPILOGUE_BIAS || e == CUBLASLT_EPILOGUE_RELU_BIAS || e == CUBLASLT_EPILOGUE_RELU_AUX_BIAS ||
+         e == CUBLASLT_EPILOGUE_GELU_BIAS || e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+constexpr bool is_relu(int e) {
+  return e == CUBLASLT_EPILOGUE_RELU || e == CUBLASLT_EPILOGUE_RELU_BIAS || e == CUBLASLT_EPILOGUE_RELU_AUX ||
+         e == CUBLASLT_EPILOGUE_RELU_AUX_BIAS;
+}
+constexpr bool is_gelu(int e) {
+  return e == CUBLASLT_EPILOGUE_GELU || e == CUBLASLT_EPILOGUE_GELU_BIAS || e == CUBLASLT_EPILOGUE_GELU_AUX ||
          e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
 }
-constexpr bool is_relu(int e) { return e == CUBLASLT_EPILOGUE_RELU || e == CUBLASLT_EPILOGUE_RELU_BIAS || e == CUBLASLT_EPILOGUE_RELU_AUX || e == CUBLASLT_EPILOGUE_RELU_AUX_BIAS; }
-constexpr bool is_gelu(int e) { return e == CUBLASLT_EPILOGUE_GELU || e == CUBLASLT_EPILOGUE_GELU_BIAS || e == CUBLASLT_EPILOGUE_GELU_AUX || e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS; }
 constexpr bool keeps(int e) {
-  return e == CUBLASLT_EPILOGUE_RELU_AUX || e == CUBLASLT_EPILOGUE_RELU_AUX_BIAS || e == CUBLASLT_EPILOGUE_GELU_AUX || e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  return e == CUBLASLT_EPILOGUE_RELU_AUX || e == CUBLASLT_EPILOGUE_RELU_AUX_BIAS || e == CUBLASLT_EPILOGUE_GELU_AUX ||
+         e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
 }
 constexpr bool is_slope(int e) {
-  return e == CUBLASLT_EPILOGUE_DRELU || e == CUBLASLT_EPILOGUE_DRELU_BGRAD || e == CUBLASLT_EPILOGUE_DGELU || e == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+  return e == CUBLASLT_EPILOGUE_DRELU || e == CUBLASLT_EPILOGUE_DRELU_BGRAD || e == CUBLASLT_EPILOGUE_DGELU ||
+         e == CUBLASLT_EPILOGUE_DGELU_BGRAD;
 }
 constexpr bool sums(int e) {
-  return e == CUBLASLT_EPILOGUE_DRELU_BGRAD || e == CUBLASLT_EPILOGUE_DGELU_BGRAD || e == CUBLASLT_EPILOGUE_BGRADA || e == CUBLASLT_EPILOGUE_BGRADB;
+  return e == CUBLASLT_EPILOGUE_DRELU_BGRAD || e == CUBLASLT_EPILOGUE_DGELU_BGRAD || e == CUBLASLT_EPILOGUE_BGRADA ||
+         e == CUBLASLT_EPILOGUE_BGRADB;
 }
-constexpr bool of_bits(int e) { return is_relu(e) || e == CUBLASLT_EPILOGUE_DRELU || e == CUBLASLT_EPILOGUE_DRELU_BGRAD; }
+constexpr bool of_bits(int e) {
+  return is_relu(e) || e == CUBLASLT_EPILOGUE_DRELU || e == CUBLASLT_EPILOGUE_DRELU_BGRAD;
+}
 
 double value(float x) { return x; }
 double value(double x) { return x; }
@@ -116,8 +132,12 @@ struct product {
           leading(d.leading),
           batches(static_cast<std::int64_t>(d.at(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1))),
           stride(static_cast<std::int64_t>(d.at(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 0))) {}
-    std::int64_t at(std::int64_t batch, std::int64_t i, std::int64_t j) const { return batch * stride + (turned ? j + i * leading : i + j * leading); }
-    std::size_t extent() const { return static_cast<std::size_t>((batches - 1) * stride + (columns - 1) * leading + rows); }
+    std::int64_t at(std::int64_t batch, std::int64_t i, std::int64_t j) const {
+      return batch * stride + (turned ? j + i * leading : i + j * leading);
+    }
+    std::size_t extent() const {
+      return static_cast<std::size_t>((batches - 1) * stride + (columns - 1) * leading + rows);
+    }
   };
   cudaDataType_t type;
   matrix a, b, d;
@@ -142,18 +162,22 @@ struct product {
   std::int64_t sums_length() const { return epilogue == CUBLASLT_EPILOGUE_BGRADB ? n : m; }
 
   /// Why it is none, apart from where the memory lies; empty: it is one.
-  std::string trouble(const descriptor& p, const descriptor& left, const descriptor& right, const descriptor& to, const descriptor& c) const {
+  std::string trouble(const descriptor& p, const descriptor& left, const descriptor& right, const descriptor& to,
+                      const descriptor& c) const {
     if (&c != &to) return "C and D have different layouts";
     if (left.type != to.type || right.type != to.type) return "element types differ";
     if (p.scale != (to.type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F)) return "the type of alpha";
     if ((p.compute == CUBLAS_COMPUTE_64F) != (to.type == CUDA_R_64F)) return "the arithmetic";
     if (m < 1 || n < 1 || k < 1) return "an extent below 1";
-    if ((a.turned ? a.columns : a.rows) != m || (b.turned ? b.columns : b.rows) != k || (b.turned ? b.rows : b.columns) != n) return "extents that do not fit";
+    if ((a.turned ? a.columns : a.rows) != m || (b.turned ? b.columns : b.rows) != k ||
+        (b.turned ? b.rows : b.columns) != n)
+      return "extents that do not fit";
     for (const matrix* x : {&a, &b, &d})
       if (x->leading < x->rows || x->batches != d.batches) return "a leading dimension or a number of batches";
     if (d.batches > 1 && d.stride < (n - 1) * d.leading + m) return "matrices of the result overlap";
     if ((has_bias(epilogue) || sums(epilogue)) && bias == nullptr) return "no bias, where one is needed";
-    if ((keeps(epilogue) || is_slope(epilogue)) && (kept == nullptr || kept_leading < m || kept_leading % (of_bits(epilogue) ? 128 : 8) != 0))
+    if ((keeps(epilogue) || is_slope(epilogue)) &&
+        (kept == nullptr || kept_leading < m || kept_leading % (of_bits(epilogue) ? 128 : 8) != 0))
       return "what is kept has no place, or a leading dimension that does not fit";
     return {};
   }
@@ -166,7 +190,8 @@ struct product {
         for (std::int64_t i = 0; i < m; ++i) {
           T& out = to[d.at(batch, i, j)];
           double x = add ? value(out) : 0;
-          for (std::int64_t p = 0; p < k; ++p) x += factor(from_a[a.at(batch, i, p)]) * factor(from_b[b.at(batch, p, j)]);
+          for (std::int64_t p = 0; p < k; ++p)
+            x += factor(from_a[a.at(batch, i, p)]) * factor(from_b[b.at(batch, p, j)]);
           x = followed<T>(x, i, j);
           if (is_slope(epilogue) && sums(epilogue)) summed[static_cast<std::size_t>(i)] += x;
           out = rounded<T>(x);
@@ -198,7 +223,8 @@ struct product {
     auto* const bits = static_cast<unsigned char*>(kept);
     auto* const values = static_cast<T*>(kept);
     if (has_bias(epilogue)) x += value(static_cast<const T*>(bias)[i]);
-    if (keeps(epilogue) && is_relu(epilogue)) bits[place / 8] = static_cast<unsigned char>((bits[place / 8] & ~(1 << place % 8)) | (x > 0) << place % 8);
+    if (keeps(epilogue) && is_relu(epilogue))
+      bits[place / 8] = static_cast<unsigned char>((bits[place / 8] & ~(1 << place % 8)) | (x > 0) << place % 8);
     if (keeps(epilogue) && is_gelu(epilogue)) values[place] = rounded<T>(x);
     if (is_relu(epilogue)) return x <= 0 ? 0 : x;  // NaN stays; whether it does in the real one is to be seen on a GPU
     if (is_gelu(epilogue)) return gelu(x);
@@ -235,7 +261,8 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* to, cublasComputeT
   });
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return destroy(d); }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t which, const void* value, std::size_t size) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t which,
+                                              const void* value, std::size_t size) {
   return call("cublasLtMatmulDescSetAttribute", [&] {
     return set(d, which, value, size,
                {{CUBLASLT_MATMUL_DESC_TRANSA, 4},
@@ -246,7 +273,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
                 {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 8}});
   });
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType_t type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType_t type, std::uint64_t rows,
+                                          std::uint64_t columns, std::int64_t leading) {
   return call("cublasLtMatrixLayoutCreate", [&] {
     descriptor d;
     d.type = type;
@@ -258,9 +286,11 @@ cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataTy
   });
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t d) { return destroy(d); }
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t d, cublasLtMatrixLayoutAttribute_t which, const void* value, std::size_t size) {
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t d, cublasLtMatrixLayoutAttribute_t which,
+                                                const void* value, std::size_t size) {
   return call("cublasLtMatrixLayoutSetAttribute", [&] {
-    return set(d, which, value, size, {{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 4}, {CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 8}});
+    return set(d, which, value, size,
+               {{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 4}, {CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 8}});
   });
 }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* to) {
@@ -270,7 +300,8 @@ cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* to) {
   });
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t d) { return destroy(d); }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t d, cublasLtMatmulPreferenceAttributes_t which, const void* value,
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t d,
+                                                    cublasLtMatmulPreferenceAttributes_t which, const void* value,
                                                     std::size_t size) {
   return call("cublasLtMatmulPreferenceSetAttribute", [&] {
     return set(d, which, value, size,
@@ -282,14 +313,17 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t d
   });
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t wishes, int asked,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, cublasLtMatrixLayout_t a,
+                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t wishes, int asked,
                                               cublasLtMatmulHeuristicResult_t results[], int* found) {
   return call("cublasLtMatmulAlgoGetHeuristic", [&] {
     *found = 0;
-    if (handle == nullptr || asked != 1) return misuse("cublasLtMatmulAlgoGetHeuristic: no handle, or more than one result asked for");
+    if (handle == nullptr || asked != 1)
+      return misuse("cublasLtMatmulAlgoGetHeuristic: no handle, or more than one result asked for");
     const product now(of(p), of(a), of(b), of(d));
-    if (const std::string why = now.trouble(of(p), of(a), of(b), of(d), of(c)); !why.empty()) return misuse("cublasLtMatmulAlgoGetHeuristic: " + why);
+    if (const std::string why = now.trouble(of(p), of(a), of(b), of(d), of(c)); !why.empty())
+      return misuse("cublasLtMatmulAlgoGetHeuristic: " + why);
     if (now.epilogue != CUBLASLT_EPILOGUE_DEFAULT && !settings().epilogues) return CUBLAS_STATUS_NOT_SUPPORTED;
     const std::size_t workspace = settings().workspace;
     if (workspace > of(wishes).at(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 0)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -309,16 +343,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   });
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout,
-                              const void* b, cublasLtMatrixLayout_t b_layout, const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
-                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace, std::size_t workspace_bytes,
-                              cudaStream_t stream) {
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                              std::size_t workspace_bytes, cudaStream_t stream) {
   return call("cublasLtMatmul", [&] {
     const int gpu = reinterpret_cast<const library*>(handle)->gpu;
     const product now(of(p), of(a_layout), of(b_layout), of(d_layout));
-    if (const std::string why = now.trouble(of(p), of(a_layout), of(b_layout), of(d_layout), of(c_layout)); !why.empty()) return misuse("cublasLtMatmul: " + why);
+    if (const std::string why = now.trouble(of(p), of(a_layout), of(b_layout), of(d_layout), of(c_layout));
+        !why.empty())
+      return misuse("cublasLtMatmul: " + why);
     const std::uint64_t* const plan = algorithm->data;
-    if (plan[0] != known_algorithm || plan[1] != static_cast<std::uint64_t>(now.epilogue)) return misuse("cublasLtMatmul: an algorithm for another product");
+    if (plan[0] != known_algorithm || plan[1] != static_cast<std::uint64_t>(now.epilogue))
+      return misuse("cublasLtMatmul: an algorithm for another product");
     if (gpu != current_gpu()) return misuse("cublasLtMatmul: the handle belongs to GPU " + std::to_string(gpu));
     if (c != d) return misuse("cublasLtMatmul: C is not D");
     if (workspace_bytes < plan[2] || reinterpret_cast<std::uintptr_t>(workspace) % 16 != 0 ||
@@ -330,20 +368,28 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, c
       const void* data;
       std::size_t elements;
       std::uint64_t alignment;
-    } operands[] = {{"A", a, now.a.extent(), plan[3]}, {"B", b, now.b.extent(), plan[4]}, {"D", d, now.d.extent(), std::max(plan[5], plan[6])}};
+    } operands[] = {{"A", a, now.a.extent(), plan[3]},
+                    {"B", b, now.b.extent(), plan[4]},
+                    {"D", d, now.d.extent(), std::max(plan[5], plan[6])}};
     for (const auto& o : operands) {
-      if (reinterpret_cast<std::uintptr_t>(o.data) % o.alignment != 0) return misuse(std::string("cublasLtMatmul: the alignment of ") + o.name);
-      if (const std::string why = trouble(o.data, o.elements * size, gpu); !why.empty()) return misuse(std::string("cublasLtMatmul: ") + o.name + ": " + why);
+      if (reinterpret_cast<std::uintptr_t>(o.data) % o.alignment != 0)
+        return misuse(std::string("cublasLtMatmul: the alignment of ") + o.name);
+      if (const std::string why = trouble(o.data, o.elements * size, gpu); !why.empty())
+        return misuse(std::string("cublasLtMatmul: ") + o.name + ": " + why);
     }
     if (has_bias(now.epilogue) || sums(now.epilogue)) {
-      if (reinterpret_cast<std::uintptr_t>(now.bias) % 16 != 0) return misuse("cublasLtMatmul: the alignment of the bias");
-      if (const std::string why = trouble(now.bias, static_cast<std::size_t>(now.sums_length()) * size, gpu); !why.empty())
+      if (reinterpret_cast<std::uintptr_t>(now.bias) % 16 != 0)
+        return misuse("cublasLtMatmul: the alignment of the bias");
+      if (const std::string why = trouble(now.bias, static_cast<std::size_t>(now.sums_length()) * size, gpu);
+          !why.empty())
         return misuse("cublasLtMatmul: the bias: " + why);
     }
     if (keeps(now.epilogue) || is_slope(now.epilogue)) {
       const auto elements = static_cast<std::size_t>(now.n * now.kept_leading);
-      if (reinterpret_cast<std::uintptr_t>(now.kept) % 16 != 0) return misuse("cublasLtMatmul: the alignment of what is kept");
-      if (const std::string why = trouble(now.kept, of_bits(now.epilogue) ? elements / 8 : elements * size, gpu); !why.empty())
+      if (reinterpret_cast<std::uintptr_t>(now.kept) % 16 != 0)
+        return misuse("cublasLtMatmul: the alignment of what is kept");
+      if (const std::string why = trouble(now.kept, of_bits(now.epilogue) ? elements / 8 : elements * size, gpu);
+          !why.empty())
         return misuse("cublasLtMatmul: what is kept: " + why);
     }
     const auto matches = [&](auto one) {
@@ -361,10 +407,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t p, c
         now.run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(d), add);
       };
       switch (now.type) {
-        case CUDA_R_32F: return run(float());
-        case CUDA_R_64F: return run(double());
-        case CUDA_R_16F: return run(__half());
-        default: return run(__nv_bfloat16());
+        case CUDA_R_32F:
+          return run(float());
+        case CUDA_R_64F:
+          return run(double());
+        case CUDA_R_16F:
+          return run(__half());
+        default:
+          return run(__nv_bfloat16());
       }
     });
     return put ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -1,4 +1,5 @@
-// tests/cuda/runtime/faults_test.cu: products and training steps on the fake runtime, with every call in them failing in turn.
+// tests/cuda/runtime/faults_test.cu: products and training steps on the fake runtime, with every call in them failing
+// in turn.
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -12,20 +13,23 @@ using Catch::Contains;
 
 namespace {
 
-const fake_cuda::fault kinds[] = {{.error = cudaErrorUnknown, .library = CUBLAS_STATUS_EXECUTION_FAILED, .function = {}},
-                                  {.error = cudaErrorLaunchOutOfResources, .library = CUBLAS_STATUS_ALLOC_FAILED, .function = {}},
-                                  {.error = cudaErrorMemoryAllocation, .library = CUBLAS_STATUS_NOT_SUPPORTED, .function = {}}};
+const fake_cuda::fault kinds[] = {
+    {.error = cudaErrorUnknown, .library = CUBLAS_STATUS_EXECUTION_FAILED, .function = {}},
+    {.error = cudaErrorLaunchOutOfResources, .library = CUBLAS_STATUS_ALLOC_FAILED, .function = {}},
+    {.error = cudaErrorMemoryAllocation, .library = CUBLAS_STATUS_NOT_SUPPORTED, .function = {}}};
 
 /// Calls that may fail without an exception: what gives something back, and what has another way.
 bool is_forgiven(const std::string& function) {
-  for (const char* const known : {"cudaFree", "cudaFreeHost", "cudaStreamDestroy", "cudaEventDestroy", "cudaGraphDestroy", "cudaGraphExecDestroy",
-                                  "cudaSetDevice", "cudaMalloc", "cublasLtMatmulAlgoGetHeuristic"})
+  for (const char* const known :
+       {"cudaFree", "cudaFreeHost", "cudaStreamDestroy", "cudaEventDestroy", "cudaGraphDestroy", "cudaGraphExecDestroy",
+        "cudaSetDevice", "cudaMalloc", "cublasLtMatmulAlgoGetHeuristic"})
     if (function == known) return true;
   return false;
 }
 
-/// Runs attempt() with the n-th call of it failing, for n = 1, 2, ... until there are no more calls, and after each of these
-/// afterwards(name of the call), where an error of `also_forgiven` need not be one of the attempt. The text of an error names the device and the name of what was tried.
+/// Runs attempt() with the n-th call of it failing, for n = 1, 2, ... until there are no more calls, and after each of
+/// these afterwards(name of the call), where an error of `also_forgiven` need not be one of the attempt. The text of an
+/// error names the device and the name of what was tried.
 template <class F, class G>
 void each_call_fails(const F& attempt, const G& afterwards, const std::string& also_forgiven = {}) {
   for (fake_cuda::fault fault : kinds)
@@ -65,7 +69,8 @@ struct training {
       : optimizer(model, {.lr = 0.1}), x(zeros<float, g0>({rows, 6})), labels(zeros<std::int64_t, g0>({rows})) {}
 
   generator gen{3};
-  nn::sequential<nn::linear<float, g0>, nn::relu, nn::linear<float, g0>> model{nn::linear<float, g0>(6, 8, gen), nn::relu(), nn::linear<float, g0>(8, 3, gen)};
+  nn::sequential<nn::linear<float, g0>, nn::relu, nn::linear<float, g0>> model{
+      nn::linear<float, g0>(6, 8, gen), nn::relu(), nn::linear<float, g0>(8, 3, gen)};
   Optimizer optimizer;
   tensor<float, 2, g0> x;
   tensor<std::int64_t, 1, g0> labels;
@@ -78,7 +83,8 @@ struct training {
   }
   bool is_whole() {
     bool whole = true;
-    model.for_each_parameter([&](const std::string&, const auto& p) { whole = whole && p.value().defined() && p.value().numel() > 0; });
+    model.for_each_parameter(
+        [&](const std::string&, const auto& p) { whole = whole && p.value().defined() && p.value().numel() > 0; });
     return whole;
   }
 };
@@ -102,7 +108,8 @@ TEST_CASE_METHOD(on_fake_gpus, "products are asked of cuBLASLt as they are meant
   const auto a = numbers<2>({5, 7}), b = numbers<2>({7, 4}), c = numbers<2>({9, 7});
   const auto on = [](const auto& t) { return t.template to<g0>(); };
   check_close(eval(matmul(on(a), on(b))).to<cpu>(), eval(matmul(a, b)));
-  check_close(eval(matmul(on(b).transpose(0, 1), on(a).transpose(0, 1))).to<cpu>(), eval(matmul(b.transpose(0, 1), a.transpose(0, 1))));
+  check_close(eval(matmul(on(b).transpose(0, 1), on(a).transpose(0, 1))).to<cpu>(),
+              eval(matmul(b.transpose(0, 1), a.transpose(0, 1))));
   const auto many = numbers<3>({3, 5, 7}), more = numbers<3>({3, 7, 2});
   check_close(eval(matmul(on(many), on(more))).to<cpu>(), eval(matmul(many, more)));
   const auto bias = numbers<1>({9});
@@ -113,8 +120,10 @@ TEST_CASE_METHOD(on_fake_gpus, "products are asked of cuBLASLt as they are meant
 TEST_CASE_METHOD(on_fake_gpus, "gradients of layers are asked of cuBLASLt as they are meant") {
   const auto run = []<device D>(D) {
     const auto x = numbers<2>({5, 8}).template to<D>(), g = numbers<2>({5, 2}).template to<D>();
-    const variable w(numbers<2>({16, 8}).template to<D>()), v(numbers<2>({3, 16}).template to<D>()), u(numbers<2>({3, 2}).template to<D>());
-    const variable b(numbers<1>({16}).template to<D>()), d(numbers<1>({3}).template to<D>()), e(numbers<1>({2}).template to<D>());
+    const variable w(numbers<2>({16, 8}).template to<D>()), v(numbers<2>({3, 16}).template to<D>()),
+        u(numbers<2>({3, 2}).template to<D>());
+    const variable b(numbers<1>({16}).template to<D>()), d(numbers<1>({3}).template to<D>()),
+        e(numbers<1>({2}).template to<D>());
     const variable y = matmul(linear(relu(linear(x, w, b)), v, d), u) + e;
     y.backward(g);
     const auto host = [](const auto& t) { return t.template to<cpu>(); };
@@ -126,7 +135,8 @@ TEST_CASE_METHOD(on_fake_gpus, "gradients of layers are asked of cuBLASLt as the
   const auto there = run(g0{});
   for (std::size_t i = 0; i < here.first.size(); ++i) check_close(here.first[i], there.first[i]);
   for (std::size_t i = 0; i < here.second.size(); ++i) check_close(here.second[i], there.second[i]);
-  for (std::size_t i = before; i < fake_cuda::launches().size(); ++i) CHECK(fake_cuda::launches()[i].kernel == "cublasLtMatmul");
+  for (std::size_t i = before; i < fake_cuda::launches().size(); ++i)
+    CHECK(fake_cuda::launches()[i].kernel == "cublasLtMatmul");
 }
 
 TEST_CASE_METHOD(on_fake_gpus, "a training step launches what it counts, with epilogues and without") {
@@ -217,7 +227,8 @@ TEST_CASE_METHOD(on_fake_gpus, "what a captured step must not do is refused befo
   const auto host = numbers<2>({4, 4});
   const auto x = host.to<g0>();
   tensor<float, 2, g0> y;
-  const std::function<void()> forbidden[] = {[&] { x.to<cpu>(); }, [] { synchronize<g0>(); }, [&] { host.to<g0>(); }, [&] { x.to<g1>(); },
+  const std::function<void()> forbidden[] = {[&] { x.to<cpu>(); },   [] { synchronize<g0>(); },
+                                             [&] { host.to<g0>(); }, [&] { x.to<g1>(); },
                                              [&] { host.to<g1>(); }, [] { synchronize<g1>(); }};
   const std::function<void()>* next = nullptr;
   const auto step = [&] {
@@ -234,22 +245,25 @@ TEST_CASE_METHOD(on_fake_gpus, "what a captured step must not do is refused befo
   }
 }
 
-TEST_CASE_METHOD(on_fake_gpus, "while a step is captured, other threads use other devices, and are refused on this one") {
+TEST_CASE_METHOD(on_fake_gpus,
+                 "while a step is captured, other threads use other devices, and are refused on this one") {
   const auto host = numbers<2>({4, 4});
   const auto x = host.to<g0>();
   tensor<float, 2, g0> y;
   std::string said;
   bool arrived = false;
-  const auto step = capture<g0>([&] {
-    y = matmul(x, x);
-    std::thread([&] {
-      arrived = same(host.to<g1>().to<cpu>(), host);
-      const auto fresh = tensor<float, 1, g1>::uninitialized({1 << 20});
-      empty_cache<g1>();
-      said = error_of([&] { x.to<cpu>(); });
-    }).join();
-    y = matmul(y, x);
-  }, 0);
+  const auto step = capture<g0>(
+      [&] {
+        y = matmul(x, x);
+        std::thread([&] {
+          arrived = same(host.to<g1>().to<cpu>(), host);
+          const auto fresh = tensor<float, 1, g1>::uninitialized({1 << 20});
+          empty_cache<g1>();
+          said = error_of([&] { x.to<cpu>(); });
+        }).join();
+        y = matmul(y, x);
+      },
+      0);
   CHECK(arrived);
   CHECK_THAT(said, Contains("another thread captures a step on cuda:0"));
   CHECK(step.kernels() == 2);
@@ -257,7 +271,8 @@ TEST_CASE_METHOD(on_fake_gpus, "while a step is captured, other threads use othe
   check_close(y.to<cpu>(), eval(matmul(matmul(host, host), host)));
 }
 
-TEST_CASE_METHOD(on_fake_gpus, "uploads and launches of another thread stay out of the graphs that are captured meanwhile") {
+TEST_CASE_METHOD(on_fake_gpus,
+                 "uploads and launches of another thread stay out of the graphs that are captured meanwhile") {
   const auto host = counting(5 * 262144);
   auto x = zeros<float, g0>({10}), theirs = zeros<float, g0>({10});
   std::atomic<bool> stop{false};
@@ -306,7 +321,8 @@ TEST_CASE_METHOD(on_fake_gpus, "copies in which any call fails can be repeated, 
         [&] {
           const auto there = first.to<g0>().to<g1>();
           synchronize<g0>();
-          const bool one = same(there.to<cpu>(), first), other = same(there.to_async<g0>().get().to_async<cpu>().get(), first);
+          const bool one = same(there.to<cpu>(), first),
+                     other = same(there.to_async<g0>().get().to_async<cpu>().get(), first);
           CHECK(one);
           CHECK(other);
         },
@@ -390,7 +406,8 @@ TEST_CASE_METHOD(on_fake_gpus, "a device whose first use fails leaves nothing be
         CHECK(fault.after > 8);
         break;
       }
-      INFO("call " << fault.after << ", " << failed << ": " << said << "; " << fake_cuda::text(living) << "became " << fake_cuda::text(fake_cuda::now_living()));
+      INFO("call " << fault.after << ", " << failed << ": " << said << "; " << fake_cuda::text(living) << "became "
+                   << fake_cuda::text(fake_cuda::now_living()));
       CHECK_THAT(said, Contains(device_name<D>()) || Contains("GPU "));
       CHECK(fake_cuda::now_living() == living);
     }

@@ -5,7 +5,7 @@
 
 namespace ptx {
 
-module::module(const std::string& text) : in_(std::make_unique<contents>()) { reader(*in_, text); }
+module::module(const std::string& text) :in_(std::make_unique<contents>()) { reader(*in_, text); }
 module::~module() = default;
 
 const std::vector<module::parameter>& module::parameters_of(const std::string& kernel) const {
@@ -29,7 +29,8 @@ void run_thread(machine& m, thread& t) {
   }
 }
 
-/// Does what threads of a warp, the `count` from `first` on, wait to do together; false if there is nothing of the kind.
+/// Does what threads of a warp, the `count` from `first` on, wait to do together; false if there is nothing of the
+/// kind.
 bool work_together(machine& m, thread* first, std::size_t count) {
   const instruction* missing = nullptr;
   for (std::size_t k = 0; k < count; ++k) {
@@ -60,7 +61,8 @@ bool work_together(machine& m, thread* first, std::size_t count) {
 
 }  // namespace
 
-void module::run(const std::string& kernel, const grid& shape, const void* parameters, const std::function<span(std::uintptr_t)>& memory) const {
+void module::run(const std::string& kernel, const grid& shape, const void* parameters,
+                 const std::function<span(std::uintptr_t)>& memory) const {
   const function& f = in_->functions.at(kernel);
   machine m;
   m.kernel_parameters = static_cast<const char*>(parameters);
@@ -69,7 +71,8 @@ void module::run(const std::string& kernel, const grid& shape, const void* param
   m.threads = shape.threads;
   m.memory = &memory;
   for (const auto& [name, values] : in_->variables)
-    m.own.push_back({reinterpret_cast<std::uintptr_t>(values.data()), reinterpret_cast<std::uintptr_t>(values.data()) + values.size()});
+    m.own.push_back({reinterpret_cast<std::uintptr_t>(values.data()),
+                     reinterpret_cast<std::uintptr_t>(values.data()) + values.size()});
   for (const auto& [name, g] : in_->functions)
     for (const instruction& i : g.code) i.seen = {};  // what was memory may have been given back
   std::vector<thread> threads(shape.threads);
@@ -90,7 +93,8 @@ void module::run(const std::string& kernel, const grid& shape, const void* param
       const instruction* barrier = nullptr;
       const std::size_t warps = (threads.size() + warp_threads - 1) / warp_threads;
       for (std::size_t w = 0; w < warps; ++w) {
-        const std::size_t first = (m.block % 2 == 0 ? w : warps - 1 - w) * warp_threads, count = std::min<std::size_t>(warp_threads, threads.size() - first);
+        const std::size_t first = (m.block % 2 == 0 ? w : warps - 1 - w) * warp_threads,
+                          count = std::min<std::size_t>(warp_threads, threads.size() - first);
         for (std::size_t k = 0; k < count; ++k) threads[first + k].waits = nullptr;  // at the barrier before
         do {
           for (std::size_t k = 0; k < count; ++k) {

@@ -1,9 +1,10 @@
-// tests/cuda/runtime/ptx.hpp: runs the code that nvcc has made for a GPU, PTX, on the host: one instruction after another, one thread
-// of a block after another up to where it waits for others, at a barrier or in what a warp does together. NVIDIA, "Parallel Thread Execution ISA".
+// tests/cuda/runtime/ptx.hpp: runs the code that nvcc has made for a GPU, PTX, on the host: one instruction after
+// another, one thread of a block after another up to where it waits for others, at a barrier or in what a warp does
+// together. NVIDIA, "Parallel Thread Execution ISA".
 //
-// What a GPU would refuse or leave undefined is an error that names the kernel and the instruction: an address outside the memory
-// of its kind, one that is not a multiple of what is read there, threads that use the same shared memory with no barrier between them or
-// that wait for each other at different barriers.
+// What a GPU would refuse or leave undefined is an error that names the kernel and the instruction: an address outside
+// the memory of its kind, one that is not a multiple of what is read there, threads that use the same shared memory
+// with no barrier between them or that wait for each other at different barriers.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +41,10 @@ class module {
   };
   const std::vector<parameter>& parameters_of(const std::string& kernel) const;
 
-  /// Runs a kernel. `memory` gives the allocation that an address lies in, for kernels to read and write; an empty one where there is none.
-  /// Errors: std::runtime_error, see above.
-  void run(const std::string& kernel, const grid& shape, const void* parameters, const std::function<span(std::uintptr_t)>& memory) const;
+  /// Runs a kernel. `memory` gives the allocation that an address lies in, for kernels to read and write; an empty one
+  /// where there is none. Errors: std::runtime_error, see above.
+  void run(const std::string& kernel, const grid& shape, const void* parameters,
+           const std::function<span(std::uintptr_t)>& memory) const;
 
   struct contents;
 

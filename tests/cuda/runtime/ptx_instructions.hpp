@@ -18,7 +18,9 @@ constexpr action unary(F) {
 }
 template <class T, class F>
 constexpr action ternary(F) {
-  return [](machine& m, const instruction& i) { m.set<T>(i.to[0], F()(m.get<T>(i.from[0]), m.get<T>(i.from[1]), m.get<T>(i.from[2]))); };
+  return [](machine& m, const instruction& i) {
+    m.set<T>(i.to[0], F()(m.get<T>(i.from[0]), m.get<T>(i.from[1]), m.get<T>(i.from[2])));
+  };
 }
 
 /// f(T()) for the type of that name; false if there is none.
@@ -99,21 +101,24 @@ struct canonical {
 struct plus {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
     else return a + b;
   }
 };
 struct minus {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
     else return a - b;
   }
 };
 struct times {
   template <class T>
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
     else return a * b;
   }
 };
@@ -129,7 +134,8 @@ struct over {
   T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       if (b == 0) return static_cast<T>(-1);
-      if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(a));
+      if (std::is_signed_v<T> && b == static_cast<T>(-1))
+        return static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(a));
     }
     return static_cast<T>(a / b);
   }
@@ -299,10 +305,14 @@ enum class rounding { nearest, zero, down, up, integer_nearest, integer_zero, in
 template <class T>
 T to_integral(T x, rounding r) {
   switch (r) {
-    case rounding::integer_zero: return std::trunc(x);
-    case rounding::integer_down: return std::floor(x);
-    case rounding::integer_up: return std::ceil(x);
-    default: return std::nearbyint(x);
+    case rounding::integer_zero:
+      return std::trunc(x);
+    case rounding::integer_down:
+      return std::floor(x);
+    case rounding::integer_up:
+      return std::ceil(x);
+    default:
+      return std::nearbyint(x);
   }
 }
 template <class To, class From>
@@ -314,7 +324,9 @@ To converted(From x, rounding r) {
   } else if constexpr (std::is_same_v<To, bfloat_bits>) {
     return to_bfloat(static_cast<float>(x));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (std::isnan(x)) return sizeof(From) == 8 || sizeof(To) == 8 ? static_cast<To>(std::make_unsigned_t<To>{1} << (8 * sizeof(To) - 1)) : To{0};
+    if (std::isnan(x))
+      return sizeof(From) == 8 || sizeof(To) == 8 ? static_cast<To>(std::make_unsigned_t<To>{1} << (8 * sizeof(To) - 1))
+                                                  : To{0};
     const From y = to_integral(x, r);
     if (y <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
     if (y >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
@@ -343,7 +355,8 @@ void convert(machine& m, const instruction& i) {
 
 template <space Where, class T>
 void load(machine& m, const instruction& i) {
-  const char* p = m.at(i, Where, m.bits(i.from[0]) + i.offset, sizeof(T) * static_cast<std::size_t>(i.count), access::read);
+  const char* p =
+      m.at(i, Where, m.bits(i.from[0]) + i.offset, sizeof(T) * static_cast<std::size_t>(i.count), access::read);
   for (int k = 0; k < i.count; ++k, p += sizeof(T)) {
     T x;
     std::memcpy(&x, p, sizeof x);
@@ -361,11 +374,16 @@ void store(machine& m, const instruction& i) {
 template <class F>
 action by_space(space where, F f) {
   switch (where) {
-    case space::global: return f(std::integral_constant<space, space::global>());
-    case space::shared: return f(std::integral_constant<space, space::shared>());
-    case space::local: return f(std::integral_constant<space, space::local>());
-    case space::param: return f(std::integral_constant<space, space::param>());
-    default: return f(std::integral_constant<space, space::generic>());
+    case space::global:
+      return f(std::integral_constant<space, space::global>());
+    case space::shared:
+      return f(std::integral_constant<space, space::shared>());
+    case space::local:
+      return f(std::integral_constant<space, space::local>());
+    case space::param:
+      return f(std::integral_constant<space, space::param>());
+    default:
+      return f(std::integral_constant<space, space::generic>());
   }
 }
 
@@ -414,8 +432,8 @@ inline void enter(machine& m, const instruction& i) {
   t.parameters.resize(callee.parameters + to.call_bytes, static_cast<char>(garbage));
   t.local.resize(callee.local + to.local_bytes, static_cast<char>(garbage));
   for (std::size_t k = 0; k < to.parameters.size(); ++k)
-    std::memcpy(t.parameters.data() + callee.parameters + to.parameters[k].offset, t.parameters.data() + caller.parameters + c.arguments[k].first,
-                to.parameters[k].bytes);
+    std::memcpy(t.parameters.data() + callee.parameters + to.parameters[k].offset,
+                t.parameters.data() + caller.parameters + c.arguments[k].first, to.parameters[k].bytes);
   t.frames.push_back(callee);
   m.registers = t.registers.data() + callee.registers;
 }
@@ -430,8 +448,8 @@ inline void leave(machine& m, const instruction&) {
   const frame& caller = t.frames.back();
   const call_site& c = caller.in->calls[static_cast<std::size_t>(caller.in->code[caller.next - 1].call)];
   for (std::size_t k = 0; k < c.results.size(); ++k)
-    std::memcpy(t.parameters.data() + caller.parameters + c.results[k].first, t.parameters.data() + callee.parameters + callee.in->results[k].offset,
-                c.results[k].second);
+    std::memcpy(t.parameters.data() + caller.parameters + c.results[k].first,
+                t.parameters.data() + callee.parameters + callee.in->results[k].offset, c.results[k].second);
   t.registers.resize(callee.registers);
   t.parameters.resize(caller.parameters + caller.in->call_bytes);
   t.local.resize(caller.local + caller.in->local_bytes);
@@ -486,7 +504,10 @@ void exchange(machine& m, const instruction& i, thread* const (&lanes)[warp_thre
     const auto b = m.get<std::uint32_t>(i.from[1]), c = m.get<std::uint32_t>(i.from[2]);
     const int segment = static_cast<int>(c >> 8 & 31), clamp = static_cast<int>(c & 31), by = static_cast<int>(b & 31);
     const int least_lane = lane & segment, last = least_lane | (clamp & ~segment);
-    const int from = How == shuffle::idx ? least_lane | (by & ~segment) : How == shuffle::up ? lane - by : How == shuffle::down ? lane + by : lane ^ by;
+    const int from = How == shuffle::idx    ? least_lane | (by & ~segment)
+                     : How == shuffle::up   ? lane - by
+                     : How == shuffle::down ? lane + by
+                                            : lane ^ by;
     const bool there = How == shuffle::up ? from >= last : from <= last;
     const int source = there ? from : lane;
     if (lanes[source] == nullptr) m.fail(i, "lane " + std::to_string(source) + " takes no part");
@@ -517,7 +538,9 @@ inline void copy_later(machine& m, const instruction& i) {
   m.t->copies.emplace_back(m.bits(i.to[0]) + i.offset, m.bits(i.from[0]), bytes);
 }
 inline void finish_copies(machine& m, const instruction& i) {
-  for (const auto& [to, from, bytes] : m.t->copies) std::memcpy(m.at(i, space::shared, to, bytes, access::write), m.at(i, space::global, from, bytes, access::read), bytes);
+  for (const auto& [to, from, bytes] : m.t->copies)
+    std::memcpy(m.at(i, space::shared, to, bytes, access::write), m.at(i, space::global, from, bytes, access::read),
+                bytes);
   m.t->copies.clear();
 }
 
@@ -544,7 +567,8 @@ template <class T>
 void shift_right(machine& m, const instruction& i) {
   const auto by = m.get<std::uint32_t>(i.from[1]);
   const T x = m.get<T>(i.from[0]);
-  m.set<T>(i.to[0], by >= 8 * sizeof(T) ? static_cast<T>(std::is_signed_v<T> && x < 0 ? -1 : 0) : static_cast<T>(x >> by));
+  m.set<T>(i.to[0],
+           by >= 8 * sizeof(T) ? static_cast<T>(std::is_signed_v<T> && x < 0 ? -1 : 0) : static_cast<T>(x >> by));
 }
 template <bool Left, bool Wraps>
 void funnel(machine& m, const instruction& i) {
@@ -562,7 +586,8 @@ void extract_bits(machine& m, const instruction& i) {
   for (unsigned b = 0; b < width; ++b) {
     const unsigned at = from + b;
     bool bit = b < length && at < width && (x >> at & 1) != 0;
-    if (std::is_signed_v<T> && length > 0 && (b >= length || at >= width)) bit = (x >> std::min(from + length - 1, width - 1) & 1) != 0;
+    if (std::is_signed_v<T> && length > 0 && (b >= length || at >= width))
+      bit = (x >> std::min(from + length - 1, width - 1) & 1) != 0;
     y = static_cast<T>(static_cast<std::make_unsigned_t<T>>(y) | static_cast<std::make_unsigned_t<T>>(bit) << b);
   }
   m.set<T>(i.to[0], y);
@@ -572,7 +597,8 @@ void insert_bits(machine& m, const instruction& i) {
   const T x = m.get<T>(i.from[0]);
   T y = m.get<T>(i.from[1]);
   const unsigned from = m.get<std::uint32_t>(i.from[2]) & 255, length = m.get<std::uint32_t>(i.from[3]) & 255;
-  for (unsigned b = 0; b < length && from + b < 8 * sizeof(T); ++b) y = static_cast<T>((y & ~(T(1) << (from + b))) | (x >> b & 1) << (from + b));
+  for (unsigned b = 0; b < length && from + b < 8 * sizeof(T); ++b)
+    y = static_cast<T>((y & ~(T(1) << (from + b))) | (x >> b & 1) << (from + b));
   m.set<T>(i.to[0], y);
 }
 inline void permute_bytes(machine& m, const instruction& i) {
@@ -588,27 +614,31 @@ inline void permute_bytes(machine& m, const instruction& i) {
   m.set<std::uint32_t>(i.to[0], y);
 }
 inline void logic_of_3(machine& m, const instruction& i) {
-  const auto a = m.get<std::uint32_t>(i.from[0]), b = m.get<std::uint32_t>(i.from[1]), c = m.get<std::uint32_t>(i.from[2]);
+  const auto a = m.get<std::uint32_t>(i.from[0]), b = m.get<std::uint32_t>(i.from[1]),
+             c = m.get<std::uint32_t>(i.from[2]);
   const auto table = m.get<std::uint32_t>(i.from[3]);
   std::uint32_t y = 0;
-  for (unsigned bit = 0; bit < 32; ++bit) y |= (table >> ((a >> bit & 1) << 2 | (b >> bit & 1) << 1 | (c >> bit & 1)) & 1) << bit;
+  for (unsigned bit = 0; bit < 32; ++bit)
+    y |= (table >> ((a >> bit & 1) << 2 | (b >> bit & 1) << 1 | (c >> bit & 1)) & 1) << bit;
   m.set<std::uint32_t>(i.to[0], y);
 }
 template <class T, class Wide>
 void times_wide(machine& m, const instruction& i) {
-  m.set<Wide>(i.to[0], static_cast<Wide>(static_cast<Wide>(m.get<T>(i.from[0])) * static_cast<Wide>(m.get<T>(i.from[1]))));
+  m.set<Wide>(i.to[0],
+              static_cast<Wide>(static_cast<Wide>(m.get<T>(i.from[0])) * static_cast<Wide>(m.get<T>(i.from[1]))));
 }
 template <class T, class Wide>
 void times_wide_plus(machine& m, const instruction& i) {
-  const Wide product = static_cast<Wide>(static_cast<Wide>(m.get<T>(i.from[0])) * static_cast<Wide>(m.get<T>(i.from[1])));
+  const Wide product =
+      static_cast<Wide>(static_cast<Wide>(m.get<T>(i.from[0])) * static_cast<Wide>(m.get<T>(i.from[1])));
   m.set<Wide>(i.to[0], plus()(product, m.get<Wide>(i.from[2])));
 }
 template <class T, class Product>
 void times_plus(machine& m, const instruction& i) {
   m.set<T>(i.to[0], plus()(Product()(m.get<T>(i.from[0]), m.get<T>(i.from[1])), m.get<T>(i.from[2])));
 }
-/// Sums of numbers that take more than one register: what is carried goes from one instruction to the next. Of a product, Product
-/// is the part that is added to; void where there is none.
+/// Sums of numbers that take more than one register: what is carried goes from one instruction to the next. Of a
+/// product, Product is the part that is added to; void where there is none.
 template <class T, class Product, bool Adds, bool Reads, bool Writes>
 void add_with_carry(machine& m, const instruction& i) {
   __extension__ using wide = unsigned __int128;
@@ -628,13 +658,15 @@ void add_with_carry(machine& m, const instruction& i) {
 template <class Part>
 void join(machine& m, const instruction& i) {
   word x = 0;
-  for (int k = 0; k < i.count; ++k) x |= static_cast<word>(m.get<Part>(i.from[k])) << 8 * sizeof(Part) * static_cast<unsigned>(k);
+  for (int k = 0; k < i.count; ++k)
+    x |= static_cast<word>(m.get<Part>(i.from[k])) << 8 * sizeof(Part) * static_cast<unsigned>(k);
   m.set<word>(i.to[0], x);
 }
 template <class Part>
 void part(machine& m, const instruction& i) {
   const word x = m.bits(i.from[0]);
-  for (int k = 0; k < i.count; ++k) m.set<Part>(i.to[k], static_cast<Part>(x >> 8 * sizeof(Part) * static_cast<unsigned>(k)));
+  for (int k = 0; k < i.count; ++k)
+    m.set<Part>(i.to[k], static_cast<Part>(x >> 8 * sizeof(Part) * static_cast<unsigned>(k)));
 }
 template <class T>
 void is_of_kind(machine& m, const instruction& i) {

@@ -38,7 +38,8 @@ struct bfloat_bits {
 
 inline float to_float(half_bits h) {
   const int exponent = h.bits >> 10 & 31, fraction = h.bits & 1023;
-  float x = exponent == 31 ? (fraction != 0 ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity())
+  float x = exponent == 31
+                ? (fraction != 0 ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity())
             : exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
                             : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
   return (h.bits & 0x8000) != 0 ? -x : x;
@@ -108,7 +109,7 @@ struct function {
   bool is_kernel = false;
   int registers = 0;
   std::vector<parameter> results, parameters;
-  std::size_t call_bytes = 0;   ///< parameters of the function, where it is no kernel, and of what it calls
+  std::size_t call_bytes = 0;  ///< parameters of the function, where it is no kernel, and of what it calls
   std::size_t local_bytes = 0;
   std::size_t kernel_bytes = 0;
   std::vector<instruction> code;
@@ -153,7 +154,7 @@ struct machine {
   const char* kernel_parameters = nullptr;
   std::size_t kernel_bytes = 0;
   std::vector<char> shared;
-  std::vector<usage> uses;  ///< of each byte of it
+  std::vector<usage> uses;     ///< of each byte of it
   std::uint64_t barriers = 1;  ///< that were passed, in all blocks
   std::uint64_t together = 1;  ///< what the warp has done so
   unsigned block = 0, blocks = 0, threads = 0, sleeps = 0;
@@ -170,16 +171,22 @@ struct machine {
   }
 
   [[noreturn]] void fail(const instruction& i, const std::string& what) const {
-    refuse(t->frames.back().in->name + ": " + *i.text + ": " + what + " (thread " + std::to_string(t->number) + " of block " + std::to_string(block) + ")");
+    refuse(t->frames.back().in->name + ": " + *i.text + ": " + what + " (thread " + std::to_string(t->number) +
+           " of block " + std::to_string(block) + ")");
   }
 
   word bits(const operand& o) const {
     switch (o.kind) {
-      case operand::reg: return registers[o.number];
-      case operand::parameter: return o.bits;
-      case operand::call_parameter: return call_parameters + t->frames.back().parameters + o.bits;
-      case operand::local: return t->frames.back().local + o.bits;
-      default: return o.bits;
+      case operand::reg:
+        return registers[o.number];
+      case operand::parameter:
+        return o.bits;
+      case operand::call_parameter:
+        return call_parameters + t->frames.back().parameters + o.bits;
+      case operand::local:
+        return t->frames.back().local + o.bits;
+      default:
+        return o.bits;
     }
   }
   template <class T>
@@ -206,20 +213,27 @@ struct machine {
       else if (window == parameter_window) where = space::param, address -= parameter_window;
       else where = space::global;
     }
-    if (address % bytes != 0) fail(i, "address " + std::to_string(address) + " is no multiple of " + std::to_string(bytes));
+    if (address % bytes != 0)
+      fail(i, "address " + std::to_string(address) + " is no multiple of " + std::to_string(bytes));
     switch (where) {
       case space::shared: {
         char* const p = inside(i, shared.data(), shared.size(), address, bytes, "shared memory");
         for (std::size_t b = 0; b < bytes; ++b) note(i, uses[address + b], how);
         return p;
       }
-      case space::local: return inside(i, t->local.data(), t->local.size(), address, bytes, "local memory");
+      case space::local:
+        return inside(i, t->local.data(), t->local.size(), address, bytes, "local memory");
       case space::param:
-        if (address < call_parameters) return inside(i, const_cast<char*>(kernel_parameters), kernel_bytes, address, bytes, "the parameters");
-        return inside(i, t->parameters.data(), t->parameters.size(), address - call_parameters, bytes, "the parameters of a call");
-      default: break;
+        if (address < call_parameters)
+          return inside(i, const_cast<char*>(kernel_parameters), kernel_bytes, address, bytes, "the parameters");
+        return inside(i, t->parameters.data(), t->parameters.size(), address - call_parameters, bytes,
+                      "the parameters of a call");
+      default:
+        break;
     }
-    const auto outside = [&] { return address < i.seen.begin || address >= i.seen.end || bytes > i.seen.end - address; };
+    const auto outside = [&] {
+      return address < i.seen.begin || address >= i.seen.end || bytes > i.seen.end - address;
+    };
     if (outside()) {
       i.seen = (*memory)(address);
       for (const span& s : own)
@@ -247,8 +261,11 @@ struct machine {
     if (!ordered(u.reader)) fail(i, "a race: another thread has read there since the last barrier");
     u.writer = {barriers, together, me, atomic};
   }
-  char* inside(const instruction& i, char* begin, std::size_t size, word address, std::size_t bytes, const char* what) const {
-    if (address > size || bytes > size - address) fail(i, std::to_string(bytes) + " bytes at " + std::to_string(address) + " of " + std::to_string(size) + " of " + what);
+  char* inside(const instruction& i, char* begin, std::size_t size, word address, std::size_t bytes,
+               const char* what) const {
+    if (address > size || bytes > size - address)
+      fail(i, std::to_string(bytes) + " bytes at " + std::to_string(address) + " of " + std::to_string(size) + " of " +
+                  what);
     return begin + address;
   }
 };

@@ -16,7 +16,9 @@ struct token {
 inline std::vector<token> words_of(const std::string& text) {
   std::vector<token> words;
   int line = 1;
-  const auto is_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%' || c == '.'; };
+  const auto is_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%' || c == '.';
+  };
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (c == '\n') ++line;
@@ -28,7 +30,8 @@ inline std::vector<token> words_of(const std::string& text) {
       const std::size_t end = text.find('"', at + 1);
       words.push_back({text.substr(at, end - at + 1), line});
       at = end + 1;
-    } else if (is_name(c) || (c == '-' && at + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[at + 1])) != 0)) {
+    } else if (is_name(c) ||
+               (c == '-' && at + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[at + 1])) != 0)) {
       std::size_t end = at + 1;
       while (end < text.size() && is_name(text[end])) ++end;
       words.push_back({text.substr(at, end - at), line});
@@ -44,14 +47,18 @@ inline std::vector<token> words_of(const std::string& text) {
 inline std::vector<std::string> parts_of(const std::string& opcode) {
   std::vector<std::string> parts;
   std::size_t from = 0;
-  for (std::size_t dot; (dot = opcode.find('.', from)) != std::string::npos; from = dot + 1) parts.push_back(opcode.substr(from, dot - from));
+  for (std::size_t dot; (dot = opcode.find('.', from)) != std::string::npos; from = dot + 1)
+    parts.push_back(opcode.substr(from, dot - from));
   parts.push_back(opcode.substr(from));
   return parts;
 }
 
-inline bool is_number(const std::string& w) { return std::isdigit(static_cast<unsigned char>(w[0])) != 0 || (w[0] == '-' && w.size() > 1); }
+inline bool is_number(const std::string& w) {
+  return std::isdigit(static_cast<unsigned char>(w[0])) != 0 || (w[0] == '-' && w.size() > 1);
+}
 inline word number_of(const std::string& w) {
-  if (w.size() > 2 && w[0] == '0' && (w[1] == 'f' || w[1] == 'F' || w[1] == 'd' || w[1] == 'D')) return std::stoull(w.substr(2), nullptr, 16);
+  if (w.size() > 2 && w[0] == '0' && (w[1] == 'f' || w[1] == 'F' || w[1] == 'd' || w[1] == 'D'))
+    return std::stoull(w.substr(2), nullptr, 16);
   if (w[0] == '-') return word{0} - std::stoull(w.substr(1), nullptr, 0);
   return std::stoull(w, nullptr, 0);  // also 12U
 }
@@ -113,7 +120,8 @@ class reader {
     return true;
   }
   void skip_to(const char* w) {
-    while (next() != w) {}
+    while (next() != w) {
+    }
   }
 
   void variable(space where, bool is_extern);
@@ -189,7 +197,8 @@ inline void reader::variable(space where, bool is_extern) {
   const std::size_t begin = at_;
   std::size_t element = 1;
   for (std::size_t k = begin; words_[k].text[0] == '.' || is_number(words_[k].text); ++k)
-    if (words_[k].text[0] == '.' && words_[k].text != ".align" && words_[k].text != ".attribute") element = size_of(words_[k].text.substr(1));
+    if (words_[k].text[0] == '.' && words_[k].text != ".align" && words_[k].text != ".attribute")
+      element = size_of(words_[k].text.substr(1));
   const auto [name, bytes] = declaration();
   if (where == space::shared) {
     in_.shared[name] = in_.shared_bytes;
@@ -249,7 +258,8 @@ inline void reader::read_function(bool is_kernel) {
   indexed_.clear();
   const auto place = [&](const auto& list, std::vector<parameter>& to, std::size_t& end_of) {
     for (const auto& [n, bytes] : list) {
-      const std::size_t align = is_kernel ? std::min<std::size_t>(16, std::max<std::size_t>(1, bytes & (~bytes + 1))) : 16;
+      const std::size_t align =
+          is_kernel ? std::min<std::size_t>(16, std::max<std::size_t>(1, bytes & (~bytes + 1))) : 16;
       end_of = (end_of + align - 1) / align * align;
       to.push_back({end_of, bytes});
       scopes_[0].names[n] = {is_kernel ? operand::parameter : operand::call_parameter, 0, end_of};
@@ -345,7 +355,8 @@ inline operand reader::name(const std::string& w) {
       if (const auto found = s->ranges.find(w.substr(0, digits)); found != s->ranges.end())
         return {operand::reg, found->second + std::stoi(w.substr(digits)), 0};
   }
-  if (const auto v = in_.variables.find(w); v != in_.variables.end()) return {operand::value, 0, reinterpret_cast<word>(v->second.data())};
+  if (const auto v = in_.variables.find(w); v != in_.variables.end())
+    return {operand::value, 0, reinterpret_cast<word>(v->second.data())};
   if (const auto s = in_.shared.find(w); s != in_.shared.end()) return {operand::value, 0, s->second};
   complain("nothing is called " + w);
 }
@@ -431,7 +442,9 @@ inline void reader::instruction_line() {
   f_->code.push_back(std::move(i));
 }
 
-inline bool has(const std::vector<std::string>& p, const char* w) { return std::find(p.begin(), p.end(), w) != p.end(); }
+inline bool has(const std::vector<std::string>& p, const char* w) {
+  return std::find(p.begin(), p.end(), w) != p.end();
+}
 
 inline space space_in(const std::vector<std::string>& p) {
   if (has(p, "global") || has(p, "const")) return space::global;
@@ -480,12 +493,15 @@ inline action reader::arithmetic(const std::vector<std::string>& p) {
     with_integer(type, [&]<class T>(T) { a = binary<T>(f); });
     with_floating(type, [&]<class T>(T) { a = modified<T, decltype(f), of_2>(p); });
   };
-  const auto on_floats = [&](auto f) { with_floating(type, [&]<class T>(T) { a = modified<T, decltype(f), of_1>(p); }); };
+  const auto on_floats = [&](auto f) {
+    with_floating(type, [&]<class T>(T) { a = modified<T, decltype(f), of_1>(p); });
+  };
   if (op == "addc" || op == "subc" || op == "madc" || has(p, "cc")) {
     const auto make = [&]<class T, class Product, bool Adds>() {
       const bool writes = has(p, "cc");
       return op.size() == 3 ? action(&add_with_carry<T, Product, Adds, false, true>)
-             : writes ? action(&add_with_carry<T, Product, Adds, true, true>) : action(&add_with_carry<T, Product, Adds, true, false>);
+             : writes       ? action(&add_with_carry<T, Product, Adds, true, true>)
+                            : action(&add_with_carry<T, Product, Adds, true, false>);
     };
     with_integer(type, [&]<class U>(U) {
       using T = std::make_unsigned_t<U>;  // but for the high part of a product the same
@@ -501,22 +517,30 @@ inline action reader::arithmetic(const std::vector<std::string>& p) {
   else if (op == "mul" && has(p, "hi")) with_integer(type, [&]<class T>(T) { a = binary<T>(times_high()); });
   else if ((op == "mul" || op == "mad") && has(p, "wide")) {
     const bool adds = op == "mad";
-    if (type == "u16") a = adds ? &times_wide_plus<std::uint16_t, std::uint32_t> : &times_wide<std::uint16_t, std::uint32_t>;
-    if (type == "s16") a = adds ? &times_wide_plus<std::int16_t, std::int32_t> : &times_wide<std::int16_t, std::int32_t>;
-    if (type == "u32") a = adds ? &times_wide_plus<std::uint32_t, std::uint64_t> : &times_wide<std::uint32_t, std::uint64_t>;
-    if (type == "s32") a = adds ? &times_wide_plus<std::int32_t, std::int64_t> : &times_wide<std::int32_t, std::int64_t>;
+    if (type == "u16")
+      a = adds ? &times_wide_plus<std::uint16_t, std::uint32_t> : &times_wide<std::uint16_t, std::uint32_t>;
+    if (type == "s16")
+      a = adds ? &times_wide_plus<std::int16_t, std::int32_t> : &times_wide<std::int16_t, std::int32_t>;
+    if (type == "u32")
+      a = adds ? &times_wide_plus<std::uint32_t, std::uint64_t> : &times_wide<std::uint32_t, std::uint64_t>;
+    if (type == "s32")
+      a = adds ? &times_wide_plus<std::int32_t, std::int64_t> : &times_wide<std::int32_t, std::int64_t>;
   } else if (op == "mad" && has(p, "lo")) with_integer(type, [&]<class T>(T) { a = &times_plus<T, times>; });
   else if (op == "mad" && has(p, "hi")) with_integer(type, [&]<class T>(T) { a = &times_plus<T, times_high>; });
-  else if (op == "fma" || (op == "mad" && is_float)) with_floating(type, [&]<class T>(T) { a = modified<T, fused, of_3>(p); });
+  else if (op == "fma" || (op == "mad" && is_float))
+    with_floating(type, [&]<class T>(T) { a = modified<T, fused, of_3>(p); });
   else if (op == "div") on_both(over());
   else if (op == "rem") with_integer(type, [&]<class T>(T) { a = binary<T>(rest()); });
   else if ((op == "min" || op == "max") && has(p, "NaN"))
-    with_floating(type, [&]<class T>(T) { a = op == "min" ? modified<T, keeping_nan<least>, of_2>(p) : modified<T, keeping_nan<most>, of_2>(p); });
+    with_floating(type, [&]<class T>(T) {
+      a = op == "min" ? modified<T, keeping_nan<least>, of_2>(p) : modified<T, keeping_nan<most>, of_2>(p);
+    });
   else if (op == "min") on_both(least());
   else if (op == "max") on_both(most());
   else if (op == "abs" || op == "neg") {
     with_integer(type, [&]<class T>(T) { a = op == "abs" ? unary<T>(magnitude()) : unary<T>(negated()); });
-    with_floating(type, [&]<class T>(T) { a = op == "abs" ? modified<T, magnitude, of_1>(p) : modified<T, negated, of_1>(p); });
+    with_floating(
+        type, [&]<class T>(T) { a = op == "abs" ? modified<T, magnitude, of_1>(p) : modified<T, negated, of_1>(p); });
   } else if (op == "copysign") with_floating(type, [&]<class T>(T) { a = binary<T>(with_sign_of()); });
   else if (op == "sqrt") on_floats(root());
   else if (op == "rcp") on_floats(reciprocal());
@@ -527,17 +551,35 @@ inline action reader::arithmetic(const std::vector<std::string>& p) {
   else if (op == "cos") on_floats(cosine());
   else if (op == "tanh") on_floats(hyperbolic_tangent());
   else if (op == "and" || op == "or" || op == "xor" || op == "not") {
-    if (type == "pred") a = op == "and" ? binary<bool>(both()) : op == "or" ? binary<bool>(either()) : op == "xor" ? binary<bool>(differing()) : unary<bool>(inverted());
+    if (type == "pred")
+      a = op == "and"   ? binary<bool>(both())
+          : op == "or"  ? binary<bool>(either())
+          : op == "xor" ? binary<bool>(differing())
+                        : unary<bool>(inverted());
     else
       with_integer(type, [&]<class T>(T) {
-        a = op == "and" ? binary<T>(both()) : op == "or" ? binary<T>(either()) : op == "xor" ? binary<T>(differing()) : unary<T>(inverted());
+        a = op == "and"   ? binary<T>(both())
+            : op == "or"  ? binary<T>(either())
+            : op == "xor" ? binary<T>(differing())
+                          : unary<T>(inverted());
       });
-  } else if (op == "clz") a = type == "b64" ? action([](machine& m, const instruction& i) { m.set<std::uint32_t>(i.to[0], static_cast<std::uint32_t>(std::countl_zero(m.get<word>(i.from[0])))); }) : unary<std::uint32_t>(leading_zeros());
-  else if (op == "popc") a = type == "b64" ? action([](machine& m, const instruction& i) { m.set<std::uint32_t>(i.to[0], static_cast<std::uint32_t>(std::popcount(m.get<word>(i.from[0])))); }) : unary<std::uint32_t>(ones());
+  } else if (op == "clz")
+    a = type == "b64" ? action([](machine& m, const instruction& i) {
+      m.set<std::uint32_t>(i.to[0], static_cast<std::uint32_t>(std::countl_zero(m.get<word>(i.from[0]))));
+    })
+                      : unary<std::uint32_t>(leading_zeros());
+  else if (op == "popc")
+    a = type == "b64" ? action([](machine& m, const instruction& i) {
+      m.set<std::uint32_t>(i.to[0], static_cast<std::uint32_t>(std::popcount(m.get<word>(i.from[0]))));
+    })
+                      : unary<std::uint32_t>(ones());
   else if (op == "brev") a = type == "b64" ? unary<std::uint64_t>(reversed()) : unary<std::uint32_t>(reversed());
   else if (op == "shl") with_integer(type, [&]<class T>(T) { a = &shift_left<T>; });
   else if (op == "shr") with_integer(type, [&]<class T>(T) { a = &shift_right<T>; });
-  else if (op == "shf") a = has(p, "l") ? (has(p, "wrap") ? &funnel<true, true> : &funnel<true, false>) : has(p, "wrap") ? &funnel<false, true> : &funnel<false, false>;
+  else if (op == "shf")
+    a = has(p, "l")      ? (has(p, "wrap") ? &funnel<true, true> : &funnel<true, false>)
+        : has(p, "wrap") ? &funnel<false, true>
+                         : &funnel<false, false>;
   else if (op == "bfe") with_integer(type, [&]<class T>(T) { a = &extract_bits<T>; });
   else if (op == "bfi") a = type == "b64" ? &insert_bits<std::uint64_t> : &insert_bits<std::uint32_t>;
   else if (op == "prmt") a = p.size() == 2 ? &permute_bytes : nullptr;
@@ -604,14 +646,18 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     i.count = vector(i.to);
     expect(",");
     address(i.from[0]);
-    with_any(type, [&]<class T>(T) { a = by_space(space_in(p), [](auto s) -> action { return &load<decltype(s)::value, T>; }); });
+    with_any(type, [&]<class T>(T) {
+      a = by_space(space_in(p), [](auto s) -> action { return &load<decltype(s)::value, T>; });
+    });
     return a;
   }
   if (op == "st") {
     address(i.to[0]);
     expect(",");
     i.count = vector(i.from);
-    with_any(type, [&]<class T>(T) { a = by_space(space_in(p), [](auto s) -> action { return &store<decltype(s)::value, T>; }); });
+    with_any(type, [&]<class T>(T) {
+      a = by_space(space_in(p), [](auto s) -> action { return &store<decltype(s)::value, T>; });
+    });
     return a;
   }
   if (op == "atom" || op == "red") {
@@ -622,14 +668,19 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     address(i.from[0]);
     more(i.from, 1, 4);
     const auto of = [&](auto f) {
-      const auto make = [&]<class T>(T) { a = by_space(space_in(p), [](auto s) -> action { return &atomic<decltype(s)::value, T, decltype(f)>; }); };
+      const auto make = [&]<class T>(T) {
+        a = by_space(space_in(p), [](auto s) -> action { return &atomic<decltype(s)::value, T, decltype(f)>; });
+      };
       with_integer(type, make) || with_floating(type, make);
     };
     if (has(p, "add")) of(plus());
     else if (has(p, "exch")) of(second());
     else if (has(p, "min")) of(least());
     else if (has(p, "max")) of(most());
-    else if (has(p, "cas")) with_integer(type, [&]<class T>(T) { a = by_space(space_in(p), [](auto s) -> action { return &compare_and_swap<decltype(s)::value, T>; }); });
+    else if (has(p, "cas"))
+      with_integer(type, [&]<class T>(T) {
+        a = by_space(space_in(p), [](auto s) -> action { return &compare_and_swap<decltype(s)::value, T>; });
+      });
     return a;
   }
   if (op == "mov") {
@@ -637,17 +688,23 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     const int to = vector(i.to);
     expect(",");
     const std::string& w = peek();
-    if (w[0] == '%' && (w.compare(0, 4, "%tid") == 0 || w.compare(0, 4, "%cta") == 0 || w.compare(0, 5, "%ntid") == 0 || w.compare(0, 5, "%ncta") == 0 || w.compare(0, 5, "%lane") == 0)) {
+    if (w[0] == '%' && (w.compare(0, 4, "%tid") == 0 || w.compare(0, 4, "%cta") == 0 || w.compare(0, 5, "%ntid") == 0 ||
+                        w.compare(0, 5, "%ncta") == 0 || w.compare(0, 5, "%lane") == 0)) {
       const std::string which = next();
       if (which == "%tid.x") return &special<[](const machine& m) -> word { return m.t->number; }>;
       if (which == "%ctaid.x") return &special<[](const machine& m) -> word { return m.block; }>;
       if (which == "%ntid.x") return &special<[](const machine& m) -> word { return m.threads; }>;
       if (which == "%nctaid.x") return &special<[](const machine& m) -> word { return m.blocks; }>;
-      if (which == "%tid.y" || which == "%tid.z" || which == "%ctaid.y" || which == "%ctaid.z") return &special<[](const machine&) -> word { return 0; }>;
-      if (which == "%ntid.y" || which == "%ntid.z" || which == "%nctaid.y" || which == "%nctaid.z") return &special<[](const machine&) -> word { return 1; }>;
-      if (which == "%lanemask_le") return &special<[](const machine& m) -> word { return (word{2} << m.t->number % 32) - 1; }>;
-      if (which == "%lanemask_lt") return &special<[](const machine& m) -> word { return (word{1} << m.t->number % 32) - 1; }>;
-      if (which == "%lanemask_ge") return &special<[](const machine& m) -> word { return ~word{0} << m.t->number % 32; }>;
+      if (which == "%tid.y" || which == "%tid.z" || which == "%ctaid.y" || which == "%ctaid.z")
+        return &special<[](const machine&) -> word { return 0; }>;
+      if (which == "%ntid.y" || which == "%ntid.z" || which == "%nctaid.y" || which == "%nctaid.z")
+        return &special<[](const machine&) -> word { return 1; }>;
+      if (which == "%lanemask_le")
+        return &special<[](const machine& m) -> word { return (word{2} << m.t->number % 32) - 1; }>;
+      if (which == "%lanemask_lt")
+        return &special<[](const machine& m) -> word { return (word{1} << m.t->number % 32) - 1; }>;
+      if (which == "%lanemask_ge")
+        return &special<[](const machine& m) -> word { return ~word{0} << m.t->number % 32; }>;
       if (which == "%laneid") return &special<[](const machine& m) -> word { return m.t->number % 32; }>;
       return nullptr;
     }
@@ -660,8 +717,10 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
       return bytes == 1 ? &part<std::uint8_t> : bytes == 2 ? &part<std::uint16_t> : &part<std::uint32_t>;
     }
     if (joins) return bytes == 1 ? &join<std::uint8_t> : bytes == 2 ? &join<std::uint16_t> : &join<std::uint32_t>;
-    if (type == "pred") return [](machine& m, const instruction& j) { m.set<std::uint8_t>(j.to[0], m.bits(j.from[0]) & 1); };
-    with_any(type, [&]<class T>(T) { a = [](machine& m, const instruction& j) { m.set<T>(j.to[0], m.get<T>(j.from[0])); }; });
+    if (type == "pred")
+      return [](machine& m, const instruction& j) { m.set<std::uint8_t>(j.to[0], m.bits(j.from[0]) & 1); };
+    with_any(type,
+             [&]<class T>(T) { a = [](machine& m, const instruction& j) { m.set<T>(j.to[0], m.get<T>(j.from[0])); }; });
     return a;
   }
   i.to[0] = simple();
@@ -673,11 +732,17 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
   }
   if (op == "vote" && has(p, "sync") && n == 2) {
     i.from[3] = i.from[1];
-    i.together = has(p, "ballot") ? &count_votes<vote::ballot> : has(p, "any") ? &count_votes<vote::any> : has(p, "all") ? &count_votes<vote::all> : nullptr;
+    i.together = has(p, "ballot") ? &count_votes<vote::ballot>
+                 : has(p, "any")  ? &count_votes<vote::any>
+                 : has(p, "all")  ? &count_votes<vote::all>
+                                  : nullptr;
     return i.together != nullptr ? &wait : nullptr;
   }
   if (op == "shfl" && has(p, "sync") && n == 4) {
-    i.together = has(p, "idx") ? &exchange<shuffle::idx> : has(p, "up") ? &exchange<shuffle::up> : has(p, "down") ? &exchange<shuffle::down> : &exchange<shuffle::bfly>;
+    i.together = has(p, "idx")    ? &exchange<shuffle::idx>
+                 : has(p, "up")   ? &exchange<shuffle::up>
+                 : has(p, "down") ? &exchange<shuffle::down>
+                                  : &exchange<shuffle::bfly>;
     return &wait;
   }
   if (op == "cvta") {
@@ -695,13 +760,16 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     return a;
   }
   if (op == "setp") {
-    static const std::map<std::string, int> names = {{"eq", 0}, {"ne", 1}, {"lt", 2}, {"le", 3}, {"gt", 4}, {"ge", 5}, {"lo", 2}, {"ls", 3}, {"hi", 4}, {"hs", 5},
-                                                     {"equ", 6}, {"neu", 7}, {"ltu", 8}, {"leu", 9}, {"gtu", 10}, {"geu", 11}, {"num", 12}, {"nan", 13}};
+    static const std::map<std::string, int> names = {
+        {"eq", 0}, {"ne", 1},  {"lt", 2},  {"le", 3},  {"gt", 4},  {"ge", 5},   {"lo", 2},   {"ls", 3},   {"hi", 4},
+        {"hs", 5}, {"equ", 6}, {"neu", 7}, {"ltu", 8}, {"leu", 9}, {"gtu", 10}, {"geu", 11}, {"num", 12}, {"nan", 13}};
     const auto which = names.find(p[1]);
     if (which == names.end() || has(p, "ftz")) return nullptr;
     const auto make = [&]<class T>(T) {
-      a = has(p, "and") ? predicate_action<1, T>(which->second) : has(p, "or") ? predicate_action<2, T>(which->second)
-          : has(p, "xor") ? predicate_action<3, T>(which->second) : predicate_action<0, T>(which->second);
+      a = has(p, "and")   ? predicate_action<1, T>(which->second)
+          : has(p, "or")  ? predicate_action<2, T>(which->second)
+          : has(p, "xor") ? predicate_action<3, T>(which->second)
+                          : predicate_action<0, T>(which->second);
     };
     with_integer(type, make) || with_floating(type, make);
     return a;
@@ -715,15 +783,17 @@ inline action reader::known(const std::vector<std::string>& p, instruction& i) {
     if (has(p, "ftz") || has(p, "relu")) return nullptr;
     with_any(to, [&]<class To>(To) {
       with_any(type, [&]<class From>(From) {
-        const auto make = [&]<rounding R>() { return has(p, "sat") ? action(&convert<To, From, R, true>) : action(&convert<To, From, R, false>); };
-        a = has(p, "rni") ? make.template operator()<rounding::integer_nearest>()
+        const auto make = [&]<rounding R>() {
+          return has(p, "sat") ? action(&convert<To, From, R, true>) : action(&convert<To, From, R, false>);
+        };
+        a = has(p, "rni")   ? make.template operator()<rounding::integer_nearest>()
             : has(p, "rzi") ? make.template operator()<rounding::integer_zero>()
             : has(p, "rmi") ? make.template operator()<rounding::integer_down>()
             : has(p, "rpi") ? make.template operator()<rounding::integer_up>()
-            : has(p, "rz") ? make.template operator()<rounding::zero>()
-            : has(p, "rm") ? make.template operator()<rounding::down>()
-            : has(p, "rp") ? make.template operator()<rounding::up>()
-                           : make.template operator()<rounding::nearest>();
+            : has(p, "rz")  ? make.template operator()<rounding::zero>()
+            : has(p, "rm")  ? make.template operator()<rounding::down>()
+            : has(p, "rp")  ? make.template operator()<rounding::up>()
+                            : make.template operator()<rounding::nearest>();
       });
     });
     return a;

@@ -1,5 +1,6 @@
-// tests/cuda/runtime/run_kernels.cpp: in a program with this file, kernels on the fake runtime do what their PTX says. The program must
-// hold PTX as text: nvcc -arch=compute_80 -no-compress. What has been misused by the end makes it fail.
+// tests/cuda/runtime/run_kernels.cpp: in a program with this file, kernels on the fake runtime do what their PTX says.
+// The program must hold PTX as text: nvcc -arch=compute_80 -no-compress. What has been misused by the end makes it
+// fail.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,8 @@ std::string text_in(const void* binary) {
   if (w.magic != 0x466243B1 || h.magic != 0xBA55ED50) throw std::runtime_error("PTX: not a fat binary");
   const std::string all(w.data, h.header_bytes + h.bytes);
   const std::size_t begin = all.find(".version");
-  if (begin == std::string::npos) throw std::runtime_error("PTX: none in the program, or compressed; compile with -arch=compute_80 -no-compress");
+  if (begin == std::string::npos)
+    throw std::runtime_error("PTX: none in the program, or compressed; compile with -arch=compute_80 -no-compress");
   return all.substr(begin, all.find('\0', begin) - begin);
 }
 

@@ -1,4 +1,5 @@
-// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which exceptions trap.
+// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which
+// exceptions trap.
 #pragma once
 
 #include <cstdint>

@@ -41,8 +41,7 @@ void run_tasks(const gemm_args<T>& args, thread_pool& pool, index_t tasks, F&& f
   constexpr double least_products = 1e6;
   if (static_cast<double>(args.m) * static_cast<double>(args.n) * static_cast<double>(args.k) < least_products)
     for (index_t task = 0; task < tasks; ++task) f(task);
-  else
-    pool.parallel_for(tasks, f);
+  else pool.parallel_for(tasks, f);
 }
 
 }  // namespace detail

@@ -90,20 +90,16 @@ struct in_place_product {
         for (index_t first = 0; first < vectors; first += shape::max_columns) {
           const T* const right = packed + k * width + first * count;
           const index_t left = vectors - first, columns = strip_width<T>(left);
-          if (columns == shape::lanes)
-            compute_rows_in_place<T, 1>(count, lines, right, tile);
-          else
-            compute_rows_in_place<T, 2>(count, lines, right, tile);
+          if (columns == shape::lanes) compute_rows_in_place<T, 1>(count, lines, right, tile);
+          else compute_rows_in_place<T, 2>(count, lines, right, tile);
           T* const out = args.c + row * out_row + first * out_vector;
           store_tile(tile, columns, out, valid, smaller(left, columns), args.accumulate || k > 0);
         }
       }
     }
     if (args.epilogue == nullptr) return;
-    if (swapped)
-      args.epilogue(args.ctx, 0, args.m, begin, end);
-    else
-      args.epilogue(args.ctx, begin, end, 0, args.n);
+    if (swapped) args.epilogue(args.ctx, 0, args.m, begin, end);
+    else args.epilogue(args.ctx, begin, end, 0, args.n);
   }
 
   void store_tile(const T* tile, index_t columns, T* out, index_t valid_rows, index_t valid_columns, bool add) {

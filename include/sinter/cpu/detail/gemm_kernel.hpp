@@ -22,9 +22,10 @@ struct tile_shape {
   static constexpr int max_packets = 2;
   static constexpr int max_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 14 : 6;
   static constexpr int max_columns = max_packets * lanes;
-  // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast it. Some
-  // rows do so for their second packet: fewer instructions matter where another thread shares the core, and fewer loads where
-  // none does. clang broadcasts the other rows' elements early, and would run out of registers for them.
+  // AVX-512 multiplies by an element of memory in one instruction, which costs a load but no instruction to broadcast
+  // it. Some rows do so for their second packet: fewer instructions matter where another thread shares the core, and
+  // fewer loads where none does. clang broadcasts the other rows' elements early, and would run out of registers for
+  // them.
 #if defined(EIGEN_VECTORIZE_AVX512) && defined(__clang__)
   static constexpr int rows_read_twice = 12;
 #elif defined(EIGEN_VECTORIZE_AVX512)
@@ -34,8 +35,8 @@ struct tile_shape {
 #endif
 };
 
-/// Has a packet read once, into a register, and not again by every instruction that multiplies by it: two loads a cycle would
-/// not do.
+/// Has a packet read once, into a register, and not again by every instruction that multiplies by it: two loads a cycle
+/// would not do.
 template <class Packet>
 SINTER_INLINE void read_once([[maybe_unused]] Packet& packet) {
 #if defined(EIGEN_VECTORIZE_SSE) && !defined(EIGEN_VECTORIZE_AVX512)
@@ -86,7 +87,8 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     k += count;
     a += count * Rows;
     a_again += count * Rows;
-    // Or the compiler would see that it need not read twice, or address both by one index, which splits the instructions.
+    // Or the compiler would see that it need not read twice, or address both by one index, which splits the
+    // instructions.
     asm("" : "+r"(a), "+r"(a_again));
     b += count * (Packing ? b_step : Packets * lanes);
     if constexpr (Packing) b_packed += count * Packets * lanes;
@@ -116,8 +118,7 @@ void accumulate_tile(index_t k_count, const T* a, const T* b, T* c, index_t ldc,
     ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
       c += I % Packets == Packets - 1 ? ldc : 0),
      ...);
-  else
-    ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
 }
 
 template <class T, int Rows, int Packets, bool Packing>
@@ -139,21 +140,20 @@ struct tile_functions {
 
 template <class T>
 const tile_functions<T>& kernels_for(index_t rows) {
-  return []<int... I>(index_t index, std::integer_sequence<int, I...>)->const tile_functions<T>& {
+  return []<int... I>(index_t index, std::integer_sequence<int, I...>) -> const tile_functions<T>& {
     static constexpr tile_functions<T> table[] = {{&compute_tile<T, 2 * I + 2, 1, false>,
                                                    &compute_tile<T, 2 * I + 2, 2, false>,
                                                    &compute_tile<T, 2 * I + 2, 2, true>}...};
     return table[index];
-  }
-  (rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
+  }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
 }
 
 inline constexpr int rows_in_place = 8;
 
 /// out(R..., Packets * lanes) = A(R..., k) B(k, Packets * lanes): rows of A, each contiguous, read where they are.
 template <class T, int Packets, int... R, int... I>
-void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out, std::integer_sequence<int, R...>,
-                              std::integer_sequence<int, I...>) {
+void accumulate_rows_in_place(index_t k_count, const T* const* rows, const T* b, T* out,
+                              std::integer_sequence<int, R...>, std::integer_sequence<int, I...>) {
   namespace ei = Eigen::internal;
   using packet = typename tile_shape<T>::packet;
   constexpr int lanes = tile_shape<T>::lanes;

@@ -1,7 +1,7 @@
 // sinter/cpu/detail/gemm_narrow.hpp: products of half and bfloat16, computed in float.
 //
-// Both operands are widened once, which costs their size where the product costs size times extent; each tile of the float
-// product is rounded to its place while it is in cache.
+// Both operands are widened once, which costs their size where the product costs size times extent; each tile of the
+// float product is rounded to its place while it is in cache.
 #pragma once
 
 #include "sinter/core/arena.hpp"
@@ -23,10 +23,13 @@ struct narrow_product {
   void compute() const {
     const auto& x = args;
     const floats a(x.m * x.k), b(x.k * x.n), c(x.m * x.n);
-    const strides of_a = widen(x.a, x.m, x.k, {x.a_row, x.a_col}, a.data()), of_b = widen(x.b, x.k, x.n, {x.b_row, x.b_col}, b.data());
+    const strides of_a = widen(x.a, x.m, x.k, {x.a_row, x.a_col}, a.data()),
+                  of_b = widen(x.b, x.k, x.n, {x.b_row, x.b_col}, b.data());
     if (x.accumulate) widen(x.c, x.m, x.n, {x.ldc, 1}, c.data());
     rounding finish{args, c.data()};
-    gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n, x.accumulate, &rounding::tile, &finish}, pool);
+    gemm<float>({x.m, x.n, x.k, a.data(), of_a.row, of_a.column, b.data(), of_b.row, of_b.column, c.data(), x.n,
+                 x.accumulate, &rounding::tile, &finish},
+                pool);
   }
 
  private:

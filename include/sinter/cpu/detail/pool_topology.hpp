@@ -29,8 +29,7 @@ class backoff {
  public:
   bool spin() noexcept {
     if (step_ == pausing_steps + yielding_steps) return false;
-    if (++step_ > pausing_steps)
-      std::this_thread::yield();
+    if (++step_ > pausing_steps) std::this_thread::yield();
     else
       for (int i = 0; i < pauses_per_step; ++i) pause_processor();
     return true;
