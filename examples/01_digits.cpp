@@ -1,6 +1,5 @@
 // Trains a small network to read handwritten digits: the 8x8 ones in this repository, or MNIST if --data names it.
-//   g++ -std=c++20 -O2 -march=native -I single_include -isystem /usr/include/eigen3 examples/01_digits.cpp -o digits
-//   -pthread
+//   g++ -std=c++20 -O2 -march=native -I single_include -isystem /usr/include/eigen3 examples/01_digits.cpp -o digits -pthread
 // ctest: --epochs 20 --out /tmp
 #include <chrono>
 #include <cstdio>

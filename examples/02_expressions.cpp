@@ -1,6 +1,5 @@
 // Shows what an expression is: a value that runs in one pass when it is assigned, and knows its device.
-//   g++ -std=c++20 -O2 -march=native -I single_include -isystem /usr/include/eigen3 examples/02_expressions.cpp -o
-//   expressions -pthread
+//   g++ -std=c++20 -O2 -march=native -I single_include -isystem /usr/include/eigen3 examples/02_expressions.cpp -o expressions -pthread
 // ctest:
 #include <cstdio>
 #include <iostream>

@@ -76,7 +76,8 @@ Install them and run this again."
   if [ "$2" = yes ] && ! has clang-format-19 && has apt-get && { [ "$(id -u)" -eq 0 ] || has sudo; }; then
     as_root=()
     [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends clang-format-19 >>"$here/build/apt.log" 2>&1 || true
+    local formatter=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends clang-format-19)
+    "${formatter[@]}" >>"$here/build/apt.log" 2>&1 || { "${as_root[@]}" apt-get update && "${formatter[@]}"; } >>"$here/build/apt.log" 2>&1 || true
   fi
   local version
   version=$(major "$1")
