@@ -1,7 +1,7 @@
 // tests/compile_fail/number_to_handle.cpp: a number has no shape for a tensor to take; elements are written through a view.
 // FIRST-LINE: number_given_to_a_handle_which_has_no_shape_of_its_own
 // FIRST-LINE: write_x_dot_in_place_equals_number_or_full
-// LINES-CLANG: 36
+// LINES-CLANG: 37
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,7 @@
 // tests/compile_fail/number_with_fraction_to_view.cpp: a floating-point number assigned through a view to integers.
 // FIRST-LINE: floating_literal_with_elements_of_type<int>
 // FIRST-LINE: write_an_integer_literal_or_cast_the_tensor
-// LINES-CLANG: 37
+// LINES-CLANG: 40
 #include <sinter/sinter.hpp>
 
 using namespace sinter;
