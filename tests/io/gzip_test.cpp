@@ -1,6 +1,7 @@
 // tests/io/gzip_test.cpp: .gz files, whole, damaged and too large, by zlib and by the program gzip, whatever signals
 // do.
 #include "../catch.hpp"
+#include "folder.hpp"
 
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -20,17 +21,6 @@ using detail::gzip_program;
 
 namespace {
 
-struct folder {
-  fs::path path = fs::temp_directory_path() / ("sinter_gzip_test_" + std::to_string(::getpid()));
-  folder() { fs::create_directories(path); }
-  ~folder() { fs::remove_all(path); }
-  std::string file(const std::string& name, std::string_view bytes) const {
-    const std::string full = (path / name).string();
-    detail::write_file(full, bytes);
-    return full;
-  }
-};
-
 /// A member of a gzip file, RFC 1952.
 std::string packed(const std::string& bytes) {
   const std::string zlib = detail::zlib_runs(bytes);
@@ -41,13 +31,8 @@ std::string packed(const std::string& bytes) {
 }
 
 template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "no error";
+std::string message_of(const F& f) {
+  return ::message_of<error>(f, "no error");
 }
 
 template <class Unpacker>

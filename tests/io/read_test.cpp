@@ -1,5 +1,6 @@
 // tests/io/read_test.cpp: CSV and idx files, whole, damaged and hostile.
 #include "../catch.hpp"
+#include "folder.hpp"
 
 #include <clocale>
 #include <cstdlib>
@@ -13,17 +14,6 @@ using Catch::Contains;
 
 namespace {
 
-struct folder {
-  fs::path path = fs::temp_directory_path() / ("sinter_read_test_" + std::to_string(::getpid()));
-  folder() { fs::create_directories(path); }
-  ~folder() { fs::remove_all(path); }
-  std::string file(const std::string& name, const std::string& bytes) const {
-    const std::string full = (path / name).string();
-    detail::write_file(full, bytes);
-    return full;
-  }
-};
-
 std::string idx(std::string dims, int type, std::size_t bytes) {
   return std::string({0, 0, static_cast<char>(type), static_cast<char>(dims.size() / 4)}) + dims +
          std::string(bytes, '\7');
@@ -35,13 +25,8 @@ std::string be(std::uint32_t x) {
 }
 
 template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const io_error& e) {
-    return e.what();
-  }
-  return "no io_error";
+std::string message_of(const F& f) {
+  return ::message_of<io_error>(f, "no io_error");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // tests/io/whole_file_test.cpp: written files are complete or as they were, whoever else writes and whatever the name
 // leads to.
 #include "../catch.hpp"
+#include "folder.hpp"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,19 +21,6 @@ using detail::write_file;
 
 namespace {
 
-struct folder {
-  fs::path path = fs::temp_directory_path() / ("sinter_whole_file_test_" + std::to_string(::getpid()));
-  folder() { fs::create_directories(path); }
-  ~folder() { fs::remove_all(path); }
-  std::string file(const std::string& name) const { return (path / name).string(); }
-  /// All that is there, sorted.
-  std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    for (const auto& entry : fs::directory_iterator(path)) all.push_back(entry.path().filename().string());
-    std::sort(all.begin(), all.end());
-    return all;
-  }
-};
 using names = std::vector<std::string>;
 
 struct stat state_of(const std::string& path) {
@@ -42,13 +30,8 @@ struct stat state_of(const std::string& path) {
 }
 
 template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const io_error& e) {
-    return e.what();
-  }
-  return "no io_error";
+std::string message_of(const F& f) {
+  return ::message_of<io_error>(f, "no io_error");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // tests/io/write_test.cpp: PNG and SVG files, and the progress bar.
 #include "../catch.hpp"
+#include "folder.hpp"
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,13 +12,6 @@ namespace fs = std::filesystem;
 using Catch::Contains;
 
 namespace {
-
-struct folder {
-  fs::path path = fs::temp_directory_path() / ("sinter_write_test_" + std::to_string(::getpid()));
-  folder() { fs::create_directories(path); }
-  ~folder() { fs::remove_all(path); }
-  std::string file(const std::string& name) const { return (path / name).string(); }
-};
 
 /// Undoes the deflate of fixed codes, by the specification's tables rather than by the writer's formulas.
 std::string inflate_fixed(const std::string& zlib) {
