@@ -1377,8 +1377,8 @@ class fork_watch {
   fork_watch* previous_ = nullptr;
 };
 
-/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. Who holds one does
-/// not wait for another.
+/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. A thread that holds
+/// one must not wait for another.
 class fork_safe_mutex {
  public:
   void lock() { mutex_.lock(); }
@@ -1398,6 +1398,9 @@ SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
     return *mine.release();
   return *there;
 }
+
+/// Puts a thread object that joins nothing in the place of one whose thread is the parent's.
+inline void forget_thread(std::thread& lost) noexcept { ::new (static_cast<void*>(&lost)) std::thread; }
 
 /// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of
 /// the two is then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread
@@ -1893,42 +1896,41 @@ namespace sinter::detail {
 class assignment_target {
  public:
   /// `name`: the tensor on the left side, null for a temporary view. `memory`: what that shows.
-  assignment_target(const void* name, const storage_ptr& memory) : name_(name), memory_(memory), next_(first()) {
-    first() = this;
+  assignment_target(void* name, const storage_ptr& memory) : name_(name), memory_(memory), next_(first_) {
+    first_ = this;
   }
   assignment_target(const assignment_target&) = delete;
   assignment_target& operator=(const assignment_target&) = delete;
   ~assignment_target() {
-    assignment_target** link = &first();
+    assignment_target** link = &first_;
     while (*link != this) link = &(*link)->next_;
     *link = next_;
   }
 
-  /// False once the tensor on the left side was destroyed.
-  bool name_lives() const noexcept { return name_ != nullptr; }
+  /// The tensor on the left side; null for a view, and once it was destroyed.
+  void* name() const noexcept { return name_; }
   /// True once this thread wrote to the memory, or the name was given other memory, which it shows `now`.
   bool is_stale(const storage_ptr& now) const noexcept { return written_ || now.get() != memory_.get(); }
 
   /// Tells the assignments to a tensor that it is destroyed.
   static void end_of(const void* tensor) noexcept {
-    if (first() != nullptr) [[unlikely]]
+    if (first_ != nullptr) [[unlikely]]
       note_end(tensor);
   }
   /// Tells the assignments that wait that this thread writes to `memory`.
   static void write_to(const storage& memory) noexcept {
-    for (assignment_target* a = first(); a != nullptr; a = a->next_)
+    for (assignment_target* a = first_; a != nullptr; a = a->next_)
       a->written_ = a->written_ || a->memory_.get() == &memory;
   }
 
  private:
-  static assignment_target*& first() noexcept { return first_; }
   SINTER_COLD static void note_end(const void* tensor) noexcept {
-    for (assignment_target* a = first(); a != nullptr; a = a->next_)
+    for (assignment_target* a = first_; a != nullptr; a = a->next_)
       if (a->name_ == tensor) a->name_ = nullptr;
   }
 
   static inline thread_local assignment_target* first_ = nullptr;
-  const void* name_;
+  void* name_;
   storage_ptr memory_;
   assignment_target* next_;
   bool written_ = false;
@@ -4120,14 +4122,13 @@ class assignment {
         e_(std::forward<X>(e)),
         entry_(is_named ? &target : nullptr, detail::access::storage_of(target)),
         exceptions_(std::uncaught_exceptions()) {
-    if constexpr (is_named) name_ = &target;
     if constexpr (!rebinds) detail::check_assignable("assignment", target_, e_);
   }
   assignment(const assignment&) = delete;
   assignment& operator=(const assignment&) = delete;
 
   ~assignment() noexcept(false) {
-    if (pending_ && std::uncaught_exceptions() == exceptions_ && (!rebinds || entry_.name_lives())) run();
+    if (pending_ && std::uncaught_exceptions() == exceptions_ && (!rebinds || entry_.name() != nullptr)) run();
   }
 
   /// Runs now rather than at the end of the statement.
@@ -4151,7 +4152,7 @@ class assignment {
   /// The value of the left side.
   operator tensor_type() && {
     if constexpr (rebinds)
-      if (!entry_.name_lives()) return value_without_name();
+      if (entry_.name() == nullptr) return value_without_name();
     if (pending_) run();
     return target_;
   }
@@ -4159,9 +4160,9 @@ class assignment {
   template <class = void>
     requires is_named
   operator tensor_type&() && {
-    if (!entry_.name_lives()) detail::refuse_late_assignment("the tensor on its left side was destroyed");
+    if (entry_.name() == nullptr) detail::refuse_late_assignment("the tensor on its left side was destroyed");
     if (pending_) run();
-    return *name_;
+    return *static_cast<tensor_type*>(entry_.name());
   }
 
   // For fuse().
@@ -4178,7 +4179,6 @@ class assignment {
   // What is written: the named tensor itself where it gets a new value, otherwise a handle to its memory.
   std::conditional_t<rebinds, tensor_type&, tensor_type> target_;
   E e_;
-  tensor_type* name_ = nullptr;
   detail::assignment_target entry_;
   int exceptions_;
   bool pending_ = true;
@@ -4512,7 +4512,7 @@ struct typed_state final : grad_state {
     if (!kept.defined()) return;
     T* const sum = access::data(kept);
     backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
-    access::storage_of(kept)->version.fetch_add(1, std::memory_order_relaxed);
+    note_write(*access::storage_of(kept).get());
   }
   void keep_gradient() noexcept override {
     if (!kept.defined()) kept = std::move(grad);
@@ -6171,7 +6171,7 @@ class [[nodiscard]] pending {
     /// For fork_watch: a forked child has no such thread, and does what was not done when it is asked for.
     void at_fork(detail::fork_step step) noexcept {
       if (step != detail::fork_step::in_child || !worker.joinable()) return;
-      ::new (static_cast<void*>(&worker)) std::thread;  // neither joined nor detached
+      detail::forget_thread(worker);
       if (done.load(std::memory_order_acquire)) return;
       ::new (static_cast<void*>(&value)) Tensor;  // may be half-way
       ::new (static_cast<void*>(&failure)) std::exception_ptr;
@@ -6635,7 +6635,7 @@ class thread_pool {
   void at_fork(sinter::detail::fork_step step) noexcept {
     if (step == sinter::detail::fork_step::before) return team_.lock();
     if (step == sinter::detail::fork_step::in_child) {
-      for (std::thread& lost : workers_) ::new (static_cast<void*>(&lost)) std::thread;  // neither joined nor detached
+      for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
       workers_.clear();
       ticket_.store(0, std::memory_order_relaxed);
       sleepers_.store(0, std::memory_order_relaxed);
@@ -16477,9 +16477,9 @@ enum class matmul_precision {
 };
 
 /// While one is alive, products that start on this thread are computed in the given precision: forward and, where
-/// backward() is called under it, backward. They may nest, and end in
-/// any order, on the thread that made them. What is recorded into a cuda_graph keeps the precision it was
-/// recorded with. As torch.set_float32_matmul_precision, but never more than asked for: without one, nothing is TF32.
+/// backward() is called under it, backward. They may nest, and end in any order, on the thread that made them. What is
+/// recorded into a cuda_graph keeps the precision it was recorded with. As torch.set_float32_matmul_precision, but
+/// never more than asked for: without one, nothing is TF32.
 ///
 ///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
 class [[nodiscard]] use_matmul_precision {
@@ -23923,7 +23923,7 @@ using all_reduce_mistake = decltype(find_all_reduce_mistake<bare<X>...>());
 template <class X>
 void take_sum(const X& x, const X& sum) {
   if (x.is_contiguous()) {
-    access::storage_of(x)->version.fetch_add(1, std::memory_order_relaxed);
+    note_write(*access::storage_of(x).get());
   } else {
     auto target = x;
     std::move(target) = sum;
@@ -24698,7 +24698,7 @@ class loader_pass {
   void at_fork(fork_step step) noexcept {
     if (step == fork_step::before) return mutex_.lock();
     if (step == fork_step::in_child && worker_.joinable()) {
-      ::new (static_cast<void*>(&worker_)) std::thread;               // neither joined nor detached
+      forget_thread(worker_);
       ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
     }
     mutex_.unlock();

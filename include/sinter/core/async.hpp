@@ -65,7 +65,7 @@ class [[nodiscard]] pending {
     /// For fork_watch: a forked child has no such thread, and does what was not done when it is asked for.
     void at_fork(detail::fork_step step) noexcept {
       if (step != detail::fork_step::in_child || !worker.joinable()) return;
-      ::new (static_cast<void*>(&worker)) std::thread;  // neither joined nor detached
+      detail::forget_thread(worker);
       if (done.load(std::memory_order_acquire)) return;
       ::new (static_cast<void*>(&value)) Tensor;  // may be half-way
       ::new (static_cast<void*>(&failure)) std::exception_ptr;

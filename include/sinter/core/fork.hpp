@@ -5,6 +5,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <thread>
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
@@ -60,8 +62,8 @@ class fork_watch {
   fork_watch* previous_ = nullptr;
 };
 
-/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. Who holds one does
-/// not wait for another.
+/// A mutex that fork() takes before, so that in the child it is free and what it guards is whole. A thread that holds
+/// one must not wait for another.
 class fork_safe_mutex {
  public:
   void lock() { mutex_.lock(); }
@@ -81,6 +83,9 @@ SINTER_COLD T& make_first(std::atomic<T*>& made, const Make& make) {
     return *mine.release();
   return *there;
 }
+
+/// Puts a thread object that joins nothing in the place of one whose thread is the parent's.
+inline void forget_thread(std::thread& lost) noexcept { ::new (static_cast<void*>(&lost)) std::thread; }
 
 /// The object that `made` refers to, made at first use and never destroyed. Two threads may make one each, and one of
 /// the two is then dropped: a static of a function would be locked meanwhile, for ever in a child that another thread

@@ -92,7 +92,7 @@ class thread_pool {
   void at_fork(sinter::detail::fork_step step) noexcept {
     if (step == sinter::detail::fork_step::before) return team_.lock();
     if (step == sinter::detail::fork_step::in_child) {
-      for (std::thread& lost : workers_) ::new (static_cast<void*>(&lost)) std::thread;  // neither joined nor detached
+      for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
       workers_.clear();
       ticket_.store(0, std::memory_order_relaxed);
       sleepers_.store(0, std::memory_order_relaxed);

@@ -162,7 +162,7 @@ using all_reduce_mistake = decltype(find_all_reduce_mistake<bare<X>...>());
 template <class X>
 void take_sum(const X& x, const X& sum) {
   if (x.is_contiguous()) {
-    access::storage_of(x)->version.fetch_add(1, std::memory_order_relaxed);
+    note_write(*access::storage_of(x).get());
   } else {
     auto target = x;
     std::move(target) = sum;

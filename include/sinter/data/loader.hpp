@@ -115,7 +115,7 @@ class loader_pass {
   void at_fork(fork_step step) noexcept {
     if (step == fork_step::before) return mutex_.lock();
     if (step == fork_step::in_child && worker_.joinable()) {
-      ::new (static_cast<void*>(&worker_)) std::thread;               // neither joined nor detached
+      forget_thread(worker_);
       ::new (static_cast<void*>(&changed_)) std::condition_variable;  // the end of one waits for those who wait on it
     }
     mutex_.unlock();

@@ -293,14 +293,13 @@ class assignment {
         e_(std::forward<X>(e)),
         entry_(is_named ? &target : nullptr, detail::access::storage_of(target)),
         exceptions_(std::uncaught_exceptions()) {
-    if constexpr (is_named) name_ = &target;
     if constexpr (!rebinds) detail::check_assignable("assignment", target_, e_);
   }
   assignment(const assignment&) = delete;
   assignment& operator=(const assignment&) = delete;
 
   ~assignment() noexcept(false) {
-    if (pending_ && std::uncaught_exceptions() == exceptions_ && (!rebinds || entry_.name_lives())) run();
+    if (pending_ && std::uncaught_exceptions() == exceptions_ && (!rebinds || entry_.name() != nullptr)) run();
   }
 
   /// Runs now rather than at the end of the statement.
@@ -324,7 +323,7 @@ class assignment {
   /// The value of the left side.
   operator tensor_type() && {
     if constexpr (rebinds)
-      if (!entry_.name_lives()) return value_without_name();
+      if (entry_.name() == nullptr) return value_without_name();
     if (pending_) run();
     return target_;
   }
@@ -332,9 +331,9 @@ class assignment {
   template <class = void>
     requires is_named
   operator tensor_type&() && {
-    if (!entry_.name_lives()) detail::refuse_late_assignment("the tensor on its left side was destroyed");
+    if (entry_.name() == nullptr) detail::refuse_late_assignment("the tensor on its left side was destroyed");
     if (pending_) run();
-    return *name_;
+    return *static_cast<tensor_type*>(entry_.name());
   }
 
   // For fuse().
@@ -351,7 +350,6 @@ class assignment {
   // What is written: the named tensor itself where it gets a new value, otherwise a handle to its memory.
   std::conditional_t<rebinds, tensor_type&, tensor_type> target_;
   E e_;
-  tensor_type* name_ = nullptr;
   detail::assignment_target entry_;
   int exceptions_;
   bool pending_ = true;

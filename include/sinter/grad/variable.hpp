@@ -45,7 +45,7 @@ struct typed_state final : grad_state {
     if (!kept.defined()) return;
     T* const sum = access::data(kept);
     backend<D>::update(add_kernel<T>{}, kept.numel(), {sum, access::data(grad)}, {sum});
-    access::storage_of(kept)->version.fetch_add(1, std::memory_order_relaxed);
+    note_write(*access::storage_of(kept).get());
   }
   void keep_gradient() noexcept override {
     if (!kept.defined()) kept = std::move(grad);

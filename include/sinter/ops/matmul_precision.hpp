@@ -13,9 +13,9 @@ enum class matmul_precision {
 };
 
 /// While one is alive, products that start on this thread are computed in the given precision: forward and, where
-/// backward() is called under it, backward. They may nest, and end in
-/// any order, on the thread that made them. What is recorded into a cuda_graph keeps the precision it was
-/// recorded with. As torch.set_float32_matmul_precision, but never more than asked for: without one, nothing is TF32.
+/// backward() is called under it, backward. They may nest, and end in any order, on the thread that made them. What is
+/// recorded into a cuda_graph keeps the precision it was recorded with. As torch.set_float32_matmul_precision, but
+/// never more than asked for: without one, nothing is TF32.
 ///
 ///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
 class [[nodiscard]] use_matmul_precision {
