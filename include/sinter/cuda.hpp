@@ -12,6 +12,7 @@
 #include "sinter/cuda/graph.hpp"
 #include "sinter/cuda/group.hpp"
 #include "sinter/cuda/index.hpp"
+#include "sinter/cuda/kernels.hpp"
 #include "sinter/cuda/launch.hpp"
 #include "sinter/cuda/layer.hpp"
 #include "sinter/cuda/map.hpp"

@@ -1,6 +1,7 @@
 // sinter/grad.hpp: variables and their gradients.
 #pragma once
 
+#include "sinter/grad/kernel_backward.hpp"
 #include "sinter/grad/layer.hpp"
 #include "sinter/grad/narrow.hpp"
 #include "sinter/grad/second_order.hpp"

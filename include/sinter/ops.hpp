@@ -99,7 +99,6 @@
 #include "sinter/ops/remainder.hpp"
 #include "sinter/ops/rms_norm.hpp"
 #include "sinter/ops/round.hpp"
-#include "sinter/ops/row_op.hpp"
 #include "sinter/ops/rsqrt.hpp"
 #include "sinter/ops/running_extreme.hpp"
 #include "sinter/ops/scan.hpp"

@@ -3701,6 +3701,18 @@ struct backend {
   }
 };
 
+/// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices; an op
+/// whose kernels are written in what all backends supply does so for all of them.
+///   static saves forward(const Op&, const tensor& to, const epilogue*, const operand&...)   writes `to`, and runs the
+///   epilogue static void reverse(const Op&, const gradients&)                                       see
+///   grad/kernel_backward.hpp
+template <class Op, device D>
+struct kernels {
+  static_assert(sizeof(runs_in_this_file<D>) != 0);
+  static_assert(Op::template has_kernels_on<D>,
+                "sinter: this op has no kernels for the device; see docs/adding-a-kernel-op.md");
+};
+
 /// Stands where no work follows that of a point.
 template <device D>
 inline constexpr const typename backend<D>::epilogue* no_epilogue = nullptr;
@@ -3736,13 +3748,34 @@ inline constexpr bool differentiable_twice = requires { requires Node::different
 template <class Node>
 inline constexpr bool is_by_rows = requires { requires Node::by_rows; };
 
+/// Of a point that keeps nothing for backward but its operands and result.
+struct nothing_saved {};
+
+/// Writes the value of a point, runs the epilogue on finished parts of it, and returns what the kernel saves for
+/// backward.
+template <class Node, class Tensor, class Epilogue>
+auto compute_point(const Node& node, const Tensor& to, const Epilogue* epilogue) {
+  if constexpr (std::is_void_v<decltype(node.compute_into(to, epilogue))>) {
+    node.compute_into(to, epilogue);
+    return nothing_saved{};
+  } else {
+    return node.compute_into(to, epilogue);
+  }
+}
+/// The value of a tracked point with its place in the graph.
+template <class Node, class Tensor, class Saved>
+auto record_point(const Node& node, const Tensor& value, [[maybe_unused]] const Saved& saved) {
+  if constexpr (requires { node.record(value, saved); }) return node.record(value, saved);
+  else return node.record(value);
+}
+
 /// Base of a point. Node supplies
-///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on
-///   finished parts variable record(const tensor&) const                              when tracked: the value with its
-///   place in the graph static constexpr bool takes_epilogue                             may elementwise work follow
-///   inside its kernel? static constexpr bool by_rows                                    optional: does it leave a
-///   row's last step to that work? static constexpr bool keeps_input                                optional: may its
-///   kernel store what that work starts from?
+///   compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value; what it returns goes to
+///   record() variable record(const tensor&[, saved]) const                   when tracked: the value with its place in
+///   the graph static constexpr bool takes_epilogue                           may elementwise work follow inside its
+///   kernel? static constexpr bool by_rows                                  optional: does it leave a row's last step
+///   to that work? static constexpr bool keeps_input                              optional: may its kernel store what
+///   that work starts from?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
@@ -3757,8 +3790,8 @@ struct point_base : expression_base<Node, T, R, D, Order> {
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
       const tensor_type value = tensor_type::uninitialized(this->shape_);
-      node.compute_into(value, no_epilogue<D>);
-      if constexpr (Order > 0) slot_->value = node.record(value);
+      [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<D>);
+      if constexpr (Order > 0) slot_->value = record_point(node, value, saved);
       else slot_->value = value;
       slot_->filled = true;
       slot_->recorded = recording();
@@ -3964,6 +3997,18 @@ struct evaluated_type<E> {
 template <class E>
 using evaluated = typename evaluated_type<bare<E>>::type;
 
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value);  // grad/statement.hpp
+
+/// e with its one point in the graph, as `value`.
+template <class E, class Value, class Saved>
+auto recorded_points(const E& e, const Value& value, const Saved& saved) {
+  return replace_points(e, [&](const auto& p) {
+    if constexpr (is_tracked_v<decltype(p)>) return record_point(p, value, saved);
+    else return value;
+  });
+}
+
 /// The statement e in the kernel of its point. With can_keep_input() the result is undefined where that kernel is none.
 template <class E>
 evaluated<E> run_fused(const E& e) {
@@ -3971,32 +4016,33 @@ evaluated<E> run_fused(const E& e) {
   using D = device_of<E>;
   using T = element_of<E>;
   const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
-  [[maybe_unused]] bool point_has_state = false;
-  const auto ready = replace_points(e, [&](const auto& p) {
-    if constexpr (is_tracked_v<decltype(p)>) {
-      auto recorded = p.record(value);
-      point_has_state = bool(access::state_of(recorded));
-      return recorded;
-    } else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>)
+  // The formula after the point, over the place where its value goes; recorded once the kernel has run.
+  const auto after = replace_points(e, [&](const auto& p) {
+    if constexpr (is_tracked_v<decltype(p)>) return unrecorded<bare<decltype(p)>::order>(value);
+    else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>)
       return made_value(value);  // a GPU has the row in registers
     else return value;
   });
-  using K = lowered<false, bare<decltype(ready)>>;
-  const leaves_of<bare<decltype(ready)>> leaves(ready);
-  const K plan = lower<false>(ready);
+  using K = lowered<false, bare<decltype(after)>>;
+  const leaves_of<bare<decltype(after)>> leaves(after);
+  const K plan = lower<false>(after);
   typename backend<D>::template fused_epilogue<T, K, rank_of<E>> epilogue(plan, shape_upto<rank_of<E>>(value.shape()),
                                                                           leaves, sink_of(value));
-  if constexpr (is_tracked_v<E> && requires { epilogue.kept; }) {
-    storage_ptr kept;
+  [[maybe_unused]] storage_ptr kept;
+  if constexpr (is_tracked_v<E> && requires {
+                  epilogue.kept;
+                  point.is_recorded();
+                }) {
+    const bool point_has_state = point.is_recorded();
     if (point_has_state) epilogue.kept = &kept;
     epilogue.must_keep = can_keep_input<E>();
     if (epilogue.must_keep && !point_has_state) return {};
-    point.compute_into(value, &epilogue);
+    [[maybe_unused]] const auto saved = compute_point(point, value, &epilogue);
     if (epilogue.must_keep && !kept) return {};
-    return record(ready, value, kept);
+    return record(recorded_points(e, value, saved), value, kept);
   } else {
-    point.compute_into(value, &epilogue);
-    if constexpr (is_tracked_v<E>) return record(ready, value);
+    [[maybe_unused]] const auto saved = compute_point(point, value, &epilogue);
+    if constexpr (is_tracked_v<E>) return record(recorded_points(e, value, saved), value);
     else return value;
   }
 }
@@ -10541,6 +10587,1033 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
 
 #include <optional>
 
+// sinter/ops/row_op.hpp: ops that need all of a row for each of its elements: softmax, layer_norm and their
+// relatives.
+//
+// Their formulas stand once, over the row r that a backend hands them: a vector unit's on the host, a group of threads'
+// on a GPU.
+//   r.x(), r.result(), r.gradient()   the values of the row: of the operand in forward, of the result and its gradient
+//   in reverse over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
+//   r.keep(v)                         v, evaluated now where there is room for a row
+//   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
+//   r.keep_and_sum(v)                 {values, sum} in one pass
+//   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
+//   r.count()                         how many values the row has
+//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest; what forward returns. v was
+//   kept r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor r.put(v) the gradient
+//   of the operand
+
+// sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
+
+// sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
+
+// sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
+
+// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are
+// gathered in float. GPUs round them where they are made.
+
+namespace sinter::detail {
+
+/// to (+)= the n sums, rounded to T.
+template <class T, device D>
+void add_rounded(void* sums, index_t n, sink_ref to) {
+  const index_t step = 1;
+  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)},
+                          {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
+  to.strides[0] = 1;
+  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
+}
+
+/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its
+/// place.
+template <class T, device D, class K>
+void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
+  constexpr gradient_formats<K> format;
+  sink_ref to[K::sinks];
+  index_t sums[K::sinks] = {};
+  std::vector<temporary<D>> memory;
+  for (int s = 0; s < K::sinks; ++s) {
+    to[s] = sinks[s];
+    bool repeats = false;
+    index_t n = 1;
+    for (int d = 0; d < shape.rank; ++d) {
+      repeats = repeats || (sinks[s].strides[d] == 0 && shape.data[d] != 1);
+      n *= sinks[s].strides[d] == 0 ? 1 : shape.data[d];
+    }
+    if (!repeats || !kernel::is_narrow(format.of[s])) continue;
+    sums[s] = n;
+    to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
+    to[s].element_size = sizeof(float);
+    to[s].add = false;
+  }
+  backend<D>::template reverse<T>(plan, shape, inputs, to);
+  for (int s = 0; s < K::sinks; ++s) {
+    if (sums[s] == 0) continue;
+    if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
+    else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
+  }
+}
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+/// A leaf as backward needs it: its shape always, its memory only where a derivative reads it.
+struct saved_leaf {
+  storage_ptr storage;
+  void* data = nullptr;
+  std::uint64_t version = 0;
+  int rank = 0;
+  int element_size = 0;
+  extents<max_rank> shape;
+  extents<max_rank> strides;
+
+  leaf_ref ref() const { return {data, shape.data(), strides.data(), rank, element_size}; }
+
+  void keep(const leaf_ref& l, bool with_memory) {
+    rank = l.rank;
+    element_size = l.element_size;
+    for (int d = 0; d < rank; ++d) {
+      shape[d] = l.shape[d];
+      strides[d] = l.strides[d];
+    }
+    if (!with_memory) return;
+    storage = *l.memory;
+    data = l.data;
+    version = storage->version.load(std::memory_order_relaxed);
+  }
+
+  void check_version(const char* name, const char* what) const {
+    if (storage && storage->version.load(std::memory_order_relaxed) != version)
+      refuse<autograd_error>(
+          {"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
+  }
+};
+
+/// Stands where a leaf's value is not read.
+inline leaf_ref nothing_to_read(int element_size) {
+  static const double zero = 0;
+  return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
+}
+
+/// What is the same for all elementwise statements; one copy serves every formula.
+struct elementwise_node : tape_node {
+  const bool* const needed;  ///< which leaves the derivative reads
+  const int leaves;
+  const int sinks;
+  const bool with_result;  ///< the derivative reads the result
+  const int result_size;
+  storage_ptr (*const allocate)(std::size_t);
+  saved_leaf result;  ///< its shape; its value where the derivative reads it
+  saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
+  std::vector<saved_leaf> leaf;
+  std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
+  std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
+
+  // Calls, not inlined: there is a derived class for every formula.
+  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
+                                     storage_ptr (*memory)(std::size_t))
+      : needed(reads_leaf),
+        leaves(n_leaves),
+        sinks(n_sinks),
+        with_result(reads_result),
+        result_size(size),
+        allocate(memory) {}
+  [[gnu::noinline]] ~elementwise_node() override {}
+
+  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
+
+  const state_ptr* inputs(int& count) const final {
+    count = sinks;
+    return state.data();
+  }
+
+  void release() override {
+    leaf.clear();
+    result = {};
+  }
+
+  /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
+  bool keep_leaves(const leaf_ref* all) {
+    leaf.resize(static_cast<std::size_t>(leaves));
+    target.reserve(static_cast<std::size_t>(sinks));
+    state.reserve(static_cast<std::size_t>(sinks));
+    bool any = false;
+    for (int i = 0; i < leaves; ++i) {
+      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+      if (all[i].state == nullptr) continue;
+      target.emplace_back().keep(all[i], false);
+      state.push_back(*all[i].state);
+      any = any || state.back();
+    }
+    return any;
+  }
+
+  /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
+  template <int R>
+  void set_space(const extents<R>& shape, const extents<R>& of_result) {
+    space.rank = result.rank = R;
+    for (int d = 0; d < R; ++d) {
+      space.shape[d] = shape[d];
+      result.shape[d] = of_result[d];
+    }
+  }
+
+  void backward(grad_state& y) override {
+    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
+    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
+    std::vector<storage_ptr> unused;
+    fill(y, in.data(), out.data(), unused);
+    run(in.data(), out.data(), space.rank > 0 ? space : result);
+  }
+
+ private:
+  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
+      leaf[i].check_version(name, "operand");
+      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
+    }
+    bool has = false;
+    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank,
+                  result_size};
+    if (with_result) {
+      result.check_version(name, "result");
+      in[leaves + 1] = result.ref();
+    }
+    const saved_leaf& swept = space.rank > 0 ? space : result;
+    for (std::size_t s = 0; s < target.size(); ++s) {
+      const saved_leaf& l = target[s];
+      out[s].element_size = l.element_size;
+      if (state[s]) {
+        out[s].data = state[s]->gradient(out[s].add);
+      } else {
+        index_t n = l.element_size;
+        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
+        unused.push_back(allocate(static_cast<std::size_t>(n)));
+        out[s].data = unused.back()->data;
+      }
+      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides,
+                        swept.rank);
+    }
+  }
+
+  static extents<max_rank> dense_strides(const saved_leaf& l) {
+    extents<max_rank> strides;
+    row_major_strides(l.shape.data(), l.rank, strides.values);
+    return strides;
+  }
+
+  extents<max_rank> dense_;
+};
+
+/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
+/// surely sums, so that a GPU needs no kernel for when there are none.
+template <device D, class T, class K, int Axes, bool Sums>
+struct statement_node : elementwise_node {
+  static constexpr kernel::leaves_read<K> reads{};
+
+  K plan;
+
+  explicit statement_node(const K& k)
+      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
+                         &device_runtime<D>::allocate),
+        plan(k) {}
+
+  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
+    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>)
+      reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
+    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
+  }
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+namespace detail {
+
+/// The variable that `node` made.
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
+  variable<T, R, D, Order> y(value);
+  access::state_of(y)->producer = node.release();
+  return y;
+}
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
+  return access::make_variable<Order>(value, state_ptr());
+}
+
+template <class Ready>
+struct graph_node;
+
+template <class Ready>
+using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                  is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
+                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+template <class Ready>
+struct node_type {
+  using type = plain_node<Ready>;
+};
+template <class Ready>
+  requires(Ready::order >= 2)
+struct node_type<Ready> {
+  using type = graph_node<Ready>;  // grad/second_order.hpp
+};
+template <class Ready>
+using node_for = typename node_type<Ready>::type;
+
+/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
+/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
+template <class Ready>
+auto make_statement(const Ready& ready) {
+  using Node = node_for<Ready>;
+  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
+  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
+  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
+  else node->name = "statement";
+  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
+  return node;
+}
+
+/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
+template <class Ready, class Value, class... Kept>
+auto record(const Ready& ready, const Value& value, const Kept&... kept) {
+  if (!recording()) return unrecorded<Ready::order>(value);
+  auto node = make_statement(ready);
+  if (!node) return unrecorded<Ready::order>(value);
+  node->result.keep(leaf_of(value), node->with_result);
+  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; })
+    static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
+  return produced<Ready::order>(value, std::move(node));
+}
+
+/// An expression without points, its variables replaced by their values.
+template <class E>
+auto untrack(const E& e) {
+  if constexpr (is_variable<E>) return access::value_of(e);
+  else if constexpr (is_tensor<E> || is_constant<E>) return e;
+  else if constexpr (requires { e.untracked(); }) return e.untracked();
+  else return e.rebuild([](const auto& child) { return untrack(child); });
+}
+
+/// True when backward can hand the gradient of e on without e's own value in memory.
+template <class E>
+inline constexpr bool passes_gradient_on = [] {
+  if constexpr (!is_tracked_v<E> || is_variable<E>) return true;
+  else if constexpr (points_in<E> > 0) return false;
+  else return !kernel::reads_result<lowered<true, E>>;
+}();
+
+/// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
+template <class E>
+inline constexpr bool fuses_as_prologue = points_in<E> == 0 && passes_gradient_on<E>;
+template <class E>
+using prologue_of = std::conditional_t<fuses_as_prologue<bare<E>>, bare<E>, evaluated<E>>;
+template <class E>
+prologue_of<E> prologue(E&& e) {
+  if constexpr (fuses_as_prologue<bare<E>>) return bare<E>(std::forward<E>(e));
+  else return eval_to_read(std::forward<E>(e));
+}
+
+/// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
+/// statement e, the value of which is nowhere in memory. Null where nothing is tracked.
+template <class E>
+state_ptr prologue_state(const E& e) {
+  if constexpr (!is_tracked_v<E>) {
+    return {};
+  } else if constexpr (is_variable<E>) {
+    return access::state_of(e);
+  } else {
+    auto node = make_statement(e);
+    if (!node) return {};
+    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape()));
+    node->result.rank = rank_of<E>;
+    for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
+    state->producer = node.release();
+    return state;
+  }
+}
+
+/// An expression without points, kept for backward with the versions of its leaves.
+template <class E>
+class versioned_expression {
+ public:
+  void keep(const E& e) {
+    e_.emplace(e);
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i) version_[i] = version_of(leaves.at[i]);
+  }
+  void drop() { e_.reset(); }
+  /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
+  const E& get(const char* doing, const char* name) const {
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i)
+      if (version_of(leaves.at[i]) != version_[i])
+        refuse<autograd_error>(
+            {doing, " '", name,
+             "': an operand was modified in place after the statement; use a copy, or write to it after "
+             "the gradient is taken"});
+    return *e_;
+  }
+
+ private:
+  static std::uint64_t version_of(const leaf_ref& l) {
+    return *l.memory ? (*l.memory)->version.load(std::memory_order_relaxed) : 0;
+  }
+
+  std::optional<E> e_;
+  std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
+};
+
+/// Backward of a view: its gradient goes to the same elements of the base's gradient.
+template <class T, int R, int ViewR, device D, class F>
+struct view_node final : tape_node {
+  F view;
+  state_ptr base;
+
+  view_node(F f, state_ptr b) : view(std::move(f)), base(std::move(b)) { name = "view"; }
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &base;
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
+    auto& to = static_cast<typed_state<T, R, D>&>(*base.get());
+    if (!to.has_grad) {
+      bool add = false;
+      to.gradient(add);
+      write(constant_node<T>{T(0)}, to.grad);
+    }
+    view(to.grad) += from.grad;
+  }
+};
+
+/// Backward of a copy to another device: the gradient is copied back.
+template <class T, int R, device From, device To>
+struct transfer_node final : tape_node {
+  state_ptr source;
+  explicit transfer_node(state_ptr s) : source(std::move(s)) { name = "to"; }
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &source;
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
+  }
+};
+
+}  // namespace detail
+
+template <class T, auto Shape, device D, int Order>
+template <class F>
+auto variable<T, Shape, D, Order>::view(F f) const {
+  static_assert(
+      Order < 2,
+      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
+  const auto v = f(value_);
+  constexpr int R = detail::bare<decltype(v)>::rank;
+  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
+  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
+}
+
+template <class T, auto Shape, device D, int Order>
+template <device To>
+variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
+  if constexpr (std::is_same_v<To, D>) {
+    return *this;
+  } else {
+    static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
+    auto copy = value_.template to<To>();
+    if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
+    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
+  }
+}
+
+}  // namespace sinter
+
+namespace sinter::detail {
+
+/// Values side by side, told apart by position. No std::tuple, which takes longer to compile.
+template <class... A>
+struct pack {
+  template <class F>
+  auto apply(const F& f) const {
+    return f();
+  }
+  template <class F>
+  void each(const F&) const {}
+};
+template <class First, class... Rest>
+struct pack<First, Rest...> {
+  First first;
+  pack<Rest...> rest;
+
+  template <int I>
+  auto& get() {
+    if constexpr (I == 0) return first;
+    else return rest.template get<I - 1>();
+  }
+  template <int I>
+  const auto& get() const {
+    if constexpr (I == 0) return first;
+    else return rest.template get<I - 1>();
+  }
+  /// f(first, ...)
+  template <class F>
+  auto apply(const F& f) const {
+    return rest.apply([&](const auto&... more) { return f(first, more...); });
+  }
+  /// f(one) for each.
+  template <class F>
+  void each(const F& f) {
+    f(first);
+    rest.each(f);
+  }
+  template <class F>
+  void each(const F& f) const {
+    f(first);
+    rest.each(f);
+  }
+};
+
+/// An operand as backward keeps it: nothing of it where no derivative reads it.
+template <class T, int R>
+struct unread_operand {
+  using value_type = T;
+  static constexpr int rank = R;
+  template <class E>
+  void keep(const E&) {}
+  void drop() {}
+};
+template <class E>
+struct kept_operand : versioned_expression<E> {
+  using value_type = element_of<E>;
+  static constexpr int rank = E::rank;
+};
+template <class A, bool Read>
+using operand_kept = std::conditional_t<Read, kept_operand<bare<decltype(untrack(std::declval<const A&>()))>>,
+                                        unread_operand<element_of<A>, A::rank>>;
+
+/// Which operands backward of Op reads, a bit each.
+template <class Op>
+constexpr unsigned operands_read() {
+  unsigned all = 0;
+  for (const unsigned one : Op::grad_uses) all |= one;
+  return all;
+}
+
+/// Where a kernel writes the gradient of an operand.
+template <class Tensor>
+struct gradient_place {
+  Tensor to;  ///< dense
+  bool add;   ///< to what is there, instead of overwriting it
+};
+
+/// Backward of a kernel op: Op::grad_uses[I] says what the gradient of operand I reads, and kernels<Op, D>::reverse
+/// makes all of them. That is handed this entry, of which it uses op, gradient(), result(), saved, operand<I>(),
+/// wants<I>() and place_of<I>().
+template <class Op, class T, int R, device D, class Saved, class... Kept>
+class kernel_backward final : public tape_node {
+ public:
+  static constexpr int differentiable = static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+  using device_type = D;
+
+  Op op;
+  Saved saved;  ///< what forward returned
+
+  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
+
+  /// The gradient of the result; dense.
+  const tensor<T, R, D>& gradient() const { return gradient_; }
+  const tensor<T, R, D>& result() const {
+    static_assert(reads_result, "sinter: grad_uses does not name uses::result");
+    return result_;
+  }
+  /// An operand as forward had it. Errors: autograd_error if it was written to since.
+  template <int I>
+  const auto& operand() const {
+    return kept_.template get<I>().get("backward of", name);
+  }
+  /// Does anybody ask for the gradient of operand I?
+  template <int I>
+  bool wants() const {
+    return bool(sources_[I]);
+  }
+  /// Where it goes. Allocates it on first use.
+  template <int I>
+  auto place_of() const {
+    using K = bare<decltype(kept_.template get<I>())>;
+    auto& s = static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
+    bool add = false;
+    s.gradient(add);
+    return gradient_place<bare<decltype(s.grad)>>{s.grad, add};
+  }
+  /// The same for kernels that can only add: zeroes where nothing is there.
+  template <int I>
+  auto sum_of() const {
+    const auto place = place_of<I>();
+    if (!place.add) write(constant_node<element_of<decltype(place.to)>>{0}, place.to);
+    return place.to;
+  }
+
+  // Called when the op is recorded.
+  template <int I, class E>
+  void keep_operand(const E& e, state_ptr source) {
+    kept_.template get<I>().keep(untrack(e));
+    if constexpr (I < differentiable) sources_[I] = std::move(source);
+  }
+  void keep_result(const tensor<T, R, D>& y) {
+    if constexpr (reads_result) {
+      result_ = y;
+      version_ = access::storage_of(y)->version.load(std::memory_order_relaxed);
+    }
+  }
+
+  const state_ptr* inputs(int& count) const override {
+    count = differentiable;
+    return sources_;
+  }
+  void release() override {
+    result_ = {};
+    saved = Saved{};
+    kept_.each([](auto& operand) { operand.drop(); });
+  }
+  void backward(grad_state& y) override {
+    if constexpr (reads_result)
+      if (access::storage_of(result_)->version.load(std::memory_order_relaxed) != version_)
+        refuse<autograd_error>(
+            {"backward of '", name, "': its result of shape ", result_.shape(),
+             " was modified in place after the statement; use a copy, or write to it after backward()"});
+    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad;
+    kernels<Op, D>::reverse(op, *this);
+    gradient_ = {};
+  }
+
+ private:
+  static constexpr bool reads_result = (operands_read<Op>() & uses::result) != 0;
+
+  tensor<T, R, D> gradient_, result_;
+  std::uint64_t version_ = 0;
+  pack<Kept...> kept_;
+  state_ptr sources_[static_cast<unsigned>(differentiable)];
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct operands_of_element_types;
+template <int...>
+struct operands_of_ranks;
+struct use_floating_point_operands_of_one_type;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
+
+namespace ops {
+
+/// How a kernel takes an operand.
+enum class take {
+  formula,  ///< with the elementwise work on it, which runs inside the kernel
+  strided,  ///< evaluated, with any strides
+  dense,    ///< evaluated, row-major
+};
+
+/// Base of an op with kernels of its own: an op is a struct that derives from it and has
+///   name                           as messages and explain() call it
+///   shape(x.shape(), ...)          the shape of the result, an extents; throws shape_error where the operands do not
+///   fit grad_uses[I]                   what the gradient of operand I reads: uses::first, uses::result, ...; operands
+///   behind the
+///                                  last one have no gradient
+///   mistake<A...>()                fitting<T>, or what is wrong with operands of these types, all of one device
+/// and its parameters as members. It may replace what stands here.
+struct kernel_op {
+  template <device D>
+  static constexpr bool has_kernels_on = false;
+  static constexpr take takes(int) { return take::dense; }
+  /// May elementwise work on the result run inside the kernel?
+  static constexpr bool takes_epilogue = false;
+  /// Does the kernel leave the last step of a row to that work?
+  static constexpr bool by_rows = false;
+  /// The element type and the rank of the result: those of the first operand.
+  template <class T, class...>
+  using result = T;
+  static constexpr int rank(int first, ...) { return first; }
+  /// What forward returns for backward, for elements T on D.
+  template <class T, device D>
+  using saves = sinter::detail::nothing_saved;
+
+ protected:
+  /// For mistake(): all operands have one floating-point type, and the first a rank from Least to Most.
+  template <int Least, int Most, class First, class... Rest>
+  static constexpr auto floating_of_rank() {
+    using namespace sinter::detail;
+    if constexpr (!floating_element<element_of<First>> || !(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
+      return sinter::detail::mistake<operands_of_element_types<element_of<First>, element_of<Rest>...>,
+                                     use_floating_point_operands_of_one_type>{};
+    else if constexpr (rank_of<First> < Least || rank_of<First> > Most)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<First>, rank_of<Rest>...>,
+                                     use_an_operand_of_rank<Least, Most>>{};
+    else return fitting<element_of<First>>{};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <class Op>
+concept kernel_operation = std::derived_from<Op, ops::kernel_op> && requires {
+  { Op::name } -> std::convertible_to<const char*>;
+  Op::grad_uses[0];
+};
+
+template <class Op, class... A>
+constexpr auto find_kernel_mistake() {
+  if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
+  else if constexpr (!(expression<A> && ...)) return not_operands{};
+  else if constexpr (!devices_agree<A...>)
+    return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
+  else if constexpr ((reads_name<A> || ...))
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else return Op::template mistake<A...>();
+}
+/// fitting<T>, a mistake, or not_operands, of Op's operands.
+template <class Op, class... A>
+using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
+template <class Op, class... A>
+concept takes_operands = is_fitting<kernel_check<Op, A...>>;
+
+/// x where its elements lie densely, else a copy whose gradient is x's.
+template <class X>
+X dense_operand(X x) {
+  if constexpr (is_variable<X>) return access::value_of(x).is_contiguous() ? x : eval(x * 1);
+  else return x.contiguous();
+}
+
+/// Operand I of Op as its expression holds it.
+template <class Op, int I, class A>
+using operand_of = std::conditional_t<Op::takes(I) == ops::take::formula, prologue_of<A>, evaluated<A>>;
+template <class Op, int I, class A>
+operand_of<Op, I, A> take_operand(A&& a) {
+  check_defined(Op::name, a);
+  if constexpr (Op::takes(I) == ops::take::formula) return prologue(std::forward<A>(a));
+  else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
+  else return dense_operand(eval_to_read(std::forward<A>(a)));
+}
+/// An operand as kernels see it: tensors plain, formulas as they are.
+template <class E>
+const auto& to_kernel(const E& e) {
+  return sinter::detail::plain(e);
+}
+
+template <class Op>
+constexpr bool is_differentiable(int operand) {
+  return operand < static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+}
+
+}  // namespace detail
+
+/// op(a, ...), a point; see ops::kernel_op. A are its operands as its kernels take them.
+template <class Op, class... A>
+struct [[nodiscard]] kernel_expr;
+
+namespace detail {
+
+template <class Op, class... A>
+using kernel_base = point_base<kernel_expr<Op, A...>, typename Op::template result<element_of<A>...>,
+                               Op::rank(rank_of<A>...), typename first_device<A...>::type,
+                               order_of_value<typename Op::template result<element_of<A>...>>(larger(A::order...))>;
+
+template <class Op, class... A, int... I>
+auto kernel_entry(std::integer_sequence<int, I...>) {
+  using B = kernel_base<Op, A...>;
+  return std::type_identity<kernel_backward<Op, element_of<B>, B::rank, device_of<B>,
+                                            typename Op::template saves<element_of<B>, device_of<B>>,
+                                            operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
+}
+
+}  // namespace detail
+
+template <class Op, class... A>
+struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
+  static_assert(detail::kernel_operation<Op>);
+  using base = detail::kernel_base<Op, A...>;
+  using T = element_of<base>;
+  using D = device_of<base>;
+  static constexpr int R = base::rank;
+  static constexpr int points = 1;
+  static constexpr bool reads_result = (detail::operands_read<Op>() & uses::result) != 0;
+  static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
+  static constexpr bool by_rows = Op::by_rows;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  explicit kernel_expr(const Op& what, A... a) : op(what), operands{make(std::move(a)...)} {
+    this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
+  }
+
+  bool ready_for_epilogue() const {
+    if constexpr (requires { op.ready_for_epilogue(this->shape_); }) return op.ready_for_epilogue(this->shape_);
+    else return true;
+  }
+
+  template <class Epilogue>
+  auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
+    return operands.apply(
+        [&](const auto&... a) { return detail::kernels<Op, D>::forward(op, to, epilogue, detail::to_kernel(a)...); });
+  }
+
+  template <class Saved>
+  auto record(const tensor<T, R, D>& value, const Saved& saved) const {
+    return record(value, saved, std::make_integer_sequence<int, sizeof...(A)>());
+  }
+
+  Op op;
+  detail::pack<A...> operands;
+
+ private:
+  static detail::pack<A...> make(A... a) { return make_pack(std::move(a)...); }
+  static detail::pack<> make_pack() { return {}; }
+  template <class First, class... Rest>
+  static detail::pack<First, Rest...> make_pack(First first, Rest... rest) {
+    return {std::move(first), make_pack(std::move(rest)...)};
+  }
+
+  template <class Saved, int... I>
+  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...> all) const {
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
+    const detail::state_ptr sources[] = {source<I>()...};
+    if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
+    using entry = typename decltype(detail::kernel_entry<Op, A...>(all))::type;
+    auto node = std::make_unique<entry>(op, saved);
+    (node->template keep_operand<I>(operands.template get<I>(), sources[I]), ...);
+    node->keep_result(value);
+    return detail::produced<base::order>(value, std::move(node));
+  }
+  template <int I>
+  detail::state_ptr source() const {
+    if constexpr (detail::is_differentiable<Op>(I)) return detail::prologue_state(operands.template get<I>());
+    else return {};
+  }
+};
+
+namespace detail {
+
+template <class Op, class Places, class... A>
+struct kernel_type;
+template <class Op, int... I, class... A>
+struct kernel_type<Op, std::integer_sequence<int, I...>, A...> {
+  using type = kernel_expr<Op, operand_of<Op, I, A>...>;
+  static type make(const Op& op, A... a) { return type(op, take_operand<Op, I>(std::forward<A>(a))...); }
+};
+/// The expression op(a, ...). Functions name it as what they return, so that their type is known without their body.
+template <class Op, class... A>
+using kernel_of = typename kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A...>::type;
+
+/// op(a, ...). Operands fit; their extents are checked here.
+template <class Op, class... A>
+kernel_of<Op, A...> make_kernel(const Op& op, A&&... a) {
+  return kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A&&...>::make(op, std::forward<A>(a)...);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
+// parameters.
+#define SINTER_KERNEL_REJECTIONS(name, op)                                                                        \
+  template <class A, class... Parameter, class Problem = typename ::sinter::detail::kernel_check<op, A>::problem, \
+            class Fix = typename ::sinter::detail::kernel_check<op, A>::fix>                                      \
+  void name(A&&, Parameter&&...) = delete;
+#define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
+  template <class A, class B, class... Parameter,                                       \
+            class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
+            class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
+  void name(A&&, B&&, Parameter&&...) = delete;
+
+namespace sinter {
+
+namespace ops {
+
+/// Base of an op along an axis. Its formula is `forward(r)` and `reverse(r)`, in the words above and those of
+/// math/vocabulary.hpp.
+struct row_op : kernel_op {
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::formula; }
+  static constexpr bool takes_epilogue = true;
+  static constexpr bool by_rows = true;
+  static constexpr bool saves_row_factor = false;  ///< does reverse need a number of each row?
+  /// One number a row, if any.
+  template <class T, device D>
+  using saves = tensor<compute_type<T>, 1, D>;
+
+  int axis;
+
+  explicit constexpr row_op(int a) : axis(a) {}
+  template <int R>
+  const extents<R>& shape(const extents<R>& x) const {
+    return x;
+  }
+  template <int R>
+  bool ready_for_epilogue(const extents<R>&) const {
+    return axis == R - 1;
+  }
+  template <class A>
+  static constexpr auto mistake() {
+    return floating_of_rank<1, max_rank, A>();
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// f of vectors of a row; backends whose vectors are arrays of numbers overload it.
+template <class F, class... V>
+SINTER_WORD auto map_row(const F& f, const V&... v) {
+  return f(v...);
+}
+
+/// f of values of a row, element by element.
+template <class F, class V>
+struct mapped_values {
+  F f;
+  V v;
+  template <class... Place>
+  SINTER_WORD auto operator()(Place... at) const {
+    return map_row(f, v(at...));
+  }
+};
+template <class F, class V, class W>
+struct paired_values {
+  F f;
+  V v;
+  W w;
+  template <class... Place>
+  SINTER_WORD auto operator()(Place... at) const {
+    return map_row(f, v(at...), w(at...));
+  }
+};
+
+/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
+template <class Tensor>
+Tensor swap_to_end(const Tensor& t, int axis) {
+  if constexpr (Tensor::rank >= 2) return t.transpose(axis, -1);
+  else return t;
+}
+
+template <class Op, device D>
+  requires std::derived_from<Op, ops::row_op>
+struct kernels<Op, D> {
+  template <class T, int R, class Epilogue, class E>
+  static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
+                                               const E& x) {
+    tensor<compute_type<T>, 1, D> saved;
+    if constexpr (Op::saves_row_factor) {
+      const index_t n = to.shape()[op.axis];
+      saved = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
+    }
+    if (op.axis == R - 1) {
+      backend<D>::rows(op, x, to, saved, after);
+    } else {
+      const auto moved = swap_to_end(eval(untrack(x)), op.axis).contiguous();
+      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
+      backend<D>::rows(op, moved, out, saved, no_epilogue<D>);
+      write(swap_to_end(out, op.axis), to);
+    }
+    return saved;
+  }
+
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
+    const auto y = swap_to_end(b.result(), op.axis).contiguous();
+    constexpr int R = bare<decltype(g)>::rank;
+    const auto place = b.template place_of<0>();
+    if (op.axis == R - 1) return backend<D>::reverse_rows(op, y, g, b.saved, place.to, place.add);
+    const auto dx = bare<decltype(g)>::uninitialized(g.shape());
+    backend<D>::reverse_rows(op, y, g, b.saved, dx, false);
+    if (place.add) place.to.in_place() += swap_to_end(dx, op.axis);
+    else write(swap_to_end(dx, op.axis), place.to);
+  }
+};
+
+}  // namespace detail
+
+namespace ops {
+
+template <class F, class V>
+SINTER_WORD sinter::detail::mapped_values<F, V> over(const V& v, const F& f) {
+  return {f, v};
+}
+template <class F, class V, class W>
+SINTER_WORD sinter::detail::paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
+  return {f, v, w};
+}
+
+/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
+template <class C>
+SINTER_WORD C row_shift(C max) {
+  return max == -std::numeric_limits<C>::infinity() ? C(0) : max;
+}
+/// The sum of exp(x - shift).
+template <class C>
+struct shifted_sum {
+  C shift, sum;
+};
+/// Values of a row, and their sum.
+template <class V, class C>
+struct values_and_sum {
+  V values;
+  C sum;
+};
+/// The last step of a row: (value - shift) * scale - rest.
+template <class C>
+struct last_step {
+  C shift = 0, scale = 1, rest = 0;
+};
+
+/// The mean of the row's values. They are added up as distances from the first, so that equal ones have themselves as
+/// mean.
+template <class Row, class V>
+SINTER_WORD auto mean_of(const Row& r, const V& v) {
+  const auto first = r.first(v);
+  return first + r.sum(over(v, [first](auto a) SINTER_INLINE_LAMBDA { return a - first; })) / r.count();
+}
+
+/// x / sqrt(mean(x^2) + eps), of x - shift: saves and returns the factor. Squares beyond the range of the type are
+/// those of x / m.
+template <class Row, class V, class C>
+SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) {
+  const C power =
+      r.sum(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return (a - shift) * (a - shift); })) / r.count();
+  C factor = C(1) / math::sqrt(power + eps);
+  if (!(power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity())) {
+    const C most = r.max(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return math::abs(a - shift); }));
+    if (most > C(0) && most < std::numeric_limits<C>::infinity()) {
+      const C scale = C(1) / most;
+      const C part =
+          r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
+          r.count();
+      factor = scale / math::sqrt(part + (eps * scale) * scale);
+    }
+  }
+  r.save(factor);
+  return factor;
+}
+
+}  // namespace ops
+}  // namespace sinter
+
 namespace sinter::cpu_impl {
 
 /// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled
@@ -10552,15 +11625,15 @@ struct at_end {
   index_t first;
 };
 
-/// A vector of a row of n values; past its end stands `fill`.
+/// A vector of a row of n values; past its end stand zeros.
 template <class T>
-SINTER_INLINE vector<T> load_row(const T* x, inside i, index_t, compute_type<T>) {
+SINTER_INLINE vector<T> load_row(const T* x, inside i, index_t) {
   return math::read<lanes>(x + i.first);
 }
 template <class T>
-vector<T> load_row(const T* x, at_end i, index_t n, compute_type<T> fill) {
-  alignas(64) T pad[lanes];
-  for (int k = 0; k < lanes; ++k) pad[k] = i.first + k < n ? x[i.first + k] : T(fill);
+vector<T> load_row(const T* x, at_end i, index_t n) {
+  alignas(64) T pad[lanes] = {};
+  for (int k = 0; i.first + k < n; ++k) pad[k] = x[i.first + k];
   return math::read<lanes>(pad);
 }
 
@@ -10573,6 +11646,20 @@ void store_row(T* x, at_end i, index_t n, vector<T> v) {
   alignas(64) T pad[lanes];
   math::write(pad, v);
   for (index_t k = 0; i.first + k < n; ++k) x[i.first + k] = pad[k];
+}
+
+/// v, with `fill` past the end of a row of n values.
+template <class T>
+SINTER_INLINE vector<T> within_row(inside, index_t, vector<T> v, compute_type<T>) {
+  return v;
+}
+template <class T>
+vector<T> within_row(at_end i, index_t n, vector<T> v, compute_type<T> fill) {
+  using C = compute_type<T>;
+  alignas(64) C pad[lanes];
+  math::write(pad, v);
+  for (int k = 0; k < lanes; ++k) pad[k] = i.first + k < n ? pad[k] : fill;
+  return math::read<lanes>(pad);
 }
 
 /// combine over f at 0, lanes, ... below n, in four independent chains, so that no addition waits for the one before.
@@ -10613,14 +11700,6 @@ SINTER_INLINE compute_type<T> row_sum_of_long(index_t n, const F& f) {
   return math::hsum((s0 + s1) + (s2 + s3));
 }
 
-template <class T>
-T row_max(const T* x, index_t n) {
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
-  const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
-  return math::hmax(
-      fold_vectors(n, lowest, greater, [&](auto i) SINTER_INLINE_LAMBDA { return load_row(x, i, n, lowest); }));
-}
-
 /// y = f at 0, lanes, ...
 template <class T, class F>
 SINTER_INLINE void put_row(T* y, index_t n, bool stream, const F& f) {
@@ -10633,58 +11712,6 @@ SINTER_INLINE void put_row(T* y, index_t n, bool stream, const F& f) {
   if (i < n) store_row(y, at_end{i}, n, f(at_end{i}));
 }
 
-/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
-template <class T>
-T row_shift(T max) {
-  return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
-}
-
-/// One row of a forward pass: n values, of which those of narrow elements are float.
-template <class T>
-struct row {
-  using value = compute_type<T>;
-  const value* x;
-  index_t n;
-  value* held;        ///< room for a row in cache; may be x
-  const value* next;  ///< what will be read after this row
-  value* saved;       ///< what backward asks of this row
-
-  template <class Place>
-  SINTER_INLINE vector<T> load(Place i, value fill) const {
-    return load_row(x, i, n, fill);
-  }
-  template <class Place>
-  SINTER_INLINE void fetch_next(Place i) const {
-    __builtin_prefetch(next + i.first);
-  }
-};
-
-/// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
-template <class T>
-struct reverse_row {
-  const T* y;
-  const T* g;
-  T* dx;
-  index_t n;
-  const compute_type<T>* saved;
-  bool add;
-  bool stream;
-
-  template <class Place>
-  SINTER_INLINE vector<T> result(Place i) const {
-    return load_row<T>(y, i, n, 0);
-  }
-  template <class Place>
-  SINTER_INLINE vector<T> gradient(Place i) const {
-    return load_row<T>(g, i, n, 0);
-  }
-  template <class F>
-  SINTER_INLINE void put(const F& f) const {
-    if (add) put_row(dx, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return f(i) + load_row<T>(dx, i, n, 0); });
-    else put_row(dx, n, stream, f);
-  }
-};
-
 /// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result
 /// does.
 template <class T>
@@ -10694,94 +11721,118 @@ struct unfinished_row {
 
   SINTER_INLINE void put(T* y, index_t n, bool stream) const {
     const last_step<T> finish(end);
-    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return finish(load_row(from, i, n, 0)); });
+    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return finish(load_row(from, i, n)); });
   }
 };
 
-struct softmax_row {
-  template <class T>
-  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
-    using C = compute_type<T>;
-    const vector<T> shift(row_shift(row_max(r.x, r.n)));
-    const C sum = row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
-      r.fetch_next(i);
-      const vector<T> e = math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - shift);
-      store_row(r.held, i, r.n, e);
-      return e;
-    });
-    return {r.held, {.scale = C(1) / sum}};
+/// The values of a row in memory.
+template <class T>
+struct row_values {
+  const T* x;
+  index_t n;
+  template <class Place>
+  SINTER_INLINE vector<T> operator()(Place i) const {
+    return load_row<T>(x, i, n);
   }
-  /// dx = y (g - sum(g y))
-  template <class T>
-  SINTER_INLINE void reverse(const reverse_row<T> r) const {
-    const vector<T> dot(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }));
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return r.result(i) * (r.gradient(i) - dot); });
+};
+template <class V>
+inline constexpr bool is_in_memory = false;
+template <class T>
+inline constexpr bool is_in_memory<row_values<T>> = true;
+
+/// The sums and maxima of a row, for the formulas of ops/row_op.hpp.
+template <class T>
+struct row_folds {
+  using value_type = compute_type<T>;
+  using C = value_type;
+  index_t n;
+
+  SINTER_INLINE C count() const { return static_cast<C>(n); }
+  template <class V>
+  SINTER_INLINE C sum(const V& v) const {
+    return row_sum<T>(n, [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), C(0)); });
+  }
+  template <class V>
+  SINTER_INLINE C max(const V& v) const {
+    constexpr C lowest = -std::numeric_limits<C>::infinity();
+    const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
+    return math::hmax(fold_vectors(n, lowest, greater,
+                                   [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), lowest); }));
   }
 };
 
-/// log(sum(exp(x))) in two parts, the shift and what remains: added up they would lose digits where x is large.
+/// One row of a forward pass: n values, of which those of narrow elements are float.
 template <class T>
-struct split_logsumexp {
-  T shift, rest;
-};
-template <class T>
-split_logsumexp<compute_type<T>> row_logsumexp(const row<T>& r) {
+struct row : row_folds<T> {
   using C = compute_type<T>;
-  const C shift = row_shift(row_max(r.x, r.n));
-  return {shift, math::log(row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
-            r.fetch_next(i);
-            return math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - vector<T>(shift));
-          }))};
-}
+  static constexpr bool always_keeps = true;
+  const C* values;
+  C* held;        ///< room for a row in cache; may be `values`
+  const C* next;  ///< what will be read after this row
+  C* of_row;      ///< what backward asks of this row
 
-struct log_softmax_row {
-  template <class T>
-  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
-    const auto lse = row_logsumexp(r);
-    return {r.x, {.shift = lse.shift, .rest = lse.rest}};
+  SINTER_INLINE row_values<C> x() const { return {values, this->n}; }
+  SINTER_INLINE C first(const row_values<C>& v) const { return v.x[0]; }
+  /// The row itself lies in memory already.
+  SINTER_INLINE row_values<C> keep(const row_values<C>& v) const { return v; }
+  /// With these the next row is fetched, where they are not the row as it lies in memory.
+  template <class V>
+  SINTER_INLINE C sum(const V& v) const {
+    if constexpr (is_in_memory<V>) return row_folds<T>::sum(v);
+    else
+      return row_folds<T>::sum([&](auto i) SINTER_INLINE_LAMBDA {
+        fetch_next(i);
+        return v(i);
+      });
   }
-  /// dx = g - exp(y) sum(g)
-  template <class T>
-  SINTER_INLINE void reverse(const reverse_row<T> r) const {
-    const vector<T> total(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i); }));
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) - math::exp(r.result(i)) * total; });
+  template <class V>
+  SINTER_INLINE ops::values_and_sum<row_values<C>, C> keep_and_sum(const V& v) const {
+    const C sum = row_sum_of_long<T>(this->n, [&](auto i) SINTER_INLINE_LAMBDA {
+      fetch_next(i);
+      const vector<T> one = v(i);
+      store_row(held, i, this->n, one);
+      return within_row<T>(i, this->n, one, C(0));
+    });
+    return {{held, this->n}, sum};
+  }
+  template <class V>
+  SINTER_INLINE ops::shifted_sum<C> sum_of_exp(const V& v) const {
+    const C shift = ops::row_shift(this->max(v));
+    return {shift, row_sum_of_long<T>(this->n, [&](auto i) SINTER_INLINE_LAMBDA {
+              fetch_next(i);
+              return within_row<T>(i, this->n, math::exp(v(i) - vector<T>(shift)), C(0));
+            })};
+  }
+  SINTER_INLINE unfinished_row<T> finish(const row_values<C>& v, ops::last_step<C> end) const {
+    return {v.x, {.shift = end.shift, .scale = end.scale, .rest = end.rest}};
+  }
+  SINTER_INLINE void save(C c) const { *of_row = c; }
+
+ private:
+  template <class Place>
+  SINTER_INLINE void fetch_next(Place i) const {
+    __builtin_prefetch(next + i.first);
   }
 };
 
-/// (x - mean) / sqrt(variance + eps), or without the mean: x / sqrt(mean(x^2) + eps). Saves the factor.
-template <bool Centred>
-struct norm_row {
-  double eps;
+/// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
+template <class T>
+struct reverse_row : row_folds<T> {
+  const T* y;
+  const T* g;
+  T* dx;
+  const compute_type<T>* of_row;
+  bool add;
+  bool stream;
 
-  template <class T>
-  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
-    using C = compute_type<T>;
-    const C count = static_cast<C>(r.n);
-    C mean = 0;
-    if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.load(i, 0); }) / count;
-    const vector<T> shift(mean);
-    const C power = row_sum<T>(r.n,
-                               [&](auto i) SINTER_INLINE_LAMBDA {
-                                 r.fetch_next(i);
-                                 const vector<T> d = r.load(i, mean) - shift;
-                                 return d * d;
-                               }) /
-                    count;
-    const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
-    *r.saved = factor;
-    return {r.x, {.shift = mean, .scale = factor}};
-  }
-  /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
-  template <class T>
-  SINTER_INLINE void reverse(const reverse_row<T> r) const {
-    using C = compute_type<T>;
-    const C count = static_cast<C>(r.n);
-    C mean = 0;
-    if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i); }) / count;
-    const vector<T> shift(mean), factor(*r.saved);
-    const vector<T> slope(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }) /
-                          count);
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return factor * (r.gradient(i) - shift - r.result(i) * slope); });
+  SINTER_INLINE row_values<T> result() const { return {y, this->n}; }
+  SINTER_INLINE row_values<T> gradient() const { return {g, this->n}; }
+  SINTER_INLINE compute_type<T> saved() const { return *of_row; }
+  template <class V>
+  SINTER_INLINE void put(const V& v) const {
+    if (add)
+      put_row(dx, this->n, false, [&](auto i) SINTER_INLINE_LAMBDA { return v(i) + load_row<T>(dx, i, this->n); });
+    else put_row(dx, this->n, stream, v);
   }
 };
 
@@ -10823,15 +11874,15 @@ row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows
   row<T> r{};
   r.n = n;
   r.held = held;
-  r.x = p.get(at * n, n, held);
-  r.next = p.direct() && at + 1 < rows ? r.x + n : r.x;
+  r.values = p.get(at * n, n, held);
+  r.next = p.direct() && at + 1 < rows ? r.values + n : r.values;
   return r;
 }
 
-/// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value
-/// per row. An epilogue takes the last step of a row with it, and writes it to its place.
-template <class Kernel, class T, class Epilogue>
-void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n,
+/// Row by row: out = op(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
+/// row. An epilogue takes the last step of a row with it, and writes it to its place.
+template <class Op, class T, class Epilogue>
+void run_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
               const Epilogue* after, thread_pool& pool) {
   if (rows * n == 0) return;
   const producer<compute_type<T>> p(l, is_leaf);
@@ -10842,22 +11893,22 @@ void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<
     for (index_t at = first; at < last; ++at) {
       T* const y = out + at * n;
       row<T> r = produced_row<T>(p, at, rows, n, row_room(y, n));
-      r.saved = saved != nullptr ? saved + at : nullptr;
-      const unfinished_row<T> made = kernel.run(r);
+      r.of_row = saved != nullptr ? saved + at : nullptr;
+      const unfinished_row<T> made = op.forward(r);
       if (finish) finish->run(at * n, (at + 1) * n, made.from, made.end);
       else made.put(y, n, stream);
     }
   });
 }
 
-template <class Kernel, class T>
-void reverse_rows(const Kernel& kernel, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows,
-                  index_t n, bool add, thread_pool& pool) {
+template <class Op, class T>
+void reverse_rows(const Op& op, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows, index_t n,
+                  bool add, thread_pool& pool) {
   const bool stream = !add && streams_rows(dx, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at)
-      kernel.reverse(
-          reverse_row<T>{y + at * n, g + at * n, dx + at * n, n, saved != nullptr ? saved + at : nullptr, add, stream});
+      op.reverse(reverse_row<T>{
+          {n}, y + at * n, g + at * n, dx + at * n, saved != nullptr ? saved + at : nullptr, add, stream});
   });
 }
 
@@ -10869,10 +11920,11 @@ void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* los
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
       const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
-      const auto [shift, rest] = row_logsumexp(r);
+      const auto [shift, sum] = r.sum_of_exp(r.x());
+      const compute_type<T> rest = math::log(sum);
       lse[2 * at] = shift;
       lse[2 * at + 1] = rest;
-      loss[at] = rest - (r.x[labels[at]] - shift);
+      loss[at] = static_cast<T>(rest - (r.values[labels[at]] - shift));
     }
   });
 }
@@ -10889,12 +11941,11 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
       T* const d = dx + at * n;
       const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
       const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
-      const auto value = [&](auto i) SINTER_INLINE_LAMBDA {
-        return math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale);
-      };
-      if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n, 0); });
+      const auto value = [&](auto i)
+                             SINTER_INLINE_LAMBDA { return math::exp((r.x()(i) - shift) - rest) * vector<T>(scale); };
+      if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n); });
       else put_row(d, n, false, value);
-      d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
+      d[labels[at]] = at_label + std::expm1((r.values[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
     }
   });
 }
@@ -11397,24 +12448,6 @@ void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, b
   gemm(args, pool);
 }
 
-}  // namespace sinter::cpu_impl
-
-namespace sinter::ops {
-struct softmax_op;
-struct log_softmax_op;
-struct layer_norm_op;
-struct rms_norm_op;
-}  // namespace sinter::ops
-
-namespace sinter::cpu_impl {
-
-template <class Op>
-auto row_kernel([[maybe_unused]] const Op& op) {
-  if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_row{};
-  else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_row{};
-  else return norm_row<std::is_same_v<Op, ops::layer_norm_op>>{op.eps};
-}
-
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
 template <class E, class F>
 void with_producer(const E& e, const F& f) {
@@ -11508,16 +12541,16 @@ struct backend<D> {
                    const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved),
-                         n > 0 ? to.numel() / n : 0, n, after, pool());
+      cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
+                         pool());
     });
   }
   template <class Op, class T, auto S>
   static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
-    cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved),
-                           access::data(dx), n > 0 ? y.numel() / n : 0, n, add, pool());
+    cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx),
+                           n > 0 ? y.numel() / n : 0, n, add, pool());
   }
 
   /// Throws index_error unless all n values lie in [0, extent).
@@ -11718,6 +12751,8 @@ struct explainer {
   template <class E>
   std::string operands(const E& e) {
     std::string text;
+    if constexpr (requires { e.operands; })
+      e.operands.each([&](const auto& one) { text += (text.empty() ? "" : ", ") + formula(one); });
     if constexpr (requires { e.a; }) text = formula(e.a);
     if constexpr (requires { e.b; }) text += ", " + formula(e.b);
     if constexpr (requires { e.c; }) text += ", " + formula(e.c);
@@ -12363,437 +13398,10 @@ inline bool open_layer(const state_ptr& s, layer_node::ends& e) {
 }
 
 }  // namespace sinter::detail
-// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are
-// gathered in float. GPUs round them where they are made.
-
-namespace sinter::detail {
-
-/// to (+)= the n sums, rounded to T.
-template <class T, device D>
-void add_rounded(void* sums, index_t n, sink_ref to) {
-  const index_t step = 1;
-  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)},
-                          {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
-  to.strides[0] = 1;
-  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
-}
-
-/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its
-/// place.
-template <class T, device D, class K>
-void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
-  constexpr gradient_formats<K> format;
-  sink_ref to[K::sinks];
-  index_t sums[K::sinks] = {};
-  std::vector<temporary<D>> memory;
-  for (int s = 0; s < K::sinks; ++s) {
-    to[s] = sinks[s];
-    bool repeats = false;
-    index_t n = 1;
-    for (int d = 0; d < shape.rank; ++d) {
-      repeats = repeats || (sinks[s].strides[d] == 0 && shape.data[d] != 1);
-      n *= sinks[s].strides[d] == 0 ? 1 : shape.data[d];
-    }
-    if (!repeats || !kernel::is_narrow(format.of[s])) continue;
-    sums[s] = n;
-    to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
-    to[s].element_size = sizeof(float);
-    to[s].add = false;
-  }
-  backend<D>::template reverse<T>(plan, shape, inputs, to);
-  for (int s = 0; s < K::sinks; ++s) {
-    if (sums[s] == 0) continue;
-    if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
-    else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
-  }
-}
-
-}  // namespace sinter::detail
 // sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
 //
 // A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds
 // from each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
-
-// sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
-
-namespace sinter::detail {
-
-/// A leaf as backward needs it: its shape always, its memory only where a derivative reads it.
-struct saved_leaf {
-  storage_ptr storage;
-  void* data = nullptr;
-  std::uint64_t version = 0;
-  int rank = 0;
-  int element_size = 0;
-  extents<max_rank> shape;
-  extents<max_rank> strides;
-
-  leaf_ref ref() const { return {data, shape.data(), strides.data(), rank, element_size}; }
-
-  void keep(const leaf_ref& l, bool with_memory) {
-    rank = l.rank;
-    element_size = l.element_size;
-    for (int d = 0; d < rank; ++d) {
-      shape[d] = l.shape[d];
-      strides[d] = l.strides[d];
-    }
-    if (!with_memory) return;
-    storage = *l.memory;
-    data = l.data;
-    version = storage->version.load(std::memory_order_relaxed);
-  }
-
-  void check_version(const char* name, const char* what) const {
-    if (storage && storage->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>(
-          {"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
-           " was modified in place after the statement; use a copy, or write to it after backward()"});
-  }
-};
-
-/// Stands where a leaf's value is not read.
-inline leaf_ref nothing_to_read(int element_size) {
-  static const double zero = 0;
-  return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
-}
-
-/// What is the same for all elementwise statements; one copy serves every formula.
-struct elementwise_node : tape_node {
-  const bool* const needed;  ///< which leaves the derivative reads
-  const int leaves;
-  const int sinks;
-  const bool with_result;  ///< the derivative reads the result
-  const int result_size;
-  storage_ptr (*const allocate)(std::size_t);
-  saved_leaf result;  ///< its shape; its value where the derivative reads it
-  saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
-  std::vector<saved_leaf> leaf;
-  std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
-  std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
-
-  // Calls, not inlined: there is a derived class for every formula.
-  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
-                                     storage_ptr (*memory)(std::size_t))
-      : needed(reads_leaf),
-        leaves(n_leaves),
-        sinks(n_sinks),
-        with_result(reads_result),
-        result_size(size),
-        allocate(memory) {}
-  [[gnu::noinline]] ~elementwise_node() override {}
-
-  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
-
-  const state_ptr* inputs(int& count) const final {
-    count = sinks;
-    return state.data();
-  }
-
-  void release() override {
-    leaf.clear();
-    result = {};
-  }
-
-  /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
-  bool keep_leaves(const leaf_ref* all) {
-    leaf.resize(static_cast<std::size_t>(leaves));
-    target.reserve(static_cast<std::size_t>(sinks));
-    state.reserve(static_cast<std::size_t>(sinks));
-    bool any = false;
-    for (int i = 0; i < leaves; ++i) {
-      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
-      if (all[i].state == nullptr) continue;
-      target.emplace_back().keep(all[i], false);
-      state.push_back(*all[i].state);
-      any = any || state.back();
-    }
-    return any;
-  }
-
-  /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
-  template <int R>
-  void set_space(const extents<R>& shape, const extents<R>& of_result) {
-    space.rank = result.rank = R;
-    for (int d = 0; d < R; ++d) {
-      space.shape[d] = shape[d];
-      result.shape[d] = of_result[d];
-    }
-  }
-
-  void backward(grad_state& y) override {
-    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
-    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
-    std::vector<storage_ptr> unused;
-    fill(y, in.data(), out.data(), unused);
-    run(in.data(), out.data(), space.rank > 0 ? space : result);
-  }
-
- private:
-  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
-    for (std::size_t i = 0; i < leaf.size(); ++i) {
-      leaf[i].check_version(name, "operand");
-      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
-    }
-    bool has = false;
-    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank,
-                  result_size};
-    if (with_result) {
-      result.check_version(name, "result");
-      in[leaves + 1] = result.ref();
-    }
-    const saved_leaf& swept = space.rank > 0 ? space : result;
-    for (std::size_t s = 0; s < target.size(); ++s) {
-      const saved_leaf& l = target[s];
-      out[s].element_size = l.element_size;
-      if (state[s]) {
-        out[s].data = state[s]->gradient(out[s].add);
-      } else {
-        index_t n = l.element_size;
-        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
-        unused.push_back(allocate(static_cast<std::size_t>(n)));
-        out[s].data = unused.back()->data;
-      }
-      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides,
-                        swept.rank);
-    }
-  }
-
-  static extents<max_rank> dense_strides(const saved_leaf& l) {
-    extents<max_rank> strides;
-    row_major_strides(l.shape.data(), l.rank, strides.values);
-    return strides;
-  }
-
-  extents<max_rank> dense_;
-};
-
-/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
-/// surely sums, so that a GPU needs no kernel for when there are none.
-template <device D, class T, class K, int Axes, bool Sums>
-struct statement_node : elementwise_node {
-  static constexpr kernel::leaves_read<K> reads{};
-
-  K plan;
-
-  explicit statement_node(const K& k)
-      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
-                         &device_runtime<D>::allocate),
-        plan(k) {}
-
-  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>)
-      reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
-    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
-  }
-};
-
-}  // namespace sinter::detail
-
-namespace sinter {
-
-namespace detail {
-
-/// The variable that `node` made.
-template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
-  variable<T, R, D, Order> y(value);
-  access::state_of(y)->producer = node.release();
-  return y;
-}
-template <int Order, class T, int R, device D>
-variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
-  return access::make_variable<Order>(value, state_ptr());
-}
-
-template <class Ready>
-struct graph_node;
-
-template <class Ready>
-using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                                  is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
-                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
-template <class Ready>
-struct node_type {
-  using type = plain_node<Ready>;
-};
-template <class Ready>
-  requires(Ready::order >= 2)
-struct node_type<Ready> {
-  using type = graph_node<Ready>;  // grad/second_order.hpp
-};
-template <class Ready>
-using node_for = typename node_type<Ready>::type;
-
-/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
-/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
-template <class Ready>
-auto make_statement(const Ready& ready) {
-  using Node = node_for<Ready>;
-  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
-  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
-  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
-  else node->name = "statement";
-  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
-  return node;
-}
-
-/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
-template <class Ready, class Value, class... Kept>
-auto record(const Ready& ready, const Value& value, const Kept&... kept) {
-  if (!recording()) return unrecorded<Ready::order>(value);
-  auto node = make_statement(ready);
-  if (!node) return unrecorded<Ready::order>(value);
-  node->result.keep(leaf_of(value), node->with_result);
-  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; })
-    static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
-  return produced<Ready::order>(value, std::move(node));
-}
-
-/// An expression without points, its variables replaced by their values.
-template <class E>
-auto untrack(const E& e) {
-  if constexpr (is_variable<E>) return access::value_of(e);
-  else if constexpr (is_tensor<E> || is_constant<E>) return e;
-  else if constexpr (requires { e.untracked(); }) return e.untracked();
-  else return e.rebuild([](const auto& child) { return untrack(child); });
-}
-
-/// True when backward can hand the gradient of e on without e's own value in memory.
-template <class E>
-inline constexpr bool passes_gradient_on = [] {
-  if constexpr (!is_tracked_v<E> || is_variable<E>) return true;
-  else if constexpr (points_in<E> > 0) return false;
-  else return !kernel::reads_result<lowered<true, E>>;
-}();
-
-/// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
-template <class E>
-inline constexpr bool fuses_as_prologue = points_in<E> == 0 && passes_gradient_on<E>;
-template <class E>
-using prologue_of = std::conditional_t<fuses_as_prologue<bare<E>>, bare<E>, evaluated<E>>;
-template <class E>
-prologue_of<E> prologue(E&& e) {
-  if constexpr (fuses_as_prologue<bare<E>>) return bare<E>(std::forward<E>(e));
-  else return eval_to_read(std::forward<E>(e));
-}
-
-/// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
-/// statement e, the value of which is nowhere in memory. Null where nothing is tracked.
-template <class E>
-state_ptr prologue_state(const E& e) {
-  if constexpr (!is_tracked_v<E>) {
-    return {};
-  } else if constexpr (is_variable<E>) {
-    return access::state_of(e);
-  } else {
-    auto node = make_statement(e);
-    if (!node) return {};
-    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape()));
-    node->result.rank = rank_of<E>;
-    for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
-    state->producer = node.release();
-    return state;
-  }
-}
-
-/// An expression without points, kept for backward with the versions of its leaves.
-template <class E>
-class versioned_expression {
- public:
-  void keep(const E& e) {
-    e_.emplace(e);
-    const leaves_of<E> leaves(*e_);
-    for (int i = 0; i < leaves.count; ++i) version_[i] = version_of(leaves.at[i]);
-  }
-  void drop() { e_.reset(); }
-  /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
-  const E& get(const char* doing, const char* name) const {
-    const leaves_of<E> leaves(*e_);
-    for (int i = 0; i < leaves.count; ++i)
-      if (version_of(leaves.at[i]) != version_[i])
-        refuse<autograd_error>(
-            {doing, " '", name,
-             "': an operand was modified in place after the statement; use a copy, or write to it after "
-             "the gradient is taken"});
-    return *e_;
-  }
-
- private:
-  static std::uint64_t version_of(const leaf_ref& l) {
-    return *l.memory ? (*l.memory)->version.load(std::memory_order_relaxed) : 0;
-  }
-
-  std::optional<E> e_;
-  std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
-};
-
-/// Backward of a view: its gradient goes to the same elements of the base's gradient.
-template <class T, int R, int ViewR, device D, class F>
-struct view_node final : tape_node {
-  F view;
-  state_ptr base;
-
-  view_node(F f, state_ptr b) : view(std::move(f)), base(std::move(b)) { name = "view"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &base;
-  }
-  void release() override {}
-  void backward(grad_state& y) override {
-    auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
-    auto& to = static_cast<typed_state<T, R, D>&>(*base.get());
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    view(to.grad) += from.grad;
-  }
-};
-
-/// Backward of a copy to another device: the gradient is copied back.
-template <class T, int R, device From, device To>
-struct transfer_node final : tape_node {
-  state_ptr source;
-  explicit transfer_node(state_ptr s) : source(std::move(s)) { name = "to"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override {}
-  void backward(grad_state& y) override {
-    add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
-  }
-};
-
-}  // namespace detail
-
-template <class T, auto Shape, device D, int Order>
-template <class F>
-auto variable<T, Shape, D, Order>::view(F f) const {
-  static_assert(
-      Order < 2,
-      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
-  const auto v = f(value_);
-  constexpr int R = detail::bare<decltype(v)>::rank;
-  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
-}
-
-template <class T, auto Shape, device D, int Order>
-template <device To>
-variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
-  if constexpr (std::is_same_v<To, D>) {
-    return *this;
-  } else {
-    static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
-    auto copy = value_.template to<To>();
-    if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
-  }
-}
-
-}  // namespace sinter
 
 namespace sinter {
 
@@ -14498,6 +15106,32 @@ namespace detail {
 template <class E>
 using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
 
+/// Picks along an axis beyond which sums are gathered in double: an element that is read 2^24 times would take up
+/// nothing more in float. Sums in double take about three times as long.
+inline constexpr index_t many_picks = index_t{1} << 20;
+
+template <class Wide, class T, int R, device D>
+void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
+                   const tensor<T, R, D>& g, index_order order) {
+  const auto sums = zeros<Wide, D>(to.shape());
+  if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
+  else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
+  to.in_place() += cast<T>(sums);
+}
+/// to[picked elements] += g
+template <class T, int R, device D>
+void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& g,
+                index_order order) {
+  if constexpr (narrow_element<T>) {
+    if (index.shape()[axis] > many_picks) add_picked_in<double>(to, axis, index, g, order);
+    else add_picked_in<float>(to, axis, index, g, order);
+  } else if (std::is_same_v<T, float> && index.shape()[axis] > many_picks) {
+    add_picked_in<double>(to, axis, index, g, order);
+  } else {
+    backend<D>::scatter_add(to, axis, index, g, order);
+  }
+}
+
 template <class T, int R, device D>
 struct picked_tape final : tape_node {
   tensor<std::int64_t, R, D> index;
@@ -14521,28 +15155,7 @@ struct picked_tape final : tape_node {
       to.gradient(add);
       write(constant_node<T>{T(0)}, to.grad);
     }
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    if constexpr (narrow_element<T>) {
-      if (index.shape()[axis] > many) add_sums<double>(to.grad, g);
-      else add_sums<float>(to.grad, g);
-    } else if (std::is_same_v<T, float> && index.shape()[axis] > many) {
-      add_sums<double>(to.grad, g);
-    } else {
-      backend<D>::scatter_add(to.grad, axis, index, g, order);
-    }
-  }
-
- private:
-  /// Picks along the axis beyond which sums are gathered in double. An element that is read 2^24 times would take up
-  /// nothing more in float. Sums in double take about three times as long.
-  static constexpr index_t many = index_t{1} << 20;
-
-  template <class Wide>
-  void add_sums(const tensor<T, R, D>& to, const tensor<T, R, D>& g) const {
-    const auto sums = zeros<Wide, D>(to.shape());
-    if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
-    else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
-    to.in_place() += cast<T>(sums);
+    add_picked(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
   }
 };
 
@@ -15180,16 +15793,6 @@ auto checked_indices(const char* op, const I& index, index_t extent) {
   return i;
 }
 
-/// y[c] = x[c with coordinate `axis` = index[c]]; index has the shape of y, possibly as a broadcast view.
-template <class X, int R, device D>
-evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
-  using T = element_of<X>;
-  const auto y = tensor<T, R, D>::uninitialized(index.shape());
-  if constexpr (is_variable<X>) backend<D>::gather(access::value_of(x), axis, index, y);
-  else backend<D>::gather(x, axis, index, y);
-  return picked(op, y, x, axis, index, index_order::any);
-}
-
 }  // namespace detail
 
 template <class...>
@@ -15222,6 +15825,53 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 
 }  // namespace detail
 
+namespace ops {
+
+/// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
+struct gather_op : kernel_op {
+  static constexpr const char* name = "gather";
+  static constexpr unsigned grad_uses[1] = {uses::second};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::strided; }
+
+  int axis;
+  const char* called;  ///< gather, or index_select
+
+  gather_op(int along, const char* by) : axis(along), called(by) {}
+  template <int R>
+  const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
+    for (int d = 0; d < R; ++d)
+      if (d != axis && index[d] > x[d])
+        sinter::detail::refuse<shape_error>(
+            {called, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
+    return index;
+  }
+  template <class X, class I>
+  static constexpr auto mistake() {
+    return sinter::detail::gather_mistake<X, I>{};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <device D>
+struct kernels<ops::gather_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    backend<D>::gather(x, op.axis, index, y);
+  }
+  template <class Backward>
+  static void reverse(const ops::gather_op& op, const Backward& b) {
+    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
+  }
+};
+
+}  // namespace detail
+
 /// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
 /// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
 /// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
@@ -15233,12 +15883,8 @@ template <expression X, expression I>
 detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
-  const auto source = eval(x);
-  for (int d = 0; d < rank_of<X>; ++d)
-    if (d != a && index.shape()[d] > source.shape()[d])
-      detail::refuse<shape_error>(
-          {"gather: index of shape ", index.shape(), " is larger than x of shape ", source.shape(), " on axis ", d});
-  return detail::gather_evaluated("gather", source, a, detail::checked_indices("gather", index, source.shape()[a]));
+  return eval(
+      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
 }
 
 /// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
@@ -15252,12 +15898,11 @@ detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index
   detail::check_defined("index_select", x);
   constexpr int R = rank_of<X>;
   const int a = detail::checked_axis("index_select", axis, R);
-  const auto source = eval(x);
-  const auto i = detail::checked_indices("index_select", index, source.shape()[a]);
+  const auto i = detail::checked_indices("index_select", index, x.shape()[a]);
   extents<R> line = detail::ones_extents<R>();
-  extents<R> shape = source.shape();
+  extents<R> shape = x.shape();
   line[a] = shape[a] = i.numel();
-  return detail::gather_evaluated("index_select", source, a, i.reshape(line).broadcast_to(shape));
+  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
 }
 
 template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
@@ -15784,133 +16429,38 @@ SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
 }  // namespace sinter
 // sinter/ops/layer_norm.hpp: rows of mean 0 and variance 1.
 
-// sinter/ops/row_op.hpp: the node behind softmax, layer_norm and their relatives: a row-persistent op along one axis,
-// with fused prologue and, where no gradient is recorded, fused epilogue.
-
 namespace sinter {
 
-namespace detail {
+struct use_weights_of_rank_1;
 
-/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
-template <class Tensor>
-Tensor swap_to_end(const Tensor& t, int axis) {
-  if constexpr (Tensor::rank >= 2) return t.transpose(axis, -1);
-  else return t;
-}
-
-/// Backward from the saved result y.
-template <class Op, class T, int R, device D>
-struct row_tape final : tape_node {
-  Op op;
-  tensor<T, R, D> y;
-  tensor<compute_type<T>, 1, D> saved;
-  std::uint64_t version = 0;
-  state_ptr source;
-  int axis = 0;
-
-  explicit row_tape(const Op& what) : op(what) {}
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override {
-    y = {};
-    saved = {};
-  }
-  void backward(grad_state& result) override {
-    if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>(
-          {"backward of '", name, "': its result of shape ", y.shape(),
-           " was modified in place after the statement; use a copy, or write to it after backward()"});
-    const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
-    const auto moved = swap_to_end(y, axis).contiguous();
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (axis == R - 1) {
-      bool add = false;
-      to.gradient(add);
-      backend<D>::reverse_rows(op, moved, g, saved, to.grad, add);
-    } else {
-      const auto dx = tensor<T, R, D>::uninitialized(g.shape());
-      backend<D>::reverse_rows(op, moved, g, saved, dx, false);
-      add_gradient(source, swap_to_end(dx, axis));
-    }
-  }
-};
-
-}  // namespace detail
-
-/// Op is a struct with `name`, `saves_row_factor` (does backward need a value per row?) and the op's parameters.
-template <class Op, class E>
-struct [[nodiscard]] row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = E::order == 0;  // backward reads the result
-  static constexpr bool by_rows = true;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  row_node(const Op& what, E x, int along) : e(std::move(x)), op(what), axis(along) { this->shape_ = e.shape(); }
-
-  bool ready_for_epilogue() const { return axis == R - 1; }
-
-  template <class Epilogue>
-  void compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
-    if constexpr (Op::saves_row_factor) {
-      const index_t n = to.shape()[axis];
-      saved_ = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
-    }
-    if (axis == R - 1) {
-      detail::backend<D>::rows(op, e, to, saved_, epilogue);
-    } else {
-      const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
-      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      detail::backend<D>::rows(op, moved, out, saved_, detail::no_epilogue<D>);
-      detail::write(detail::swap_to_end(out, axis), to);
-    }
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>(op);
-    node->name = Op::name;
-    node->y = value;
-    node->saved = saved_;
-    node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
-    node->source = source;
-    node->axis = axis;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  Op op;
-  int axis;
-
- private:
-  mutable tensor<compute_type<T>, 1, D> saved_;
-};
-
-namespace detail {
-
-template <class Op, class E>
-row_node<Op, prologue_of<E>> make_row_op(const Op& op, E&& e, index_t axis) {
-  check_defined(Op::name, e);
-  const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return row_node<Op, prologue_of<E>>(op, prologue(std::forward<E>(e)), a);
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
 namespace ops {
 
-struct layer_norm_op {
+/// What the gradients of layer_norm and rms_norm are, with the mean of g taken off or not.
+template <class Row, class C>
+SINTER_WORD void reverse_norm(const Row& r, C mean) {
+  const auto y = r.result(), g = r.gradient();
+  const C slope = r.sum(over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; })) / r.count(),
+          factor = r.saved();
+  r.put(over(y, g, [=](auto a, auto b) SINTER_INLINE_LAMBDA { return factor * (b - mean - a * slope); }));
+}
+
+struct layer_norm_op : row_op {
   static constexpr const char* name = "layer_norm";
   static constexpr bool saves_row_factor = true;
   double eps;
+  layer_norm_op(int along, double e) : row_op(along), eps(e) {}
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    using C = typename Row::value_type;
+    const auto x = r.keep(r.x());
+    const C mean = mean_of(r, x);
+    return r.finish(x, {.shift = mean, .scale = root_mean_square_factor(r, x, mean, static_cast<C>(eps))});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    reverse_norm(r, r.sum(r.gradient()) / r.count());
+  }
 };
 
 }  // namespace ops
@@ -15922,6 +16472,18 @@ inline double checked_eps(const char* op, double eps) {
     refuse<value_error>({op, ": eps is ", eps, "; it must be a finite number, 0 or more"});
   return eps;
 }
+
+/// fitting<T>, or what is wrong with the weights W of a normalisation of X along its last axis.
+template <class X, class... W>
+constexpr auto find_row_operand_mistake() {
+  if constexpr (!(expression<W> && ...)) return not_operands{};
+  else if constexpr (!std::is_same_v<operand_check<X, W...>, fitting<element_of<X>>>) return operand_check<X, W...>{};
+  else if constexpr (((rank_of<W> != 1) || ...))
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<W>...>, use_weights_of_rank_1>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class... W>
+using row_operand_mistake = decltype(find_row_operand_mistake<bare<X>, bare<W>...>());
 
 /// A weight or bias of a normalisation has one value for each of the last axis.
 template <class E, class W>
@@ -15941,23 +16503,29 @@ void check_row_operand(const char* op, const char* what, const E& x, const W& w)
 /// negative or non-finite eps.
 ///
 ///     tensor y = layer_norm(x);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::layer_norm_op, detail::prologue_of<E>> layer_norm(E&& x, double eps = 1e-5) {
-  return detail::make_row_op(ops::layer_norm_op{detail::checked_eps("layer_norm", eps)}, std::forward<E>(x), -1);
+template <class E>
+  requires detail::takes_operands<ops::layer_norm_op, E>
+detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, double eps = 1e-5) {
+  return detail::make_kernel(ops::layer_norm_op(rank_of<E> - 1, detail::checked_eps("layer_norm", eps)),
+                             std::forward<E>(x));
 }
 
 /// layer_norm(x, eps) * weight + bias, both of one value for each of the last axis. Without gradients one pass. Errors:
 /// shape_error for a weight or bias of another length.
 ///
 ///     tensor y = layer_norm(x, gain, bias);
-template <expression E, expression W, expression B>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1 && rank_of<W> == 1 && rank_of<B> == 1)
+template <class E, class W, class B>
+  requires(detail::takes_operands<ops::layer_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W, B>>)
 auto layer_norm(E&& x, W&& weight, B&& bias, double eps = 1e-5) {
   detail::check_row_operand("layer_norm", "weight", x, weight);
   detail::check_row_operand("layer_norm", "bias", x, bias);
   return layer_norm(std::forward<E>(x), eps) * std::forward<W>(weight) + std::forward<B>(bias);
 }
+SINTER_KERNEL_REJECTIONS(layer_norm, ops::layer_norm_op)
+template <class E, class W, class B, class Problem = typename detail::row_operand_mistake<E, W, B>::problem,
+          class Fix = typename detail::row_operand_mistake<E, W, B>::fix>
+  requires detail::takes_operands<ops::layer_norm_op, E>
+void layer_norm(E&&, W&&, B&&, double = 0) = delete;
 
 }  // namespace sinter
 // sinter/ops/leaky_relu.hpp: the rectifier with a slope below 0.
@@ -16184,9 +16752,22 @@ SINTER_UNARY_FUNCTION(log_sigmoid, ops::log_sigmoid_op)
 namespace sinter {
 namespace ops {
 
-struct log_softmax_op {
+struct log_softmax_op : row_op {
   static constexpr const char* name = "log_softmax";
-  static constexpr bool saves_row_factor = false;
+  using row_op::row_op;
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    const auto x = r.keep(r.x());
+    const auto s = r.sum_of_exp(x);
+    return r.finish(x, {.shift = s.shift, .rest = math::log(s.sum)});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto total = r.sum(g);
+    r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
+  }
 };
 
 }  // namespace ops
@@ -16196,11 +16777,13 @@ struct log_softmax_op {
 /// 1. Derivative: g - exp(y) sum(g).
 ///
 ///     tensor lp = log_softmax(logits, 1);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, detail::whole axis) {
-  return detail::make_row_op(ops::log_softmax_op{}, std::forward<E>(x), axis);
+template <class E>
+  requires detail::takes_operands<ops::log_softmax_op, E>
+detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis) {
+  return detail::make_kernel(ops::log_softmax_op(detail::checked_axis("log_softmax", axis, rank_of<E>)),
+                             std::forward<E>(x));
 }
+SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
 
 }  // namespace sinter
 // sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
@@ -16706,10 +17289,14 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
     else detail::multiply_into(left, right, to, false, epilogue);
   }
 
+  bool is_recorded() const {
+    return detail::recording() && (detail::state_if_tracked(a) || detail::state_if_tracked(b));
+  }
+
   auto record(const tensor<T, R, D>& value) const {
     const detail::state_ptr sa = detail::state_if_tracked(a);
     const detail::state_ptr sb = detail::state_if_tracked(b);
-    if (!detail::recording() || (!sa && !sb)) return detail::unrecorded<base::order>(value);
+    if (!is_recorded()) return detail::unrecorded<base::order>(value);
     auto node = [&] {
       if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
       else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
@@ -17205,10 +17792,22 @@ SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
 namespace sinter {
 namespace ops {
 
-struct rms_norm_op {
+struct rms_norm_op : row_op {
   static constexpr const char* name = "rms_norm";
   static constexpr bool saves_row_factor = true;
   double eps;
+  rms_norm_op(int along, double e) : row_op(along), eps(e) {}
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    using C = typename Row::value_type;
+    const auto x = r.keep(r.x());
+    return r.finish(x, {.scale = root_mean_square_factor(r, x, C(0), static_cast<C>(eps))});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    reverse_norm(r, typename Row::value_type(0));
+  }
 };
 
 }  // namespace ops
@@ -17219,22 +17818,28 @@ struct rms_norm_op {
 /// eps.
 ///
 ///     tensor y = rms_norm(x);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::rms_norm_op, detail::prologue_of<E>> rms_norm(E&& x, double eps = 1e-6) {
-  return detail::make_row_op(ops::rms_norm_op{detail::checked_eps("rms_norm", eps)}, std::forward<E>(x), -1);
+template <class E>
+  requires detail::takes_operands<ops::rms_norm_op, E>
+detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, double eps = 1e-6) {
+  return detail::make_kernel(ops::rms_norm_op(rank_of<E> - 1, detail::checked_eps("rms_norm", eps)),
+                             std::forward<E>(x));
 }
 
 /// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error
 /// for a weight of another length.
 ///
 ///     tensor y = rms_norm(x, gain);
-template <expression E, expression W>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1 && rank_of<W> == 1)
+template <class E, class W>
+  requires(detail::takes_operands<ops::rms_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W>>)
 auto rms_norm(E&& x, W&& weight, double eps = 1e-6) {
   detail::check_row_operand("rms_norm", "weight", x, weight);
   return rms_norm(std::forward<E>(x), eps) * std::forward<W>(weight);
 }
+SINTER_KERNEL_REJECTIONS(rms_norm, ops::rms_norm_op)
+template <class E, class W, class Problem = typename detail::row_operand_mistake<E, W>::problem,
+          class Fix = typename detail::row_operand_mistake<E, W>::fix>
+  requires detail::takes_operands<ops::rms_norm_op, E>
+void rms_norm(E&&, W&&, double = 0) = delete;
 
 }  // namespace sinter
 // sinter/ops/round.hpp: the integer nearest to x, halves to the even one.
@@ -17499,9 +18104,30 @@ SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
 namespace sinter {
 namespace ops {
 
-struct softmax_op {
+struct softmax_op : row_op {
   static constexpr const char* name = "softmax";
-  static constexpr bool saves_row_factor = false;
+  using row_op::row_op;
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    if constexpr (!Row::always_keeps) {
+      if (!r.keeps()) {
+        const auto s = r.sum_of_exp(r.x());
+        return r.finish(over(r.x(), [shift = s.shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }),
+                        {.scale = 1 / s.sum});
+      }
+    }
+    const auto x = r.keep(r.x());
+    const auto shift = row_shift(r.max(x));
+    const auto e = r.keep_and_sum(over(x, [shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }));
+    return r.finish(e.values, {.scale = 1 / e.sum});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto dot = r.sum(over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; }));
+    r.put(over(y, g, [dot](auto a, auto b) SINTER_INLINE_LAMBDA { return a * (b - dot); }));
+  }
 };
 
 }  // namespace ops
@@ -17511,11 +18137,12 @@ struct softmax_op {
 /// Derivative: y (g - sum(g y)).
 ///
 ///     tensor p = softmax(logits, 1);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::softmax_op, detail::prologue_of<E>> softmax(E&& x, detail::whole axis) {
-  return detail::make_row_op(ops::softmax_op{}, std::forward<E>(x), axis);
+template <class E>
+  requires detail::takes_operands<ops::softmax_op, E>
+detail::kernel_of<ops::softmax_op, E> softmax(E&& x, detail::whole axis) {
+  return detail::make_kernel(ops::softmax_op(detail::checked_axis("softmax", axis, rank_of<E>)), std::forward<E>(x));
 }
+SINTER_KERNEL_REJECTIONS(softmax, ops::softmax_op)
 
 }  // namespace sinter
 // sinter/ops/softplus.hpp: a smooth rectifier.
@@ -17903,7 +18530,7 @@ unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
   const auto inverse = zeros<std::int64_t, D>({n});
   detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
   const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
-  return {detail::gather_evaluated("unique", values, 0, first), inverse.reshape(shape), counts};
+  return {eval(detail::make_kernel(ops::gather_op(0, "unique"), values, first)), inverse.reshape(shape), counts};
 }
 
 }  // namespace sinter
@@ -20277,40 +20904,12 @@ void plan_reduction(const K& plan, pass_axes axes, const bool* reduced, const Pu
 
 namespace sinter::cuda_impl {
 
-/// What is made of the values of a row, or of two, element by element. Values are asked for as v(chunk, valid): as many
-/// lanes.
-template <class F, class V>
-struct mapped_values {
-  F f;
-  V v;
-  SINTER_WORD auto operator()(int c, int valid) const {
-    auto x = v(c, valid);
-    SINTER_UNROLL
-    for (auto& one : x.value) one = f(one);
-    return x;
-  }
-};
-template <class F, class V, class W>
-struct paired_values {
-  F f;
-  V v;
-  W w;
-  SINTER_WORD auto operator()(int c, int valid) const {
-    auto x = v(c, valid);
-    const auto y = w(c, valid);
-    constexpr int lanes = sizeof(x.value) / sizeof(x.value[0]);
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], y.value[i]);
-    return x;
-  }
-};
-template <class F, class V>
-SINTER_WORD mapped_values<F, V> over(const V& v, const F& f) {
-  return {f, v};
-}
-template <class F, class V, class W>
-SINTER_WORD paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
-  return {f, v, w};
+/// f of neighbours of a row, number by number; see ops/row_op.hpp.
+template <class F, class T, int lanes, class... V>
+SINTER_WORD chunk<T, lanes> map_row(const F& f, chunk<T, lanes> x, const V&... more) {
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], more.value[i]...);
+  return x;
 }
 
 /// Values, or what the thread has kept of them.
@@ -20322,15 +20921,11 @@ struct kept_values {
   SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return is_kept ? kept[c] : v(c, valid); }
 };
 
-/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
-template <class T>
-SINTER_WORD T row_shift(T max) {
-  return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
-}
-template <class T>
-struct shifted_sum {
-  T shift, sum;
-};
+using ops::last_step;
+using ops::over;
+using ops::row_shift;
+using ops::shifted_sum;
+using sinter::detail::bare;
 
 /// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold()
 /// and each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
@@ -20442,63 +21037,73 @@ SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
   return {shift, team.sum(over(v, [=](C a) { return math::exp(a - shift); }))};
 }
 
-struct softmax_rows {
-  template <class Team, class X, class Put, class C>
-  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
-    if (!team.keeps) {
-      const auto [shift, sum] = team.sum_of_exp(x);
-      return team.each(over(x, [shift = shift, scale = C(1) / sum](C a) { return math::exp(a - shift) * scale; }), put);
-    }
-    const auto v = team.keep(x);
-    const C shift = row_shift(team.max(v));
-    const auto e = team.keep(over(v, [=](C a) { return math::exp(a - shift); }));
-    const C scale = C(1) / team.sum(e);
-    team.each(over(e, [=](C a) { return a * scale; }), put);
+/// What the formulas of ops/row_op.hpp read of a row, in both directions. `Number` is the type of its sums.
+template <class Team, class Number>
+struct row_of_team {
+  using value_type = Number;
+  static constexpr bool always_keeps = false;
+  const Team& team;
+
+  SINTER_WORD bool keeps() const { return team.keeps; }
+  SINTER_WORD Number count() const { return static_cast<Number>(team.n); }
+  template <class V>
+  SINTER_WORD Number sum(const V& v) const {
+    return team.sum(v);
   }
-  template <class Team, class Y, class Put, class C>
-  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
-    const C dot = team.sum(over(y, g, [](C a, C b) { return a * b; }));
-    team.each(over(y, g, [=](C a, C b) { return a * (b - dot); }), put);
+  template <class V>
+  SINTER_WORD Number max(const V& v) const {
+    return team.max(v);
   }
 };
 
-struct log_softmax_rows {
-  template <class Team, class X, class Put, class C>
-  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
-    const auto v = team.keep(x);
-    const auto [shift, sum] = sum_of_exp<C>(team, v);
-    team.each(over(v, [shift = shift, rest = math::log(sum)](C a) { return (a - shift) - rest; }), put);
+/// One row of a forward pass; X: its values, Put: where the result goes.
+template <class Team, class X, class Put, class Number>
+struct forward_row : row_of_team<Team, Number> {
+  const X& values;
+  const Put& store;
+  Number* of_row;  ///< what backward asks of this row; null for none
+
+  SINTER_WORD const X& x() const { return values; }
+  template <class V>
+  SINTER_WORD auto keep(const V& v) const {
+    return this->team.keep(v);
   }
-  template <class Team, class Y, class Put, class C>
-  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
-    const C total = team.sum(g);
-    team.each(over(y, g, [=](C a, C b) { return b - math::exp(a) * total; }), put);
+  /// Read anew by every thread: no other has to be waited for.
+  template <class V>
+  SINTER_WORD Number first(const V&) const {
+    return values(0, this->team.valid(0)).value[0];
+  }
+  template <class V>
+  SINTER_WORD auto keep_and_sum(const V& v) const {
+    const auto kept = this->team.keep(v);
+    return ops::values_and_sum<decltype(kept), Number>{kept, this->team.sum(kept)};
+  }
+  template <class V>
+  SINTER_WORD shifted_sum<Number> sum_of_exp(const V& v) const {
+    return cuda_impl::sum_of_exp<Number>(this->team, v);
+  }
+  template <class V>
+  SINTER_WORD void finish(const V& v, last_step<Number> end) const {
+    this->team.each(over(v, [=](Number a) { return (a - end.shift) * end.scale - end.rest; }), store);
+  }
+  SINTER_WORD void save(Number c) const {
+    if (this->team.place == 0 && of_row != nullptr) *of_row = c;
   }
 };
 
-template <bool Centred>
-struct norm_rows {
-  double eps;
+/// One row of a backward pass; Y: its results and their gradients, Put: where the gradient of the operand goes.
+template <class Team, class Y, class Put, class Number>
+struct reverse_row : row_of_team<Team, Number> {
+  const Y &y, &g;
+  const Number* of_row;
+  const Put& store;
 
-  template <class Team, class X, class Put, class C>
-  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C* saved) const {
-    const auto v = team.keep(x);
-    const C count = static_cast<C>(team.n);
-    C mean = 0;
-    if constexpr (Centred) mean = team.sum(v) / count;
-    const C power = team.sum(over(v, [=](C a) { return (a - mean) * (a - mean); })) / count;
-    const C factor = C(1) / math::sqrt(power + static_cast<C>(eps));
-    if (team.place == 0 && saved != nullptr) *saved = factor;
-    team.each(over(v, [=](C a) { return (a - mean) * factor; }), put);
-  }
-  template <class Team, class Y, class Put, class C>
-  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C* saved, const Put& put) const {
-    const C count = static_cast<C>(team.n);
-    C mean = 0;
-    if constexpr (Centred) mean = team.sum(g) / count;
-    const C slope = team.sum(over(y, g, [](C a, C b) { return a * b; })) / count;
-    const C factor = *saved;
-    team.each(over(y, g, [=](C a, C b) { return factor * (b - mean - a * slope); }), put);
+  SINTER_WORD const Y& result() const { return y; }
+  SINTER_WORD const Y& gradient() const { return g; }
+  SINTER_WORD Number saved() const { return *of_row; }
+  template <class V>
+  SINTER_WORD void put(const V& v) const {
+    this->team.each(v, store);
   }
 };
 
@@ -20584,18 +21189,18 @@ template <class T>
 inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
 
 /// Put: store_elements or finish_elements.
-template <class Kernel, class Source, class T, class Put>
+template <class Op, class Source, class T, class Put>
 struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Put::leaves> {
   using C = compute_type<T>;
   Source source;
-  Kernel kernel;
+  Op op;
   Put put;
   C* saved;
 
-  rows_body(const Source& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
+  rows_body(const Source& x, const Op& what, const Put& p, C* s, index_t count, index_t length)
       : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1),
         source(x.in_rows(row_lanes<T>, count, length)),
-        kernel(k),
+        op(what),
         put(p),
         saved(s) {}
 
@@ -20603,8 +21208,11 @@ struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Pu
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
-      kernel.run(team, source_row<row_lanes<T>, Source>(source, first), put.row_at(first),
-                 there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
+      const source_row<row_lanes<T>, Source> values(source, first);
+      const auto store = put.row_at(first);
+      C* const of_row = there && saved != nullptr ? saved + row : static_cast<C*>(nullptr);
+      op.forward(forward_row<bare<decltype(team)>, bare<decltype(values)>, bare<decltype(store)>, C>{
+          {team}, values, store, of_row});
     });
   }
 };
@@ -20630,11 +21238,11 @@ struct memory_row {
   }
 };
 
-template <class Kernel, class T>
+template <class Op, class T>
 struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   using C = compute_type<T>;
   static constexpr int lanes = row_lanes<T>;
-  Kernel kernel;
+  Op op;
   const T* y;
   const T* g_of_y;
   const C* saved;
@@ -20642,9 +21250,9 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   bool add;
   bool whole;
 
-  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count,
+  reverse_rows_body(const Op& what, const T* result, const T* gradient, const C* s, T* to, index_t count,
                     index_t length, bool adds)
-      : row_groups<C, lanes>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
+      : row_groups<C, lanes>(count, length, 2), op(what), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
     const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) |
                       reinterpret_cast<std::uintptr_t>(dx);
     whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
@@ -20656,10 +21264,12 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
       const index_t first = row * this->n;
       const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
       T* const to = dx + first;
-      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr,
-                     [&](index_t column, int valid, const auto& d) {
-                       write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
-                     });
+      const auto kept_result = team.keep(result, 0), kept_gradient = team.keep(gradient, 1);
+      const auto store = [&](index_t column, int valid, const auto& d) {
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
+      };
+      op.reverse(reverse_row<bare<decltype(team)>, bare<decltype(kept_result)>, bare<decltype(store)>, C>{
+          {team}, kept_result, kept_gradient, saved != nullptr ? saved + row : nullptr, store});
     });
   }
 };
@@ -21535,25 +22145,11 @@ void sort_on(const Source& source, const sinter::detail::fold_shape& s, bool des
 
 }  // namespace sinter::cuda_impl
 
-namespace sinter::ops {
-struct softmax_op;
-struct log_softmax_op;
-struct layer_norm_op;
-struct rms_norm_op;
-}  // namespace sinter::ops
-
 namespace sinter::cuda_impl {
 
 using sinter::detail::any_shape;
 using sinter::detail::shape_upto;
 using sinter::detail::temporary;
-
-template <class Op>
-auto row_kernel([[maybe_unused]] const Op& op) {
-  if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_rows{};
-  else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_rows{};
-  else return norm_rows<std::is_same_v<Op, ops::layer_norm_op>>{op.eps};
-}
 
 /// The axes of an expression without points, with its leaves bound.
 template <int N>
@@ -21856,9 +22452,8 @@ struct backend<D> {
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
-    auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::reverse_rows_body<decltype(kernel), T> body(
-        kernel, access::data(y), access::data(g), access::data(saved), access::data(dx), y.numel() / n, n, add);
+    const cuda_impl::reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved),
+                                                   access::data(dx), y.numel() / n, n, add);
     cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
   }
 
@@ -21967,9 +22562,8 @@ struct backend<D> {
                        const Put& put) {
     if (to.numel() == 0) return;
     const index_t n = to.shape()[to.rank - 1];
-    auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put,
-                                                                             access::data(saved), to.numel() / n, n);
+    const cuda_impl::rows_body<Op, source_for<E>, T, Put> body(source_of(e), op, put, access::data(saved),
+                                                               to.numel() / n, n);
     cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>
@@ -23364,6 +23958,9 @@ cuda_graph<D> capture(F&& f, int warm_up = 1) {
 }
 
 }  // namespace sinter
+// sinter/cuda/kernels.hpp: the list of headers with kernels of ops. cuda.hpp includes it, and so does the simulated GPU
+// of the tests.
+
 // sinter/cuda/layer.hpp: the work after a product on the tape, where cuBLASLt has a part in its backward.
 
 namespace sinter::cuda_impl {
@@ -26333,7 +26930,7 @@ auto nll_loss(A&& scores, const B& labels, R = {}) {
   if (labels.shape()[0] != scores.shape()[0])
     detail::refuse<shape_error>({"nll_loss: ", labels.shape()[0], " labels for scores of shape ", scores.shape()});
   const auto y = detail::checked_labels("nll_loss", labels, scores.shape()[1]);
-  const auto picked = detail::gather_evaluated("nll_loss", eval(std::forward<A>(scores)), 1, y.unsqueeze(1));
+  const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), std::forward<A>(scores), y.unsqueeze(1)));
   return detail::reduced<R>(-picked.squeeze(1));
 }
 template <class A, class B, class R = reduction::mean_t,

@@ -323,4 +323,5 @@ struct gpu {
 }  // namespace sinter::cuda_impl
 
 #include "sinter/cuda/graph.hpp"
+#include "sinter/cuda/kernels.hpp"
 #include "sinter/cuda/layer.hpp"

@@ -37,8 +37,16 @@ def block(page, pattern):
     """The one code block of the page that matches."""
     found = [b for b in re.findall(r"```cpp\n(.*?)```", page, re.S) if re.search(pattern, b)]
     if len(found) != 1:
-        sys.exit(f"{PAGE.name}: {len(found)} code blocks match {pattern!r}, not 1")
+        sys.exit(f"{len(found)} code blocks of the page match {pattern!r}, not 1")
     return found[0]
+
+
+def add_line(file, line):
+    """Adds a line to an umbrella, in alphabetical order."""
+    lines = file.read_text().splitlines(keepends=True)
+    includes = [i for i, other in enumerate(lines) if other.startswith("#include")]
+    place = next((i for i in includes if lines[i] > line), includes[-1] + 1)
+    file.write_text("".join(lines[:place] + [line] + lines[place:]))
 
 
 def main():
@@ -58,10 +66,7 @@ def main():
     for name in ("catch.hpp", "main.cpp"):
         shutil.copy(tools.ROOT / "tests" / name, copy / "tests")
     (copy / "include/sinter/ops/mish.hpp").write_text(header)
-    ops = copy / "include/sinter/ops.hpp"
-    lines = ops.read_text().splitlines(keepends=True)
-    place = next(i for i, line in enumerate(lines) if line.startswith("#include") and line > umbrella)
-    ops.write_text("".join(lines[:place] + [umbrella] + lines[place:]))
+    add_line(copy / "include/sinter/ops.hpp", umbrella)
     table = copy / "tests/ops/table.hpp"
     text, n = re.subn(r"(  // clang-format off\n).*?(  // clang-format on\n)", lambda m: m[1] + row + m[2], table.read_text(), flags=re.S)
     if n != 1:

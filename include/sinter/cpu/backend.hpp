@@ -221,24 +221,6 @@ void run_matmul(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, b
   gemm(args, pool);
 }
 
-}  // namespace sinter::cpu_impl
-
-namespace sinter::ops {
-struct softmax_op;
-struct log_softmax_op;
-struct layer_norm_op;
-struct rms_norm_op;
-}  // namespace sinter::ops
-
-namespace sinter::cpu_impl {
-
-template <class Op>
-auto row_kernel([[maybe_unused]] const Op& op) {
-  if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_row{};
-  else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_row{};
-  else return norm_row<std::is_same_v<Op, ops::layer_norm_op>>{op.eps};
-}
-
 /// Calls f(loop) with the loop that produces the values of an expression without points, as dense rows.
 template <class E, class F>
 void with_producer(const E& e, const F& f) {
@@ -332,16 +314,16 @@ struct backend<D> {
                    const epilogue* after) {
     const index_t n = to.shape()[to.rank - 1];
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_rows(l, is_leaf, cpu_impl::row_kernel(op), access::data(to), access::data(saved),
-                         n > 0 ? to.numel() / n : 0, n, after, pool());
+      cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
+                         pool());
     });
   }
   template <class Op, class T, auto S>
   static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
-    cpu_impl::reverse_rows(cpu_impl::row_kernel(op), access::data(y), access::data(g), access::data(saved),
-                           access::data(dx), n > 0 ? y.numel() / n : 0, n, add, pool());
+    cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx),
+                           n > 0 ? y.numel() / n : 0, n, add, pool());
   }
 
   /// Throws index_error unless all n values lie in [0, extent).

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sinter/cpu/reduce.hpp"
+#include "sinter/ops/row_op.hpp"
 
 namespace sinter::cpu_impl {
 
@@ -19,15 +20,15 @@ struct at_end {
   index_t first;
 };
 
-/// A vector of a row of n values; past its end stands `fill`.
+/// A vector of a row of n values; past its end stand zeros.
 template <class T>
-SINTER_INLINE vector<T> load_row(const T* x, inside i, index_t, compute_type<T>) {
+SINTER_INLINE vector<T> load_row(const T* x, inside i, index_t) {
   return math::read<lanes>(x + i.first);
 }
 template <class T>
-vector<T> load_row(const T* x, at_end i, index_t n, compute_type<T> fill) {
-  alignas(64) T pad[lanes];
-  for (int k = 0; k < lanes; ++k) pad[k] = i.first + k < n ? x[i.first + k] : T(fill);
+vector<T> load_row(const T* x, at_end i, index_t n) {
+  alignas(64) T pad[lanes] = {};
+  for (int k = 0; i.first + k < n; ++k) pad[k] = x[i.first + k];
   return math::read<lanes>(pad);
 }
 
@@ -40,6 +41,20 @@ void store_row(T* x, at_end i, index_t n, vector<T> v) {
   alignas(64) T pad[lanes];
   math::write(pad, v);
   for (index_t k = 0; i.first + k < n; ++k) x[i.first + k] = pad[k];
+}
+
+/// v, with `fill` past the end of a row of n values.
+template <class T>
+SINTER_INLINE vector<T> within_row(inside, index_t, vector<T> v, compute_type<T>) {
+  return v;
+}
+template <class T>
+vector<T> within_row(at_end i, index_t n, vector<T> v, compute_type<T> fill) {
+  using C = compute_type<T>;
+  alignas(64) C pad[lanes];
+  math::write(pad, v);
+  for (int k = 0; k < lanes; ++k) pad[k] = i.first + k < n ? pad[k] : fill;
+  return math::read<lanes>(pad);
 }
 
 /// combine over f at 0, lanes, ... below n, in four independent chains, so that no addition waits for the one before.
@@ -80,14 +95,6 @@ SINTER_INLINE compute_type<T> row_sum_of_long(index_t n, const F& f) {
   return math::hsum((s0 + s1) + (s2 + s3));
 }
 
-template <class T>
-T row_max(const T* x, index_t n) {
-  constexpr T lowest = -std::numeric_limits<T>::infinity();
-  const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
-  return math::hmax(
-      fold_vectors(n, lowest, greater, [&](auto i) SINTER_INLINE_LAMBDA { return load_row(x, i, n, lowest); }));
-}
-
 /// y = f at 0, lanes, ...
 template <class T, class F>
 SINTER_INLINE void put_row(T* y, index_t n, bool stream, const F& f) {
@@ -100,58 +107,6 @@ SINTER_INLINE void put_row(T* y, index_t n, bool stream, const F& f) {
   if (i < n) store_row(y, at_end{i}, n, f(at_end{i}));
 }
 
-/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
-template <class T>
-T row_shift(T max) {
-  return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
-}
-
-/// One row of a forward pass: n values, of which those of narrow elements are float.
-template <class T>
-struct row {
-  using value = compute_type<T>;
-  const value* x;
-  index_t n;
-  value* held;        ///< room for a row in cache; may be x
-  const value* next;  ///< what will be read after this row
-  value* saved;       ///< what backward asks of this row
-
-  template <class Place>
-  SINTER_INLINE vector<T> load(Place i, value fill) const {
-    return load_row(x, i, n, fill);
-  }
-  template <class Place>
-  SINTER_INLINE void fetch_next(Place i) const {
-    __builtin_prefetch(next + i.first);
-  }
-};
-
-/// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
-template <class T>
-struct reverse_row {
-  const T* y;
-  const T* g;
-  T* dx;
-  index_t n;
-  const compute_type<T>* saved;
-  bool add;
-  bool stream;
-
-  template <class Place>
-  SINTER_INLINE vector<T> result(Place i) const {
-    return load_row<T>(y, i, n, 0);
-  }
-  template <class Place>
-  SINTER_INLINE vector<T> gradient(Place i) const {
-    return load_row<T>(g, i, n, 0);
-  }
-  template <class F>
-  SINTER_INLINE void put(const F& f) const {
-    if (add) put_row(dx, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return f(i) + load_row<T>(dx, i, n, 0); });
-    else put_row(dx, n, stream, f);
-  }
-};
-
 /// What a row-wise op leaves of a row: its values in cache, and the last step, which the pass that writes the result
 /// does.
 template <class T>
@@ -161,94 +116,118 @@ struct unfinished_row {
 
   SINTER_INLINE void put(T* y, index_t n, bool stream) const {
     const last_step<T> finish(end);
-    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return finish(load_row(from, i, n, 0)); });
+    put_row(y, n, stream, [&](auto i) SINTER_INLINE_LAMBDA { return finish(load_row(from, i, n)); });
   }
 };
 
-struct softmax_row {
-  template <class T>
-  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
-    using C = compute_type<T>;
-    const vector<T> shift(row_shift(row_max(r.x, r.n)));
-    const C sum = row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
-      r.fetch_next(i);
-      const vector<T> e = math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - shift);
-      store_row(r.held, i, r.n, e);
-      return e;
-    });
-    return {r.held, {.scale = C(1) / sum}};
+/// The values of a row in memory.
+template <class T>
+struct row_values {
+  const T* x;
+  index_t n;
+  template <class Place>
+  SINTER_INLINE vector<T> operator()(Place i) const {
+    return load_row<T>(x, i, n);
   }
-  /// dx = y (g - sum(g y))
-  template <class T>
-  SINTER_INLINE void reverse(const reverse_row<T> r) const {
-    const vector<T> dot(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }));
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return r.result(i) * (r.gradient(i) - dot); });
+};
+template <class V>
+inline constexpr bool is_in_memory = false;
+template <class T>
+inline constexpr bool is_in_memory<row_values<T>> = true;
+
+/// The sums and maxima of a row, for the formulas of ops/row_op.hpp.
+template <class T>
+struct row_folds {
+  using value_type = compute_type<T>;
+  using C = value_type;
+  index_t n;
+
+  SINTER_INLINE C count() const { return static_cast<C>(n); }
+  template <class V>
+  SINTER_INLINE C sum(const V& v) const {
+    return row_sum<T>(n, [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), C(0)); });
+  }
+  template <class V>
+  SINTER_INLINE C max(const V& v) const {
+    constexpr C lowest = -std::numeric_limits<C>::infinity();
+    const auto greater = [](vector<T> a, vector<T> b) SINTER_INLINE_LAMBDA { return math::max(a, b); };
+    return math::hmax(fold_vectors(n, lowest, greater,
+                                   [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), lowest); }));
   }
 };
 
-/// log(sum(exp(x))) in two parts, the shift and what remains: added up they would lose digits where x is large.
+/// One row of a forward pass: n values, of which those of narrow elements are float.
 template <class T>
-struct split_logsumexp {
-  T shift, rest;
-};
-template <class T>
-split_logsumexp<compute_type<T>> row_logsumexp(const row<T>& r) {
+struct row : row_folds<T> {
   using C = compute_type<T>;
-  const C shift = row_shift(row_max(r.x, r.n));
-  return {shift, math::log(row_sum_of_long<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA {
-            r.fetch_next(i);
-            return math::exp(r.load(i, -std::numeric_limits<C>::infinity()) - vector<T>(shift));
-          }))};
-}
+  static constexpr bool always_keeps = true;
+  const C* values;
+  C* held;        ///< room for a row in cache; may be `values`
+  const C* next;  ///< what will be read after this row
+  C* of_row;      ///< what backward asks of this row
 
-struct log_softmax_row {
-  template <class T>
-  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
-    const auto lse = row_logsumexp(r);
-    return {r.x, {.shift = lse.shift, .rest = lse.rest}};
+  SINTER_INLINE row_values<C> x() const { return {values, this->n}; }
+  SINTER_INLINE C first(const row_values<C>& v) const { return v.x[0]; }
+  /// The row itself lies in memory already.
+  SINTER_INLINE row_values<C> keep(const row_values<C>& v) const { return v; }
+  /// With these the next row is fetched, where they are not the row as it lies in memory.
+  template <class V>
+  SINTER_INLINE C sum(const V& v) const {
+    if constexpr (is_in_memory<V>) return row_folds<T>::sum(v);
+    else
+      return row_folds<T>::sum([&](auto i) SINTER_INLINE_LAMBDA {
+        fetch_next(i);
+        return v(i);
+      });
   }
-  /// dx = g - exp(y) sum(g)
-  template <class T>
-  SINTER_INLINE void reverse(const reverse_row<T> r) const {
-    const vector<T> total(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i); }));
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) - math::exp(r.result(i)) * total; });
+  template <class V>
+  SINTER_INLINE ops::values_and_sum<row_values<C>, C> keep_and_sum(const V& v) const {
+    const C sum = row_sum_of_long<T>(this->n, [&](auto i) SINTER_INLINE_LAMBDA {
+      fetch_next(i);
+      const vector<T> one = v(i);
+      store_row(held, i, this->n, one);
+      return within_row<T>(i, this->n, one, C(0));
+    });
+    return {{held, this->n}, sum};
+  }
+  template <class V>
+  SINTER_INLINE ops::shifted_sum<C> sum_of_exp(const V& v) const {
+    const C shift = ops::row_shift(this->max(v));
+    return {shift, row_sum_of_long<T>(this->n, [&](auto i) SINTER_INLINE_LAMBDA {
+              fetch_next(i);
+              return within_row<T>(i, this->n, math::exp(v(i) - vector<T>(shift)), C(0));
+            })};
+  }
+  SINTER_INLINE unfinished_row<T> finish(const row_values<C>& v, ops::last_step<C> end) const {
+    return {v.x, {.shift = end.shift, .scale = end.scale, .rest = end.rest}};
+  }
+  SINTER_INLINE void save(C c) const { *of_row = c; }
+
+ private:
+  template <class Place>
+  SINTER_INLINE void fetch_next(Place i) const {
+    __builtin_prefetch(next + i.first);
   }
 };
 
-/// (x - mean) / sqrt(variance + eps), or without the mean: x / sqrt(mean(x^2) + eps). Saves the factor.
-template <bool Centred>
-struct norm_row {
-  double eps;
+/// One row of a backward pass: dx (+)= the derivative at the result y, given the gradient g.
+template <class T>
+struct reverse_row : row_folds<T> {
+  const T* y;
+  const T* g;
+  T* dx;
+  const compute_type<T>* of_row;
+  bool add;
+  bool stream;
 
-  template <class T>
-  SINTER_INLINE unfinished_row<T> run(const row<T> r) const {
-    using C = compute_type<T>;
-    const C count = static_cast<C>(r.n);
-    C mean = 0;
-    if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.load(i, 0); }) / count;
-    const vector<T> shift(mean);
-    const C power = row_sum<T>(r.n,
-                               [&](auto i) SINTER_INLINE_LAMBDA {
-                                 r.fetch_next(i);
-                                 const vector<T> d = r.load(i, mean) - shift;
-                                 return d * d;
-                               }) /
-                    count;
-    const C factor = C(1) / std::sqrt(power + static_cast<C>(eps));
-    *r.saved = factor;
-    return {r.x, {.shift = mean, .scale = factor}};
-  }
-  /// dx = factor (g - mean(g) - y mean(g y)), without mean(g) where the mean was not taken off.
-  template <class T>
-  SINTER_INLINE void reverse(const reverse_row<T> r) const {
-    using C = compute_type<T>;
-    const C count = static_cast<C>(r.n);
-    C mean = 0;
-    if constexpr (Centred) mean = row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i); }) / count;
-    const vector<T> shift(mean), factor(*r.saved);
-    const vector<T> slope(row_sum<T>(r.n, [&](auto i) SINTER_INLINE_LAMBDA { return r.gradient(i) * r.result(i); }) /
-                          count);
-    r.put([&](auto i) SINTER_INLINE_LAMBDA { return factor * (r.gradient(i) - shift - r.result(i) * slope); });
+  SINTER_INLINE row_values<T> result() const { return {y, this->n}; }
+  SINTER_INLINE row_values<T> gradient() const { return {g, this->n}; }
+  SINTER_INLINE compute_type<T> saved() const { return *of_row; }
+  template <class V>
+  SINTER_INLINE void put(const V& v) const {
+    if (add)
+      put_row(dx, this->n, false, [&](auto i) SINTER_INLINE_LAMBDA { return v(i) + load_row<T>(dx, i, this->n); });
+    else put_row(dx, this->n, stream, v);
   }
 };
 
@@ -290,15 +269,15 @@ row<T> produced_row(const producer<compute_type<T>>& p, index_t at, index_t rows
   row<T> r{};
   r.n = n;
   r.held = held;
-  r.x = p.get(at * n, n, held);
-  r.next = p.direct() && at + 1 < rows ? r.x + n : r.x;
+  r.values = p.get(at * n, n, held);
+  r.next = p.direct() && at + 1 < rows ? r.values + n : r.values;
   return r;
 }
 
-/// Row by row: out = kernel(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value
-/// per row. An epilogue takes the last step of a row with it, and writes it to its place.
-template <class Kernel, class T, class Epilogue>
-void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<T>* saved, index_t rows, index_t n,
+/// Row by row: out = op(values of l), with rows of n along the last axis; `saved`, where there is one, gets a value per
+/// row. An epilogue takes the last step of a row with it, and writes it to its place.
+template <class Op, class T, class Epilogue>
+void run_rows(loop& l, bool is_leaf, const Op& op, T* out, compute_type<T>* saved, index_t rows, index_t n,
               const Epilogue* after, thread_pool& pool) {
   if (rows * n == 0) return;
   const producer<compute_type<T>> p(l, is_leaf);
@@ -309,22 +288,22 @@ void run_rows(loop& l, bool is_leaf, const Kernel& kernel, T* out, compute_type<
     for (index_t at = first; at < last; ++at) {
       T* const y = out + at * n;
       row<T> r = produced_row<T>(p, at, rows, n, row_room(y, n));
-      r.saved = saved != nullptr ? saved + at : nullptr;
-      const unfinished_row<T> made = kernel.run(r);
+      r.of_row = saved != nullptr ? saved + at : nullptr;
+      const unfinished_row<T> made = op.forward(r);
       if (finish) finish->run(at * n, (at + 1) * n, made.from, made.end);
       else made.put(y, n, stream);
     }
   });
 }
 
-template <class Kernel, class T>
-void reverse_rows(const Kernel& kernel, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows,
-                  index_t n, bool add, thread_pool& pool) {
+template <class Op, class T>
+void reverse_rows(const Op& op, const T* y, const T* g, const compute_type<T>* saved, T* dx, index_t rows, index_t n,
+                  bool add, thread_pool& pool) {
   const bool stream = !add && streams_rows(dx, rows, n);
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at)
-      kernel.reverse(
-          reverse_row<T>{y + at * n, g + at * n, dx + at * n, n, saved != nullptr ? saved + at : nullptr, add, stream});
+      op.reverse(reverse_row<T>{
+          {n}, y + at * n, g + at * n, dx + at * n, saved != nullptr ? saved + at : nullptr, add, stream});
   });
 }
 
@@ -336,10 +315,11 @@ void run_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, T* los
   in_row_groups(rows, n, pool, [&](index_t first, index_t last) {
     for (index_t at = first; at < last; ++at) {
       const row<T> r = produced_row<T>(p, at, rows, n, row_buffer<1, compute_type<T>>(n));
-      const auto [shift, rest] = row_logsumexp(r);
+      const auto [shift, sum] = r.sum_of_exp(r.x());
+      const compute_type<T> rest = math::log(sum);
       lse[2 * at] = shift;
       lse[2 * at + 1] = rest;
-      loss[at] = rest - (r.x[labels[at]] - shift);
+      loss[at] = static_cast<T>(rest - (r.values[labels[at]] - shift));
     }
   });
 }
@@ -356,12 +336,11 @@ void reverse_cross_entropy(loop& l, bool is_leaf, const std::int64_t* labels, co
       T* const d = dx + at * n;
       const C scale = g[at], at_label = add ? C(d[labels[at]]) : C(0);
       const vector<T> shift(lse[2 * at]), rest(lse[2 * at + 1]);
-      const auto value = [&](auto i) SINTER_INLINE_LAMBDA {
-        return math::exp((r.load(i, 0) - shift) - rest) * vector<T>(scale);
-      };
-      if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n, 0); });
+      const auto value = [&](auto i)
+                             SINTER_INLINE_LAMBDA { return math::exp((r.x()(i) - shift) - rest) * vector<T>(scale); };
+      if (add) put_row(d, n, false, [&](auto i) SINTER_INLINE_LAMBDA { return value(i) + load_row<T>(d, i, n); });
       else put_row(d, n, false, value);
-      d[labels[at]] = at_label + std::expm1((r.x[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
+      d[labels[at]] = at_label + std::expm1((r.values[labels[at]] - lse[2 * at]) - lse[2 * at + 1]) * scale;
     }
   });
 }

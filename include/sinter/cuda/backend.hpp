@@ -14,25 +14,11 @@
 #include "sinter/cuda/scan.hpp"
 #include "sinter/cuda/sort.hpp"
 
-namespace sinter::ops {
-struct softmax_op;
-struct log_softmax_op;
-struct layer_norm_op;
-struct rms_norm_op;
-}  // namespace sinter::ops
-
 namespace sinter::cuda_impl {
 
 using sinter::detail::any_shape;
 using sinter::detail::shape_upto;
 using sinter::detail::temporary;
-
-template <class Op>
-auto row_kernel([[maybe_unused]] const Op& op) {
-  if constexpr (std::is_same_v<Op, ops::softmax_op>) return softmax_rows{};
-  else if constexpr (std::is_same_v<Op, ops::log_softmax_op>) return log_softmax_rows{};
-  else return norm_rows<std::is_same_v<Op, ops::layer_norm_op>>{op.eps};
-}
 
 /// The axes of an expression without points, with its leaves bound.
 template <int N>
@@ -335,9 +321,8 @@ struct backend<D> {
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
     const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
-    auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::reverse_rows_body<decltype(kernel), T> body(
-        kernel, access::data(y), access::data(g), access::data(saved), access::data(dx), y.numel() / n, n, add);
+    const cuda_impl::reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved),
+                                                   access::data(dx), y.numel() / n, n, add);
     cuda_impl::launch_on<D>({Op::name, y.shape()}, body, body.launch());
   }
 
@@ -446,9 +431,8 @@ struct backend<D> {
                        const Put& put) {
     if (to.numel() == 0) return;
     const index_t n = to.shape()[to.rank - 1];
-    auto kernel = cuda_impl::row_kernel(op);
-    const cuda_impl::rows_body<decltype(kernel), source_for<E>, T, Put> body(source_of(e), kernel, put,
-                                                                             access::data(saved), to.numel() / n, n);
+    const cuda_impl::rows_body<Op, source_for<E>, T, Put> body(source_of(e), op, put, access::data(saved),
+                                                               to.numel() / n, n);
     cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
   }
   template <class E>

@@ -6,43 +6,16 @@
 
 #include "sinter/cuda/element.hpp"
 #include "sinter/math/scalar.hpp"
+#include "sinter/ops/row_op.hpp"
 
 namespace sinter::cuda_impl {
 
-/// What is made of the values of a row, or of two, element by element. Values are asked for as v(chunk, valid): as many
-/// lanes.
-template <class F, class V>
-struct mapped_values {
-  F f;
-  V v;
-  SINTER_WORD auto operator()(int c, int valid) const {
-    auto x = v(c, valid);
-    SINTER_UNROLL
-    for (auto& one : x.value) one = f(one);
-    return x;
-  }
-};
-template <class F, class V, class W>
-struct paired_values {
-  F f;
-  V v;
-  W w;
-  SINTER_WORD auto operator()(int c, int valid) const {
-    auto x = v(c, valid);
-    const auto y = w(c, valid);
-    constexpr int lanes = sizeof(x.value) / sizeof(x.value[0]);
-    SINTER_UNROLL
-    for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], y.value[i]);
-    return x;
-  }
-};
-template <class F, class V>
-SINTER_WORD mapped_values<F, V> over(const V& v, const F& f) {
-  return {f, v};
-}
-template <class F, class V, class W>
-SINTER_WORD paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
-  return {f, v, w};
+/// f of neighbours of a row, number by number; see ops/row_op.hpp.
+template <class F, class T, int lanes, class... V>
+SINTER_WORD chunk<T, lanes> map_row(const F& f, chunk<T, lanes> x, const V&... more) {
+  SINTER_UNROLL
+  for (int i = 0; i < lanes; ++i) x.value[i] = f(x.value[i], more.value[i]...);
+  return x;
 }
 
 /// Values, or what the thread has kept of them.
@@ -54,15 +27,11 @@ struct kept_values {
   SINTER_WORD chunk<T, lanes> operator()(int c, int valid) const { return is_kept ? kept[c] : v(c, valid); }
 };
 
-/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
-template <class T>
-SINTER_WORD T row_shift(T max) {
-  return max == -std::numeric_limits<T>::infinity() ? T(0) : max;
-}
-template <class T>
-struct shifted_sum {
-  T shift, sum;
-};
+using ops::last_step;
+using ops::over;
+using ops::row_shift;
+using ops::shifted_sum;
+using sinter::detail::bare;
 
 /// One thread's view of its row, which it takes in chunks in turn with the other threads of the group: keep(), fold()
 /// and each() go over the row. A row that is out of range takes part in the meetings and touches no memory.
@@ -174,63 +143,73 @@ SINTER_WORD shifted_sum<C> sum_of_exp(const Team& team, const V& v) {
   return {shift, team.sum(over(v, [=](C a) { return math::exp(a - shift); }))};
 }
 
-struct softmax_rows {
-  template <class Team, class X, class Put, class C>
-  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
-    if (!team.keeps) {
-      const auto [shift, sum] = team.sum_of_exp(x);
-      return team.each(over(x, [shift = shift, scale = C(1) / sum](C a) { return math::exp(a - shift) * scale; }), put);
-    }
-    const auto v = team.keep(x);
-    const C shift = row_shift(team.max(v));
-    const auto e = team.keep(over(v, [=](C a) { return math::exp(a - shift); }));
-    const C scale = C(1) / team.sum(e);
-    team.each(over(e, [=](C a) { return a * scale; }), put);
+/// What the formulas of ops/row_op.hpp read of a row, in both directions. `Number` is the type of its sums.
+template <class Team, class Number>
+struct row_of_team {
+  using value_type = Number;
+  static constexpr bool always_keeps = false;
+  const Team& team;
+
+  SINTER_WORD bool keeps() const { return team.keeps; }
+  SINTER_WORD Number count() const { return static_cast<Number>(team.n); }
+  template <class V>
+  SINTER_WORD Number sum(const V& v) const {
+    return team.sum(v);
   }
-  template <class Team, class Y, class Put, class C>
-  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
-    const C dot = team.sum(over(y, g, [](C a, C b) { return a * b; }));
-    team.each(over(y, g, [=](C a, C b) { return a * (b - dot); }), put);
+  template <class V>
+  SINTER_WORD Number max(const V& v) const {
+    return team.max(v);
   }
 };
 
-struct log_softmax_rows {
-  template <class Team, class X, class Put, class C>
-  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C*) const {
-    const auto v = team.keep(x);
-    const auto [shift, sum] = sum_of_exp<C>(team, v);
-    team.each(over(v, [shift = shift, rest = math::log(sum)](C a) { return (a - shift) - rest; }), put);
+/// One row of a forward pass; X: its values, Put: where the result goes.
+template <class Team, class X, class Put, class Number>
+struct forward_row : row_of_team<Team, Number> {
+  const X& values;
+  const Put& store;
+  Number* of_row;  ///< what backward asks of this row; null for none
+
+  SINTER_WORD const X& x() const { return values; }
+  template <class V>
+  SINTER_WORD auto keep(const V& v) const {
+    return this->team.keep(v);
   }
-  template <class Team, class Y, class Put, class C>
-  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C*, const Put& put) const {
-    const C total = team.sum(g);
-    team.each(over(y, g, [=](C a, C b) { return b - math::exp(a) * total; }), put);
+  /// Read anew by every thread: no other has to be waited for.
+  template <class V>
+  SINTER_WORD Number first(const V&) const {
+    return values(0, this->team.valid(0)).value[0];
+  }
+  template <class V>
+  SINTER_WORD auto keep_and_sum(const V& v) const {
+    const auto kept = this->team.keep(v);
+    return ops::values_and_sum<decltype(kept), Number>{kept, this->team.sum(kept)};
+  }
+  template <class V>
+  SINTER_WORD shifted_sum<Number> sum_of_exp(const V& v) const {
+    return cuda_impl::sum_of_exp<Number>(this->team, v);
+  }
+  template <class V>
+  SINTER_WORD void finish(const V& v, last_step<Number> end) const {
+    this->team.each(over(v, [=](Number a) { return (a - end.shift) * end.scale - end.rest; }), store);
+  }
+  SINTER_WORD void save(Number c) const {
+    if (this->team.place == 0 && of_row != nullptr) *of_row = c;
   }
 };
 
-template <bool Centred>
-struct norm_rows {
-  double eps;
+/// One row of a backward pass; Y: its results and their gradients, Put: where the gradient of the operand goes.
+template <class Team, class Y, class Put, class Number>
+struct reverse_row : row_of_team<Team, Number> {
+  const Y &y, &g;
+  const Number* of_row;
+  const Put& store;
 
-  template <class Team, class X, class Put, class C>
-  SINTER_WORD void run(const Team& team, const X& x, const Put& put, C* saved) const {
-    const auto v = team.keep(x);
-    const C count = static_cast<C>(team.n);
-    C mean = 0;
-    if constexpr (Centred) mean = team.sum(v) / count;
-    const C power = team.sum(over(v, [=](C a) { return (a - mean) * (a - mean); })) / count;
-    const C factor = C(1) / math::sqrt(power + static_cast<C>(eps));
-    if (team.place == 0 && saved != nullptr) *saved = factor;
-    team.each(over(v, [=](C a) { return (a - mean) * factor; }), put);
-  }
-  template <class Team, class Y, class Put, class C>
-  SINTER_WORD void reverse(const Team& team, const Y& y, const Y& g, const C* saved, const Put& put) const {
-    const C count = static_cast<C>(team.n);
-    C mean = 0;
-    if constexpr (Centred) mean = team.sum(g) / count;
-    const C slope = team.sum(over(y, g, [](C a, C b) { return a * b; })) / count;
-    const C factor = *saved;
-    team.each(over(y, g, [=](C a, C b) { return factor * (b - mean - a * slope); }), put);
+  SINTER_WORD const Y& result() const { return y; }
+  SINTER_WORD const Y& gradient() const { return g; }
+  SINTER_WORD Number saved() const { return *of_row; }
+  template <class V>
+  SINTER_WORD void put(const V& v) const {
+    this->team.each(v, store);
   }
 };
 
@@ -316,18 +295,18 @@ template <class T>
 inline constexpr int row_lanes = narrow_element<T> ? 8 : 4;
 
 /// Put: store_elements or finish_elements.
-template <class Kernel, class Source, class T, class Put>
+template <class Op, class Source, class T, class Put>
 struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Put::leaves> {
   using C = compute_type<T>;
   Source source;
-  Kernel kernel;
+  Op op;
   Put put;
   C* saved;
 
-  rows_body(const Source& x, const Kernel& k, const Put& p, C* s, index_t count, index_t length)
+  rows_body(const Source& x, const Op& what, const Put& p, C* s, index_t count, index_t length)
       : row_groups<C, row_lanes<T>, Source::leaves + Put::leaves>(count, length, 1),
         source(x.in_rows(row_lanes<T>, count, length)),
-        kernel(k),
+        op(what),
         put(p),
         saved(s) {}
 
@@ -335,8 +314,11 @@ struct rows_body : row_groups<compute_type<T>, row_lanes<T>, Source::leaves + Pu
   SINTER_WORD void operator()(const G& g) const {
     this->each_row(g, [&](index_t row, const auto& team, bool there) {
       const index_t first = row * this->n;
-      kernel.run(team, source_row<row_lanes<T>, Source>(source, first), put.row_at(first),
-                 there && saved != nullptr ? saved + row : static_cast<C*>(nullptr));
+      const source_row<row_lanes<T>, Source> values(source, first);
+      const auto store = put.row_at(first);
+      C* const of_row = there && saved != nullptr ? saved + row : static_cast<C*>(nullptr);
+      op.forward(forward_row<bare<decltype(team)>, bare<decltype(values)>, bare<decltype(store)>, C>{
+          {team}, values, store, of_row});
     });
   }
 };
@@ -362,11 +344,11 @@ struct memory_row {
   }
 };
 
-template <class Kernel, class T>
+template <class Op, class T>
 struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   using C = compute_type<T>;
   static constexpr int lanes = row_lanes<T>;
-  Kernel kernel;
+  Op op;
   const T* y;
   const T* g_of_y;
   const C* saved;
@@ -374,9 +356,9 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
   bool add;
   bool whole;
 
-  reverse_rows_body(const Kernel& k, const T* result, const T* gradient, const C* s, T* to, index_t count,
+  reverse_rows_body(const Op& what, const T* result, const T* gradient, const C* s, T* to, index_t count,
                     index_t length, bool adds)
-      : row_groups<C, lanes>(count, length, 2), kernel(k), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
+      : row_groups<C, lanes>(count, length, 2), op(what), y(result), g_of_y(gradient), saved(s), dx(to), add(adds) {
     const auto bits = reinterpret_cast<std::uintptr_t>(y) | reinterpret_cast<std::uintptr_t>(g_of_y) |
                       reinterpret_cast<std::uintptr_t>(dx);
     whole = bits % 16 == 0 && (count == 1 || length % lanes == 0);
@@ -388,10 +370,12 @@ struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {
       const index_t first = row * this->n;
       const memory_row<T> result{y + first, whole}, gradient{g_of_y + first, whole};
       T* const to = dx + first;
-      kernel.reverse(team, team.keep(result, 0), team.keep(gradient, 1), saved != nullptr ? saved + row : nullptr,
-                     [&](index_t column, int valid, const auto& d) {
-                       write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
-                     });
+      const auto kept_result = team.keep(result, 0), kept_gradient = team.keep(gradient, 1);
+      const auto store = [&](index_t column, int valid, const auto& d) {
+        write_chunk<T, lanes>(to + column, whole && valid == lanes, valid, sizeof(T), add, d);
+      };
+      op.reverse(reverse_row<bare<decltype(team)>, bare<decltype(kept_result)>, bare<decltype(store)>, C>{
+          {team}, kept_result, kept_gradient, saved != nullptr ? saved + row : nullptr, store});
     });
   }
 };

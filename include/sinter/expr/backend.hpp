@@ -141,6 +141,18 @@ struct backend {
   }
 };
 
+/// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices; an op
+/// whose kernels are written in what all backends supply does so for all of them.
+///   static saves forward(const Op&, const tensor& to, const epilogue*, const operand&...)   writes `to`, and runs the
+///   epilogue static void reverse(const Op&, const gradients&)                                       see
+///   grad/kernel_backward.hpp
+template <class Op, device D>
+struct kernels {
+  static_assert(sizeof(runs_in_this_file<D>) != 0);
+  static_assert(Op::template has_kernels_on<D>,
+                "sinter: this op has no kernels for the device; see docs/adding-a-kernel-op.md");
+};
+
 /// Stands where no work follows that of a point.
 template <device D>
 inline constexpr const typename backend<D>::epilogue* no_epilogue = nullptr;

@@ -135,6 +135,18 @@ struct evaluated_type<E> {
 template <class E>
 using evaluated = typename evaluated_type<bare<E>>::type;
 
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value);  // grad/statement.hpp
+
+/// e with its one point in the graph, as `value`.
+template <class E, class Value, class Saved>
+auto recorded_points(const E& e, const Value& value, const Saved& saved) {
+  return replace_points(e, [&](const auto& p) {
+    if constexpr (is_tracked_v<decltype(p)>) return record_point(p, value, saved);
+    else return value;
+  });
+}
+
 /// The statement e in the kernel of its point. With can_keep_input() the result is undefined where that kernel is none.
 template <class E>
 evaluated<E> run_fused(const E& e) {
@@ -142,32 +154,33 @@ evaluated<E> run_fused(const E& e) {
   using D = device_of<E>;
   using T = element_of<E>;
   const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
-  [[maybe_unused]] bool point_has_state = false;
-  const auto ready = replace_points(e, [&](const auto& p) {
-    if constexpr (is_tracked_v<decltype(p)>) {
-      auto recorded = p.record(value);
-      point_has_state = bool(access::state_of(recorded));
-      return recorded;
-    } else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>)
+  // The formula after the point, over the place where its value goes; recorded once the kernel has run.
+  const auto after = replace_points(e, [&](const auto& p) {
+    if constexpr (is_tracked_v<decltype(p)>) return unrecorded<bare<decltype(p)>::order>(value);
+    else if constexpr (is_cpu_v<D> && is_by_rows<bare<decltype(p)>>)
       return made_value(value);  // a GPU has the row in registers
     else return value;
   });
-  using K = lowered<false, bare<decltype(ready)>>;
-  const leaves_of<bare<decltype(ready)>> leaves(ready);
-  const K plan = lower<false>(ready);
+  using K = lowered<false, bare<decltype(after)>>;
+  const leaves_of<bare<decltype(after)>> leaves(after);
+  const K plan = lower<false>(after);
   typename backend<D>::template fused_epilogue<T, K, rank_of<E>> epilogue(plan, shape_upto<rank_of<E>>(value.shape()),
                                                                           leaves, sink_of(value));
-  if constexpr (is_tracked_v<E> && requires { epilogue.kept; }) {
-    storage_ptr kept;
+  [[maybe_unused]] storage_ptr kept;
+  if constexpr (is_tracked_v<E> && requires {
+                  epilogue.kept;
+                  point.is_recorded();
+                }) {
+    const bool point_has_state = point.is_recorded();
     if (point_has_state) epilogue.kept = &kept;
     epilogue.must_keep = can_keep_input<E>();
     if (epilogue.must_keep && !point_has_state) return {};
-    point.compute_into(value, &epilogue);
+    [[maybe_unused]] const auto saved = compute_point(point, value, &epilogue);
     if (epilogue.must_keep && !kept) return {};
-    return record(ready, value, kept);
+    return record(recorded_points(e, value, saved), value, kept);
   } else {
-    point.compute_into(value, &epilogue);
-    if constexpr (is_tracked_v<E>) return record(ready, value);
+    [[maybe_unused]] const auto saved = compute_point(point, value, &epilogue);
+    if constexpr (is_tracked_v<E>) return record(recorded_points(e, value, saved), value);
     else return value;
   }
 }

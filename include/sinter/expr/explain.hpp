@@ -73,6 +73,8 @@ struct explainer {
   template <class E>
   std::string operands(const E& e) {
     std::string text;
+    if constexpr (requires { e.operands; })
+      e.operands.each([&](const auto& one) { text += (text.empty() ? "" : ", ") + formula(one); });
     if constexpr (requires { e.a; }) text = formula(e.a);
     if constexpr (requires { e.b; }) text += ", " + formula(e.b);
     if constexpr (requires { e.c; }) text += ", " + formula(e.c);

@@ -34,13 +34,34 @@ inline constexpr bool differentiable_twice = requires { requires Node::different
 template <class Node>
 inline constexpr bool is_by_rows = requires { requires Node::by_rows; };
 
+/// Of a point that keeps nothing for backward but its operands and result.
+struct nothing_saved {};
+
+/// Writes the value of a point, runs the epilogue on finished parts of it, and returns what the kernel saves for
+/// backward.
+template <class Node, class Tensor, class Epilogue>
+auto compute_point(const Node& node, const Tensor& to, const Epilogue* epilogue) {
+  if constexpr (std::is_void_v<decltype(node.compute_into(to, epilogue))>) {
+    node.compute_into(to, epilogue);
+    return nothing_saved{};
+  } else {
+    return node.compute_into(to, epilogue);
+  }
+}
+/// The value of a tracked point with its place in the graph.
+template <class Node, class Tensor, class Saved>
+auto record_point(const Node& node, const Tensor& value, [[maybe_unused]] const Saved& saved) {
+  if constexpr (requires { node.record(value, saved); }) return node.record(value, saved);
+  else return node.record(value);
+}
+
 /// Base of a point. Node supplies
-///   void compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value, runs the epilogue on
-///   finished parts variable record(const tensor&) const                              when tracked: the value with its
-///   place in the graph static constexpr bool takes_epilogue                             may elementwise work follow
-///   inside its kernel? static constexpr bool by_rows                                    optional: does it leave a
-///   row's last step to that work? static constexpr bool keeps_input                                optional: may its
-///   kernel store what that work starts from?
+///   compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value; what it returns goes to
+///   record() variable record(const tensor&[, saved]) const                   when tracked: the value with its place in
+///   the graph static constexpr bool takes_epilogue                           may elementwise work follow inside its
+///   kernel? static constexpr bool by_rows                                  optional: does it leave a row's last step
+///   to that work? static constexpr bool keeps_input                              optional: may its kernel store what
+///   that work starts from?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
@@ -55,8 +76,8 @@ struct point_base : expression_base<Node, T, R, D, Order> {
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
       const tensor_type value = tensor_type::uninitialized(this->shape_);
-      node.compute_into(value, no_epilogue<D>);
-      if constexpr (Order > 0) slot_->value = node.record(value);
+      [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<D>);
+      if constexpr (Order > 0) slot_->value = record_point(node, value, saved);
       else slot_->value = value;
       slot_->filled = true;
       slot_->recorded = recording();

@@ -104,7 +104,7 @@ auto nll_loss(A&& scores, const B& labels, R = {}) {
   if (labels.shape()[0] != scores.shape()[0])
     detail::refuse<shape_error>({"nll_loss: ", labels.shape()[0], " labels for scores of shape ", scores.shape()});
   const auto y = detail::checked_labels("nll_loss", labels, scores.shape()[1]);
-  const auto picked = detail::gather_evaluated("nll_loss", eval(std::forward<A>(scores)), 1, y.unsqueeze(1));
+  const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), std::forward<A>(scores), y.unsqueeze(1)));
   return detail::reduced<R>(-picked.squeeze(1));
 }
 template <class A, class B, class R = reduction::mean_t,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/ops/cast.hpp"
+#include "sinter/ops/detail/kernel_op.hpp"
 #include "sinter/ops/picked.hpp"
 
 namespace sinter {
@@ -19,16 +20,6 @@ auto checked_indices(const char* op, const I& index, index_t extent) {
   const auto dense = i.contiguous();
   backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
   return i;
-}
-
-/// y[c] = x[c with coordinate `axis` = index[c]]; index has the shape of y, possibly as a broadcast view.
-template <class X, int R, device D>
-evaluated<X> gather_evaluated(const char* op, const X& x, int axis, const tensor<std::int64_t, R, D>& index) {
-  using T = element_of<X>;
-  const auto y = tensor<T, R, D>::uninitialized(index.shape());
-  if constexpr (is_variable<X>) backend<D>::gather(access::value_of(x), axis, index, y);
-  else backend<D>::gather(x, axis, index, y);
-  return picked(op, y, x, axis, index, index_order::any);
 }
 
 }  // namespace detail
@@ -63,6 +54,53 @@ using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>
 
 }  // namespace detail
 
+namespace ops {
+
+/// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
+struct gather_op : kernel_op {
+  static constexpr const char* name = "gather";
+  static constexpr unsigned grad_uses[1] = {uses::second};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::strided; }
+
+  int axis;
+  const char* called;  ///< gather, or index_select
+
+  gather_op(int along, const char* by) : axis(along), called(by) {}
+  template <int R>
+  const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
+    for (int d = 0; d < R; ++d)
+      if (d != axis && index[d] > x[d])
+        sinter::detail::refuse<shape_error>(
+            {called, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
+    return index;
+  }
+  template <class X, class I>
+  static constexpr auto mistake() {
+    return sinter::detail::gather_mistake<X, I>{};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <device D>
+struct kernels<ops::gather_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    backend<D>::gather(x, op.axis, index, y);
+  }
+  template <class Backward>
+  static void reverse(const ops::gather_op& op, const Backward& b) {
+    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
+  }
+};
+
+}  // namespace detail
+
 /// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
 /// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
 /// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
@@ -74,12 +112,8 @@ template <expression X, expression I>
 detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
   detail::check_defined("gather", x);
   const int a = detail::checked_axis("gather", axis, rank_of<X>);
-  const auto source = eval(x);
-  for (int d = 0; d < rank_of<X>; ++d)
-    if (d != a && index.shape()[d] > source.shape()[d])
-      detail::refuse<shape_error>(
-          {"gather: index of shape ", index.shape(), " is larger than x of shape ", source.shape(), " on axis ", d});
-  return detail::gather_evaluated("gather", source, a, detail::checked_indices("gather", index, source.shape()[a]));
+  return eval(
+      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
 }
 
 /// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
@@ -93,12 +127,11 @@ detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index
   detail::check_defined("index_select", x);
   constexpr int R = rank_of<X>;
   const int a = detail::checked_axis("index_select", axis, R);
-  const auto source = eval(x);
-  const auto i = detail::checked_indices("index_select", index, source.shape()[a]);
+  const auto i = detail::checked_indices("index_select", index, x.shape()[a]);
   extents<R> line = detail::ones_extents<R>();
-  extents<R> shape = source.shape();
+  extents<R> shape = x.shape();
   line[a] = shape[a] = i.numel();
-  return detail::gather_evaluated("index_select", source, a, i.reshape(line).broadcast_to(shape));
+  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
 }
 
 template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,

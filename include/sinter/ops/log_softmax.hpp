@@ -6,9 +6,22 @@
 namespace sinter {
 namespace ops {
 
-struct log_softmax_op {
+struct log_softmax_op : row_op {
   static constexpr const char* name = "log_softmax";
-  static constexpr bool saves_row_factor = false;
+  using row_op::row_op;
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    const auto x = r.keep(r.x());
+    const auto s = r.sum_of_exp(x);
+    return r.finish(x, {.shift = s.shift, .rest = math::log(s.sum)});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto total = r.sum(g);
+    r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
+  }
 };
 
 }  // namespace ops
@@ -18,10 +31,12 @@ struct log_softmax_op {
 /// 1. Derivative: g - exp(y) sum(g).
 ///
 ///     tensor lp = log_softmax(logits, 1);
-template <expression E>
-  requires(floating_element<element_of<E>> && rank_of<E> >= 1)
-row_node<ops::log_softmax_op, detail::prologue_of<E>> log_softmax(E&& x, detail::whole axis) {
-  return detail::make_row_op(ops::log_softmax_op{}, std::forward<E>(x), axis);
+template <class E>
+  requires detail::takes_operands<ops::log_softmax_op, E>
+detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis) {
+  return detail::make_kernel(ops::log_softmax_op(detail::checked_axis("log_softmax", axis, rank_of<E>)),
+                             std::forward<E>(x));
 }
+SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
 
 }  // namespace sinter

@@ -202,10 +202,14 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
     else detail::multiply_into(left, right, to, false, epilogue);
   }
 
+  bool is_recorded() const {
+    return detail::recording() && (detail::state_if_tracked(a) || detail::state_if_tracked(b));
+  }
+
   auto record(const tensor<T, R, D>& value) const {
     const detail::state_ptr sa = detail::state_if_tracked(a);
     const detail::state_ptr sb = detail::state_if_tracked(b);
-    if (!detail::recording() || (!sa && !sb)) return detail::unrecorded<base::order>(value);
+    if (!is_recorded()) return detail::unrecorded<base::order>(value);
     auto node = [&] {
       if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
       else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();

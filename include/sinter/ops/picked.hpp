@@ -22,6 +22,32 @@ namespace detail {
 template <class E>
 using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
 
+/// Picks along an axis beyond which sums are gathered in double: an element that is read 2^24 times would take up
+/// nothing more in float. Sums in double take about three times as long.
+inline constexpr index_t many_picks = index_t{1} << 20;
+
+template <class Wide, class T, int R, device D>
+void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
+                   const tensor<T, R, D>& g, index_order order) {
+  const auto sums = zeros<Wide, D>(to.shape());
+  if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
+  else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
+  to.in_place() += cast<T>(sums);
+}
+/// to[picked elements] += g
+template <class T, int R, device D>
+void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& g,
+                index_order order) {
+  if constexpr (narrow_element<T>) {
+    if (index.shape()[axis] > many_picks) add_picked_in<double>(to, axis, index, g, order);
+    else add_picked_in<float>(to, axis, index, g, order);
+  } else if (std::is_same_v<T, float> && index.shape()[axis] > many_picks) {
+    add_picked_in<double>(to, axis, index, g, order);
+  } else {
+    backend<D>::scatter_add(to, axis, index, g, order);
+  }
+}
+
 template <class T, int R, device D>
 struct picked_tape final : tape_node {
   tensor<std::int64_t, R, D> index;
@@ -45,28 +71,7 @@ struct picked_tape final : tape_node {
       to.gradient(add);
       write(constant_node<T>{T(0)}, to.grad);
     }
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    if constexpr (narrow_element<T>) {
-      if (index.shape()[axis] > many) add_sums<double>(to.grad, g);
-      else add_sums<float>(to.grad, g);
-    } else if (std::is_same_v<T, float> && index.shape()[axis] > many) {
-      add_sums<double>(to.grad, g);
-    } else {
-      backend<D>::scatter_add(to.grad, axis, index, g, order);
-    }
-  }
-
- private:
-  /// Picks along the axis beyond which sums are gathered in double. An element that is read 2^24 times would take up
-  /// nothing more in float. Sums in double take about three times as long.
-  static constexpr index_t many = index_t{1} << 20;
-
-  template <class Wide>
-  void add_sums(const tensor<T, R, D>& to, const tensor<T, R, D>& g) const {
-    const auto sums = zeros<Wide, D>(to.shape());
-    if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
-    else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
-    to.in_place() += cast<T>(sums);
+    add_picked(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
   }
 };
 

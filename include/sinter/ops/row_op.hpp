@@ -1,12 +1,87 @@
-// sinter/ops/row_op.hpp: the node behind softmax, layer_norm and their relatives: a row-persistent op along one axis,
-// with fused prologue and, where no gradient is recorded, fused epilogue.
+// sinter/ops/row_op.hpp: ops that need all of a row for each of its elements: softmax, layer_norm and their
+// relatives.
+//
+// Their formulas stand once, over the row r that a backend hands them: a vector unit's on the host, a group of threads'
+// on a GPU.
+//   r.x(), r.result(), r.gradient()   the values of the row: of the operand in forward, of the result and its gradient
+//   in reverse over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
+//   r.keep(v)                         v, evaluated now where there is room for a row
+//   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
+//   r.keep_and_sum(v)                 {values, sum} in one pass
+//   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
+//   r.count()                         how many values the row has
+//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest; what forward returns. v was
+//   kept r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor r.put(v) the gradient
+//   of the operand
 #pragma once
 
-#include "sinter/grad/statement.hpp"
+#include "sinter/ops/detail/kernel_op.hpp"
 
 namespace sinter {
 
+namespace ops {
+
+/// Base of an op along an axis. Its formula is `forward(r)` and `reverse(r)`, in the words above and those of
+/// math/vocabulary.hpp.
+struct row_op : kernel_op {
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::formula; }
+  static constexpr bool takes_epilogue = true;
+  static constexpr bool by_rows = true;
+  static constexpr bool saves_row_factor = false;  ///< does reverse need a number of each row?
+  /// One number a row, if any.
+  template <class T, device D>
+  using saves = tensor<compute_type<T>, 1, D>;
+
+  int axis;
+
+  explicit constexpr row_op(int a) : axis(a) {}
+  template <int R>
+  const extents<R>& shape(const extents<R>& x) const {
+    return x;
+  }
+  template <int R>
+  bool ready_for_epilogue(const extents<R>&) const {
+    return axis == R - 1;
+  }
+  template <class A>
+  static constexpr auto mistake() {
+    return floating_of_rank<1, max_rank, A>();
+  }
+};
+
+}  // namespace ops
+
 namespace detail {
+
+/// f of vectors of a row; backends whose vectors are arrays of numbers overload it.
+template <class F, class... V>
+SINTER_WORD auto map_row(const F& f, const V&... v) {
+  return f(v...);
+}
+
+/// f of values of a row, element by element.
+template <class F, class V>
+struct mapped_values {
+  F f;
+  V v;
+  template <class... Place>
+  SINTER_WORD auto operator()(Place... at) const {
+    return map_row(f, v(at...));
+  }
+};
+template <class F, class V, class W>
+struct paired_values {
+  F f;
+  V v;
+  W w;
+  template <class... Place>
+  SINTER_WORD auto operator()(Place... at) const {
+    return map_row(f, v(at...), w(at...));
+  }
+};
 
 /// The tensor with `axis` moved to the end; the same call on its own result moves it back.
 template <class Tensor>
@@ -15,108 +90,105 @@ Tensor swap_to_end(const Tensor& t, int axis) {
   else return t;
 }
 
-/// Backward from the saved result y.
-template <class Op, class T, int R, device D>
-struct row_tape final : tape_node {
-  Op op;
-  tensor<T, R, D> y;
-  tensor<compute_type<T>, 1, D> saved;
-  std::uint64_t version = 0;
-  state_ptr source;
-  int axis = 0;
-
-  explicit row_tape(const Op& what) : op(what) {}
-
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
-  void release() override {
-    y = {};
-    saved = {};
-  }
-  void backward(grad_state& result) override {
-    if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>(
-          {"backward of '", name, "': its result of shape ", y.shape(),
-           " was modified in place after the statement; use a copy, or write to it after backward()"});
-    const auto g = swap_to_end(static_cast<typed_state<T, R, D>&>(result).grad, axis).contiguous();
-    const auto moved = swap_to_end(y, axis).contiguous();
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (axis == R - 1) {
-      bool add = false;
-      to.gradient(add);
-      backend<D>::reverse_rows(op, moved, g, saved, to.grad, add);
-    } else {
-      const auto dx = tensor<T, R, D>::uninitialized(g.shape());
-      backend<D>::reverse_rows(op, moved, g, saved, dx, false);
-      add_gradient(source, swap_to_end(dx, axis));
+template <class Op, device D>
+  requires std::derived_from<Op, ops::row_op>
+struct kernels<Op, D> {
+  template <class T, int R, class Epilogue, class E>
+  static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
+                                               const E& x) {
+    tensor<compute_type<T>, 1, D> saved;
+    if constexpr (Op::saves_row_factor) {
+      const index_t n = to.shape()[op.axis];
+      saved = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
     }
+    if (op.axis == R - 1) {
+      backend<D>::rows(op, x, to, saved, after);
+    } else {
+      const auto moved = swap_to_end(eval(untrack(x)), op.axis).contiguous();
+      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
+      backend<D>::rows(op, moved, out, saved, no_epilogue<D>);
+      write(swap_to_end(out, op.axis), to);
+    }
+    return saved;
+  }
+
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
+    const auto y = swap_to_end(b.result(), op.axis).contiguous();
+    constexpr int R = bare<decltype(g)>::rank;
+    const auto place = b.template place_of<0>();
+    if (op.axis == R - 1) return backend<D>::reverse_rows(op, y, g, b.saved, place.to, place.add);
+    const auto dx = bare<decltype(g)>::uninitialized(g.shape());
+    backend<D>::reverse_rows(op, y, g, b.saved, dx, false);
+    if (place.add) place.to.in_place() += swap_to_end(dx, op.axis);
+    else write(swap_to_end(dx, op.axis), place.to);
   }
 };
 
 }  // namespace detail
 
-/// Op is a struct with `name`, `saves_row_factor` (does backward need a value per row?) and the op's parameters.
-template <class Op, class E>
-struct [[nodiscard]] row_node : detail::point_base<row_node<Op, E>, element_of<E>, E::rank, device_of<E>, E::order> {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = E::order == 0;  // backward reads the result
-  static constexpr bool by_rows = true;
-  static constexpr const char* explained_as() { return Op::name; }
+namespace ops {
 
-  row_node(const Op& what, E x, int along) : e(std::move(x)), op(what), axis(along) { this->shape_ = e.shape(); }
-
-  bool ready_for_epilogue() const { return axis == R - 1; }
-
-  template <class Epilogue>
-  void compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
-    if constexpr (Op::saves_row_factor) {
-      const index_t n = to.shape()[axis];
-      saved_ = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
-    }
-    if (axis == R - 1) {
-      detail::backend<D>::rows(op, e, to, saved_, epilogue);
-    } else {
-      const auto moved = detail::swap_to_end(eval(detail::untrack(e)), axis).contiguous();
-      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      detail::backend<D>::rows(op, moved, out, saved_, detail::no_epilogue<D>);
-      detail::write(detail::swap_to_end(out, axis), to);
-    }
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::row_tape<Op, T, R, D>>(op);
-    node->name = Op::name;
-    node->y = value;
-    node->saved = saved_;
-    node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
-    node->source = source;
-    node->axis = axis;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  Op op;
-  int axis;
-
- private:
-  mutable tensor<compute_type<T>, 1, D> saved_;
-};
-
-namespace detail {
-
-template <class Op, class E>
-row_node<Op, prologue_of<E>> make_row_op(const Op& op, E&& e, index_t axis) {
-  check_defined(Op::name, e);
-  const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return row_node<Op, prologue_of<E>>(op, prologue(std::forward<E>(e)), a);
+template <class F, class V>
+SINTER_WORD sinter::detail::mapped_values<F, V> over(const V& v, const F& f) {
+  return {f, v};
+}
+template <class F, class V, class W>
+SINTER_WORD sinter::detail::paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
+  return {f, v, w};
 }
 
-}  // namespace detail
+/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
+template <class C>
+SINTER_WORD C row_shift(C max) {
+  return max == -std::numeric_limits<C>::infinity() ? C(0) : max;
+}
+/// The sum of exp(x - shift).
+template <class C>
+struct shifted_sum {
+  C shift, sum;
+};
+/// Values of a row, and their sum.
+template <class V, class C>
+struct values_and_sum {
+  V values;
+  C sum;
+};
+/// The last step of a row: (value - shift) * scale - rest.
+template <class C>
+struct last_step {
+  C shift = 0, scale = 1, rest = 0;
+};
+
+/// The mean of the row's values. They are added up as distances from the first, so that equal ones have themselves as
+/// mean.
+template <class Row, class V>
+SINTER_WORD auto mean_of(const Row& r, const V& v) {
+  const auto first = r.first(v);
+  return first + r.sum(over(v, [first](auto a) SINTER_INLINE_LAMBDA { return a - first; })) / r.count();
+}
+
+/// x / sqrt(mean(x^2) + eps), of x - shift: saves and returns the factor. Squares beyond the range of the type are
+/// those of x / m.
+template <class Row, class V, class C>
+SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) {
+  const C power =
+      r.sum(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return (a - shift) * (a - shift); })) / r.count();
+  C factor = C(1) / math::sqrt(power + eps);
+  if (!(power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity())) {
+    const C most = r.max(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return math::abs(a - shift); }));
+    if (most > C(0) && most < std::numeric_limits<C>::infinity()) {
+      const C scale = C(1) / most;
+      const C part =
+          r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
+          r.count();
+      factor = scale / math::sqrt(part + (eps * scale) * scale);
+    }
+  }
+  r.save(factor);
+  return factor;
+}
+
+}  // namespace ops
 }  // namespace sinter

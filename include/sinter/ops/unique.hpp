@@ -42,7 +42,7 @@ unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
   const auto inverse = zeros<std::int64_t, D>({n});
   detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
   const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
-  return {detail::gather_evaluated("unique", values, 0, first), inverse.reshape(shape), counts};
+  return {eval(detail::make_kernel(ops::gather_op(0, "unique"), values, first)), inverse.reshape(shape), counts};
 }
 
 }  // namespace sinter

@@ -1,0 +1,5 @@
+// sinter/cuda/kernels.hpp: the list of headers with kernels of ops. cuda.hpp includes it, and so does the simulated GPU
+// of the tests.
+#pragma once
+
+#include "sinter/cuda/backend.hpp"

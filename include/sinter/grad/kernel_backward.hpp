@@ -1,0 +1,175 @@
+// sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
+#pragma once
+
+#include <memory>
+
+#include "sinter/grad/statement.hpp"
+
+namespace sinter::detail {
+
+/// Values side by side, told apart by position. No std::tuple, which takes longer to compile.
+template <class... A>
+struct pack {
+  template <class F>
+  auto apply(const F& f) const {
+    return f();
+  }
+  template <class F>
+  void each(const F&) const {}
+};
+template <class First, class... Rest>
+struct pack<First, Rest...> {
+  First first;
+  pack<Rest...> rest;
+
+  template <int I>
+  auto& get() {
+    if constexpr (I == 0) return first;
+    else return rest.template get<I - 1>();
+  }
+  template <int I>
+  const auto& get() const {
+    if constexpr (I == 0) return first;
+    else return rest.template get<I - 1>();
+  }
+  /// f(first, ...)
+  template <class F>
+  auto apply(const F& f) const {
+    return rest.apply([&](const auto&... more) { return f(first, more...); });
+  }
+  /// f(one) for each.
+  template <class F>
+  void each(const F& f) {
+    f(first);
+    rest.each(f);
+  }
+  template <class F>
+  void each(const F& f) const {
+    f(first);
+    rest.each(f);
+  }
+};
+
+/// An operand as backward keeps it: nothing of it where no derivative reads it.
+template <class T, int R>
+struct unread_operand {
+  using value_type = T;
+  static constexpr int rank = R;
+  template <class E>
+  void keep(const E&) {}
+  void drop() {}
+};
+template <class E>
+struct kept_operand : versioned_expression<E> {
+  using value_type = element_of<E>;
+  static constexpr int rank = E::rank;
+};
+template <class A, bool Read>
+using operand_kept = std::conditional_t<Read, kept_operand<bare<decltype(untrack(std::declval<const A&>()))>>,
+                                        unread_operand<element_of<A>, A::rank>>;
+
+/// Which operands backward of Op reads, a bit each.
+template <class Op>
+constexpr unsigned operands_read() {
+  unsigned all = 0;
+  for (const unsigned one : Op::grad_uses) all |= one;
+  return all;
+}
+
+/// Where a kernel writes the gradient of an operand.
+template <class Tensor>
+struct gradient_place {
+  Tensor to;  ///< dense
+  bool add;   ///< to what is there, instead of overwriting it
+};
+
+/// Backward of a kernel op: Op::grad_uses[I] says what the gradient of operand I reads, and kernels<Op, D>::reverse
+/// makes all of them. That is handed this entry, of which it uses op, gradient(), result(), saved, operand<I>(),
+/// wants<I>() and place_of<I>().
+template <class Op, class T, int R, device D, class Saved, class... Kept>
+class kernel_backward final : public tape_node {
+ public:
+  static constexpr int differentiable = static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+  using device_type = D;
+
+  Op op;
+  Saved saved;  ///< what forward returned
+
+  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
+
+  /// The gradient of the result; dense.
+  const tensor<T, R, D>& gradient() const { return gradient_; }
+  const tensor<T, R, D>& result() const {
+    static_assert(reads_result, "sinter: grad_uses does not name uses::result");
+    return result_;
+  }
+  /// An operand as forward had it. Errors: autograd_error if it was written to since.
+  template <int I>
+  const auto& operand() const {
+    return kept_.template get<I>().get("backward of", name);
+  }
+  /// Does anybody ask for the gradient of operand I?
+  template <int I>
+  bool wants() const {
+    return bool(sources_[I]);
+  }
+  /// Where it goes. Allocates it on first use.
+  template <int I>
+  auto place_of() const {
+    using K = bare<decltype(kept_.template get<I>())>;
+    auto& s = static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
+    bool add = false;
+    s.gradient(add);
+    return gradient_place<bare<decltype(s.grad)>>{s.grad, add};
+  }
+  /// The same for kernels that can only add: zeroes where nothing is there.
+  template <int I>
+  auto sum_of() const {
+    const auto place = place_of<I>();
+    if (!place.add) write(constant_node<element_of<decltype(place.to)>>{0}, place.to);
+    return place.to;
+  }
+
+  // Called when the op is recorded.
+  template <int I, class E>
+  void keep_operand(const E& e, state_ptr source) {
+    kept_.template get<I>().keep(untrack(e));
+    if constexpr (I < differentiable) sources_[I] = std::move(source);
+  }
+  void keep_result(const tensor<T, R, D>& y) {
+    if constexpr (reads_result) {
+      result_ = y;
+      version_ = access::storage_of(y)->version.load(std::memory_order_relaxed);
+    }
+  }
+
+  const state_ptr* inputs(int& count) const override {
+    count = differentiable;
+    return sources_;
+  }
+  void release() override {
+    result_ = {};
+    saved = Saved{};
+    kept_.each([](auto& operand) { operand.drop(); });
+  }
+  void backward(grad_state& y) override {
+    if constexpr (reads_result)
+      if (access::storage_of(result_)->version.load(std::memory_order_relaxed) != version_)
+        refuse<autograd_error>(
+            {"backward of '", name, "': its result of shape ", result_.shape(),
+             " was modified in place after the statement; use a copy, or write to it after backward()"});
+    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad;
+    kernels<Op, D>::reverse(op, *this);
+    gradient_ = {};
+  }
+
+ private:
+  static constexpr bool reads_result = (operands_read<Op>() & uses::result) != 0;
+
+  tensor<T, R, D> gradient_, result_;
+  std::uint64_t version_ = 0;
+  pack<Kept...> kept_;
+  state_ptr sources_[static_cast<unsigned>(differentiable)];
+};
+
+}  // namespace sinter::detail

@@ -1,0 +1,238 @@
+// sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
+#pragma once
+
+#include "sinter/grad/kernel_backward.hpp"
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct operands_of_element_types;
+template <int...>
+struct operands_of_ranks;
+struct use_floating_point_operands_of_one_type;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
+
+namespace ops {
+
+/// How a kernel takes an operand.
+enum class take {
+  formula,  ///< with the elementwise work on it, which runs inside the kernel
+  strided,  ///< evaluated, with any strides
+  dense,    ///< evaluated, row-major
+};
+
+/// Base of an op with kernels of its own: an op is a struct that derives from it and has
+///   name                           as messages and explain() call it
+///   shape(x.shape(), ...)          the shape of the result, an extents; throws shape_error where the operands do not
+///   fit grad_uses[I]                   what the gradient of operand I reads: uses::first, uses::result, ...; operands
+///   behind the
+///                                  last one have no gradient
+///   mistake<A...>()                fitting<T>, or what is wrong with operands of these types, all of one device
+/// and its parameters as members. It may replace what stands here.
+struct kernel_op {
+  template <device D>
+  static constexpr bool has_kernels_on = false;
+  static constexpr take takes(int) { return take::dense; }
+  /// May elementwise work on the result run inside the kernel?
+  static constexpr bool takes_epilogue = false;
+  /// Does the kernel leave the last step of a row to that work?
+  static constexpr bool by_rows = false;
+  /// The element type and the rank of the result: those of the first operand.
+  template <class T, class...>
+  using result = T;
+  static constexpr int rank(int first, ...) { return first; }
+  /// What forward returns for backward, for elements T on D.
+  template <class T, device D>
+  using saves = sinter::detail::nothing_saved;
+
+ protected:
+  /// For mistake(): all operands have one floating-point type, and the first a rank from Least to Most.
+  template <int Least, int Most, class First, class... Rest>
+  static constexpr auto floating_of_rank() {
+    using namespace sinter::detail;
+    if constexpr (!floating_element<element_of<First>> || !(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
+      return sinter::detail::mistake<operands_of_element_types<element_of<First>, element_of<Rest>...>,
+                                     use_floating_point_operands_of_one_type>{};
+    else if constexpr (rank_of<First> < Least || rank_of<First> > Most)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<First>, rank_of<Rest>...>,
+                                     use_an_operand_of_rank<Least, Most>>{};
+    else return fitting<element_of<First>>{};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <class Op>
+concept kernel_operation = std::derived_from<Op, ops::kernel_op> && requires {
+  { Op::name } -> std::convertible_to<const char*>;
+  Op::grad_uses[0];
+};
+
+template <class Op, class... A>
+constexpr auto find_kernel_mistake() {
+  if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
+  else if constexpr (!(expression<A> && ...)) return not_operands{};
+  else if constexpr (!devices_agree<A...>)
+    return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
+  else if constexpr ((reads_name<A> || ...))
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else return Op::template mistake<A...>();
+}
+/// fitting<T>, a mistake, or not_operands, of Op's operands.
+template <class Op, class... A>
+using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
+template <class Op, class... A>
+concept takes_operands = is_fitting<kernel_check<Op, A...>>;
+
+/// x where its elements lie densely, else a copy whose gradient is x's.
+template <class X>
+X dense_operand(X x) {
+  if constexpr (is_variable<X>) return access::value_of(x).is_contiguous() ? x : eval(x * 1);
+  else return x.contiguous();
+}
+
+/// Operand I of Op as its expression holds it.
+template <class Op, int I, class A>
+using operand_of = std::conditional_t<Op::takes(I) == ops::take::formula, prologue_of<A>, evaluated<A>>;
+template <class Op, int I, class A>
+operand_of<Op, I, A> take_operand(A&& a) {
+  check_defined(Op::name, a);
+  if constexpr (Op::takes(I) == ops::take::formula) return prologue(std::forward<A>(a));
+  else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
+  else return dense_operand(eval_to_read(std::forward<A>(a)));
+}
+/// An operand as kernels see it: tensors plain, formulas as they are.
+template <class E>
+const auto& to_kernel(const E& e) {
+  return sinter::detail::plain(e);
+}
+
+template <class Op>
+constexpr bool is_differentiable(int operand) {
+  return operand < static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+}
+
+}  // namespace detail
+
+/// op(a, ...), a point; see ops::kernel_op. A are its operands as its kernels take them.
+template <class Op, class... A>
+struct [[nodiscard]] kernel_expr;
+
+namespace detail {
+
+template <class Op, class... A>
+using kernel_base = point_base<kernel_expr<Op, A...>, typename Op::template result<element_of<A>...>,
+                               Op::rank(rank_of<A>...), typename first_device<A...>::type,
+                               order_of_value<typename Op::template result<element_of<A>...>>(larger(A::order...))>;
+
+template <class Op, class... A, int... I>
+auto kernel_entry(std::integer_sequence<int, I...>) {
+  using B = kernel_base<Op, A...>;
+  return std::type_identity<kernel_backward<Op, element_of<B>, B::rank, device_of<B>,
+                                            typename Op::template saves<element_of<B>, device_of<B>>,
+                                            operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
+}
+
+}  // namespace detail
+
+template <class Op, class... A>
+struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
+  static_assert(detail::kernel_operation<Op>);
+  using base = detail::kernel_base<Op, A...>;
+  using T = element_of<base>;
+  using D = device_of<base>;
+  static constexpr int R = base::rank;
+  static constexpr int points = 1;
+  static constexpr bool reads_result = (detail::operands_read<Op>() & uses::result) != 0;
+  static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
+  static constexpr bool by_rows = Op::by_rows;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  explicit kernel_expr(const Op& what, A... a) : op(what), operands{make(std::move(a)...)} {
+    this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
+  }
+
+  bool ready_for_epilogue() const {
+    if constexpr (requires { op.ready_for_epilogue(this->shape_); }) return op.ready_for_epilogue(this->shape_);
+    else return true;
+  }
+
+  template <class Epilogue>
+  auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
+    return operands.apply(
+        [&](const auto&... a) { return detail::kernels<Op, D>::forward(op, to, epilogue, detail::to_kernel(a)...); });
+  }
+
+  template <class Saved>
+  auto record(const tensor<T, R, D>& value, const Saved& saved) const {
+    return record(value, saved, std::make_integer_sequence<int, sizeof...(A)>());
+  }
+
+  Op op;
+  detail::pack<A...> operands;
+
+ private:
+  static detail::pack<A...> make(A... a) { return make_pack(std::move(a)...); }
+  static detail::pack<> make_pack() { return {}; }
+  template <class First, class... Rest>
+  static detail::pack<First, Rest...> make_pack(First first, Rest... rest) {
+    return {std::move(first), make_pack(std::move(rest)...)};
+  }
+
+  template <class Saved, int... I>
+  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...> all) const {
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
+    const detail::state_ptr sources[] = {source<I>()...};
+    if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
+    using entry = typename decltype(detail::kernel_entry<Op, A...>(all))::type;
+    auto node = std::make_unique<entry>(op, saved);
+    (node->template keep_operand<I>(operands.template get<I>(), sources[I]), ...);
+    node->keep_result(value);
+    return detail::produced<base::order>(value, std::move(node));
+  }
+  template <int I>
+  detail::state_ptr source() const {
+    if constexpr (detail::is_differentiable<Op>(I)) return detail::prologue_state(operands.template get<I>());
+    else return {};
+  }
+};
+
+namespace detail {
+
+template <class Op, class Places, class... A>
+struct kernel_type;
+template <class Op, int... I, class... A>
+struct kernel_type<Op, std::integer_sequence<int, I...>, A...> {
+  using type = kernel_expr<Op, operand_of<Op, I, A>...>;
+  static type make(const Op& op, A... a) { return type(op, take_operand<Op, I>(std::forward<A>(a))...); }
+};
+/// The expression op(a, ...). Functions name it as what they return, so that their type is known without their body.
+template <class Op, class... A>
+using kernel_of = typename kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A...>::type;
+
+/// op(a, ...). Operands fit; their extents are checked here.
+template <class Op, class... A>
+kernel_of<Op, A...> make_kernel(const Op& op, A&&... a) {
+  return kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A&&...>::make(op, std::forward<A>(a)...);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
+// parameters.
+#define SINTER_KERNEL_REJECTIONS(name, op)                                                                        \
+  template <class A, class... Parameter, class Problem = typename ::sinter::detail::kernel_check<op, A>::problem, \
+            class Fix = typename ::sinter::detail::kernel_check<op, A>::fix>                                      \
+  void name(A&&, Parameter&&...) = delete;
+#define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
+  template <class A, class B, class... Parameter,                                       \
+            class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
+            class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
+  void name(A&&, B&&, Parameter&&...) = delete;

@@ -1,0 +1,21 @@
+// tests/cuda/kernel_table_test.cpp: every row of the table of kernel ops on a simulated GPU, against the CPU.
+#include "../kernels/rows.hpp"
+#include "compare.hpp"
+
+using namespace kernel_table;
+
+TEST_CASE("kernel ops give on a GPU what they give on the CPU", "[cuda][kernels]") {
+  for_each_row([](const auto& row) {
+    INFO(row.name);
+    std::apply(
+        [&](const auto&... shape) {
+          int seed = 0;
+          CHECK(compare::values(row.formula, compare::numbers(shape, ++seed)...) < 2e-5);
+          CHECK(compare::values(row.formula, compare::numbers<double>(shape, ++seed)...) < 1e-12);
+          CHECK(compare::values(row.formula, compare::numbers<half>(shape, ++seed)...) < 2e-3);
+          CHECK(compare::gradients(row.formula, compare::numbers(shape, ++seed)...) < 2e-4);
+          CHECK(compare::gradients(row.formula, compare::numbers<double>(shape, ++seed)...) < 1e-11);
+        },
+        row.shapes);
+  });
+}
