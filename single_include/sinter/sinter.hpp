@@ -1236,6 +1236,104 @@ struct access;  // reaches the storage of a tensor from the rooms above
 }  // namespace detail
 
 }  // namespace sinter
+// sinter/core/memory_format.hpp: the order in which the axes of a dense tensor lie in memory.
+
+#include <utility>
+
+namespace sinter {
+
+/// How the axes of a dense tensor lie in memory. The shape is the same in both: (N, C, ...).
+enum class memory_format {
+  contiguous,    ///< row-major: the last axis is the inner one
+  channels_last  ///< axis 1 is the inner one: images lie pixel by pixel; of rank 3, 4 and 5
+};
+inline constexpr memory_format contiguous_format = memory_format::contiguous;
+inline constexpr memory_format channels_last = memory_format::channels_last;
+
+namespace detail {
+
+/// Lists the axes with those first that lie farther apart in memory. What operand 0 leaves open, having a stride of 0
+/// there, the next one decides, and last the order of the axes themselves; axes of extent 1 stay where they are. The
+/// rule is that of PyTorch's TensorIterator. True if any axis moved.
+template <class F>
+bool memory_order(const index_t* shape, int rank, int operands, const F& strides_of, int* order) {
+  const auto distance = [](index_t stride) { return stride < 0 ? -stride : stride; };
+  const auto is_closer = [&](int a, int b) {
+    for (int s = 0; s < operands; ++s) {
+      const index_t p = distance(strides_of(s)[a]), q = distance(strides_of(s)[b]);
+      if (p != 0 && q != 0 && p != q) return p < q;
+    }
+    return false;
+  };
+  bool moved = false;
+  for (int d = 0; d < rank; ++d) {
+    order[d] = d;
+    if (shape[d] == 1) continue;
+    int at = d;
+    for (int k = d - 1; k >= 0; --k) {
+      if (shape[order[k]] == 1) continue;
+      if (!is_closer(order[k], d)) break;
+      order[at] = order[k];
+      order[k] = d;
+      at = k;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+/// Strides of a dense tensor whose axes lie in memory in this order, outermost first.
+inline void dense_strides(const index_t* shape, int rank, const int* order, index_t* strides) {
+  index_t step = 1;
+  for (int k = rank - 1; k >= 0; --k) {
+    strides[order[k]] = step;
+    step *= shape[order[k]];
+  }
+}
+
+/// Puts the axes of a pass into the order of `order`.
+inline void reorder_axes(const int* order, int rank, index_t* values) {
+  index_t old[max_rank];
+  for (int d = 0; d < rank; ++d) old[d] = values[d];
+  for (int d = 0; d < rank; ++d) values[d] = old[order[d]];
+}
+
+/// Dense strides for `shape` in the memory order of a tensor of that shape.
+template <int R>
+extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides) {
+  extents<R> dense;
+  int order[max_rank];
+  if (R < 2 || !memory_order(shape.data(), R, 1, [&](int) { return strides.data(); }, order))
+    row_major_strides(shape.data(), R, dense.values);
+  else dense_strides(shape.data(), R, order, dense.values);
+  return dense;
+}
+
+/// Do the elements fill memory without gaps, in any order of the axes?
+template <int R>
+bool is_dense(const extents<R>& shape, const extents<R>& strides) {
+  const extents<R> dense = dense_strides_like(shape, strides);
+  for (int d = 0; d < R; ++d)
+    if (shape[d] != 1 && dense[d] != strides[d]) return shape.numel() == 0;
+  return true;
+}
+
+/// Strides of a dense tensor of `shape` in a format.
+template <int R>
+extents<R> strides_in(memory_format f, const extents<R>& shape) {
+  extents<R> strides;
+  int order[max_rank];
+  for (int d = 0; d < R; ++d) order[d] = d;
+  if (f == memory_format::channels_last) {
+    for (int k = 1; k + 1 < R; ++k) order[k] = k + 1;
+    order[R - 1] = 1;
+  }
+  dense_strides(shape.data(), R, order, strides.values);
+  return strides;
+}
+
+}  // namespace detail
+}  // namespace sinter
 // sinter/core/number.hpp: numbers of any type as parameters: as elements, which they must fit, and as indices.
 
 #include <cmath>
@@ -1306,7 +1404,6 @@ class whole {
 #include <atomic>
 #include <cstring>
 #include <new>
-#include <utility>
 #include <vector>
 
 // sinter/core/arena.hpp: the caching allocator behind every host device, with its statistics.
@@ -2196,6 +2293,13 @@ class tensor final {
     return t;
   }
 
+  /// The same with dense strides in any order of the axes, as detail::dense_strides_like() and strides_in() make them.
+  static tensor uninitialized(const shape_type& shape, const shape_type& strides) {
+    tensor t = uninitialized(shape);
+    t.strides_ = strides;
+    return t;
+  }
+
   // Assignment of expressions; each runs at the end of its statement, so that fuse() may merge several into one pass.
   // What does not fit meets the deleted conversions above.
   template <expression E>
@@ -2239,6 +2343,15 @@ class tensor final {
   index_t extent(detail::whole axis) const { return shape_[detail::checked_axis("extent", axis, rank)]; }
   index_t numel() const noexcept { return defined() ? shape_.numel() : 0; }
   bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
+  /// Do the elements lie densely in this format? Axes of extent 1 do not count.
+  bool is_contiguous(memory_format f) const noexcept {
+    const shape_type dense = detail::strides_in(f, shape_);
+    for (int d = 0; d < rank; ++d)
+      if (shape_[d] != 1 && strides_[d] != dense[d]) return numel() == 0;
+    return f == memory_format::contiguous || (rank >= 3 && rank <= 5);
+  }
+  /// Do the elements fill memory without gaps, in any order of the axes?
+  bool is_dense() const noexcept { return is_contiguous() || detail::is_dense(shape_, strides_); }
 
   // Host access; none of it exists for GPU memory.
   T* data() const noexcept
@@ -2273,7 +2386,8 @@ class tensor final {
   std::span<T> span() const
     requires is_cpu_v<D>
   {
-    if (!is_contiguous()) throw shape_error("span: the tensor is a strided view; call contiguous() first");
+    if (!is_contiguous())
+      throw shape_error("span: the elements do not lie in row-major order; call contiguous() first");
     return {data_, static_cast<std::size_t>(numel())};
   }
   T* begin() const
@@ -2349,7 +2463,7 @@ class tensor final {
     detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
     extents<N> strides;
     if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
-      return clone().reshape(to);
+      return dense_copy(memory_format::contiguous).reshape(to);
     return view<N>(data_, to, strides);
   }
 
@@ -2440,10 +2554,23 @@ class tensor final {
     return view<N>(data_, to, strides);
   }
 
-  /// This tensor when it is dense and row-major, otherwise a dense copy.
-  [[nodiscard]] tensor contiguous() const { return is_contiguous() ? *this : clone(); }
+  /// This tensor when it is dense and row-major, otherwise a copy that is.
+  [[nodiscard]] tensor contiguous() const { return is_contiguous() ? *this : dense_copy(memory_format::contiguous); }
 
-  /// A dense copy in new storage.
+  /// This tensor when it is dense in a format, otherwise a copy that is. The shape and the values are the same.
+  /// `channels_last` is for rank 3 (N, C, L), 4 (N, C, H, W) and 5 (N, C, D, H, W): the channels of a pixel lie side by
+  /// side. Elementwise work, gradients and optimizers keep the format of their operands.
+  ///
+  ///     tensor x = images.to_memory_format(channels_last);
+  [[nodiscard]] tensor to_memory_format(memory_format f) const {
+    if (f == memory_format::channels_last && (rank < 3 || rank > 5))
+      detail::refuse<shape_error>(
+          {"to_memory_format: channels_last is for tensors of rank 3 to 5, not of shape ", shape_});
+    require_value("to_memory_format");
+    return is_contiguous(f) ? *this : dense_copy(f);
+  }
+
+  /// A dense copy in new storage, its axes in memory in the same order.
   [[nodiscard, gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
 
   /// The same handle when To is this device, otherwise a copy on To.
@@ -2461,6 +2588,11 @@ class tensor final {
 
   void require_value(const char* op) const {
     if (!defined()) detail::refuse_undefined(op);
+  }
+
+  [[gnu::noinline]] tensor dense_copy(memory_format f) const {
+    require_value("contiguous");
+    return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
   }
 
   template <int N>
@@ -2513,6 +2645,11 @@ struct access {
     t.shape_ = shape;
     t.strides_ = strides;
     return t;
+  }
+  /// The elements of a dense tensor in the order of memory.
+  template <class T, auto S, class D>
+  static tensor<T, 1, D> in_memory_order(const tensor<T, S, D>& t) {
+    return make<T, 1, D>(t.storage_, t.data_, {{t.numel()}}, {{1}});
   }
   // Of variables (grad/).
   template <class V>
@@ -3133,6 +3270,10 @@ constexpr unsigned uses_of() {
   if constexpr (requires { Op::grad_uses[I]; }) return Op::grad_uses[I];
   else return 0;
 }
+
+/// Does K ask a machine for the number of an element? A pass over it goes through the elements in their order.
+template <class K>
+inline constexpr bool counts = requires { K::words; };
 
 template <class K>
 inline constexpr bool is_leaf = false;
@@ -3769,6 +3910,13 @@ auto record_point(const Node& node, const Tensor& value, [[maybe_unused]] const 
   else return node.record(value);
 }
 
+/// New memory for the value of a point: dense, row-major unless the point says otherwise.
+template <class Node>
+auto new_value_of(const Node& node) {
+  if constexpr (requires { node.new_value(); }) return node.new_value();
+  else return Node::tensor_type::uninitialized(node.shape());
+}
+
 /// Base of a point. Node supplies
 ///   compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value; what it returns goes to
 ///   record() variable record(const tensor&[, saved]) const                   when tracked: the value with its place in
@@ -3789,7 +3937,7 @@ struct point_base : expression_base<Node, T, R, D, Order> {
                   "elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
-      const tensor_type value = tensor_type::uninitialized(this->shape_);
+      const tensor_type value = new_value_of(node);
       [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<D>);
       if constexpr (Order > 0) slot_->value = record_point(node, value, saved);
       else slot_->value = value;
@@ -3885,6 +4033,39 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
   out.element_size = sizeof(T);
   for (int d = 0; d < to.rank; ++d) out.strides[d] = to.strides()[d];
   return out;
+}
+
+/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order(). False where
+/// that is row-major.
+[[gnu::noinline]] inline bool follow_operands(const index_t* shape, int rank, const leaf_ref* leaves, int count,
+                                              index_t* strides) {
+  index_t of_leaf[max_operands][max_rank];
+  for (int s = 0; s < count; ++s) {
+    broadcast_strides(leaves[s].shape, leaves[s].strides, leaves[s].rank, shape, of_leaf[s], rank);
+    if (s > 0) continue;
+    bool decides = true;
+    for (int d = 0; d < rank; ++d)
+      decides = decides && of_leaf[0][d] > 0 && (d == 0 || of_leaf[0][d] <= of_leaf[0][d - 1]);
+    if (decides) return false;
+  }
+  int order[max_rank];
+  if (!memory_order(shape, rank, count, [&of_leaf](int s) { return of_leaf[s]; }, order)) return false;
+  dense_strides(shape, rank, order, strides);
+  return true;
+}
+
+/// New memory for the value of e, which holds no points: dense, in the memory order of its operands.
+template <class E, class D = device_of<E>>
+auto new_result(const E& e) {
+  using Value = tensor<element_of<E>, rank_of<E>, D>;
+  const auto& shape = e.shape();
+  if constexpr (rank_of<E> >= 2 && leaves_of<E>::count > 0) {
+    const leaves_of<E> leaves(e);
+    extents<rank_of<E>> strides;
+    if (follow_operands(shape.data(), rank_of<E>, leaves, leaves.count, strides.values))
+      return Value::uninitialized(shape, strides);
+  }
+  return Value::uninitialized(shape);
 }
 
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
@@ -4015,7 +4196,7 @@ evaluated<E> run_fused(const E& e) {
   const auto& point = point_of(e);
   using D = device_of<E>;
   using T = element_of<E>;
-  const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  const auto value = new_value_of(point);
   // The formula after the point, over the place where its value goes; recorded once the kernel has run.
   const auto after = replace_points(e, [&](const auto& p) {
     if constexpr (is_tracked_v<decltype(p)>) return unrecorded<bare<decltype(p)>::order>(value);
@@ -4068,11 +4249,20 @@ struct evaluation {
       }
       check_defined("evaluate", e);
       auto&& ready = materialise(e);
-      const auto value = tensor<element_of<E>, rank_of<E>, device_of<E>>::uninitialized(e.shape());
-      write(ready, value);
-      if constexpr (is_tracked_v<E>) return record(ready, value);
-      else return value;
+      return run_into(ready, new_result(ready));
     }
+  }
+  /// The result of a statement that copies the variable e, which has been done.
+  template <class Value>
+  static E copied(const E& e, const Value& value) {
+    return record(e, value);
+  }
+  /// The same for an expression without points, into memory for its value.
+  template <class Ready>
+  static evaluated<E> run_into(const Ready& ready, const tensor<element_of<E>, rank_of<E>, device_of<E>>& value) {
+    write(ready, value);
+    if constexpr (is_tracked_v<E>) return record(ready, value);
+    else return value;
   }
 };
 
@@ -4124,7 +4314,7 @@ template <class Y, class E>
 void assign_into(const Y& y, const E& e) {
   auto&& ready = materialise(e);
   if (needs_temporary(ready, y)) {
-    const auto temporary = tensor<element_of<Y>, rank_of<E>, device_of<Y>>::uninitialized(ready.shape());
+    const auto temporary = new_result<bare<decltype(ready)>, device_of<Y>>(ready);
     write(ready, temporary);
     write(temporary, y);
   } else {
@@ -4138,7 +4328,18 @@ void assign_into(const Y& y, const E& e) {
 template <class Y>
 bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles) {
   const storage_ptr& s = access::storage_of(y);
-  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape && y.is_contiguous();
+  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape;
+}
+/// The same, with the value of e: it would lie in memory as the old one does.
+template <class Y, class E>
+bool is_replaceable_by(const Y& y, const E& e, std::int64_t handles) {
+  if (!is_replaceable(y, e.shape(), handles)) return false;
+  if constexpr (Y::rank >= 2 && leaves_of<E>::count > 0) {
+    const leaves_of<E> leaves(e);
+    extents<Y::rank> strides;
+    if (follow_operands(e.shape().data(), Y::rank, leaves, leaves.count, strides.values)) return y.strides() == strides;
+  }
+  return y.is_contiguous();
 }
 
 [[noreturn]] SINTER_COLD inline void refuse_late_assignment(const char* what) {
@@ -4189,7 +4390,7 @@ class assignment {
         detail::refuse_late_assignment("its target was written or given another value");
       if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
         detail::check_defined("evaluate", e_);
-        if (detail::is_replaceable(target_, e_.shape(), 1)) return detail::write(e_, target_);
+        if (detail::is_replaceable_by(target_, e_, 1)) return detail::write(e_, target_);
       }
       target_ = tensor_type(std::move(e_));
     }
@@ -4378,6 +4579,8 @@ struct grad_state {
   virtual ~grad_state() { delete producer; }
   /// Memory of the pass's dense gradient; allocates it on first use. `add` says whether it holds a sum already.
   virtual void* gradient(bool& add) = 0;
+  /// Of that memory: the axes lie in the order of the value's.
+  virtual const index_t* strides() const noexcept = 0;
   virtual void drop_gradient() noexcept = 0;
   /// Adds the gradient of this pass to that of earlier passes, if there is one.
   virtual void add_to_kept() = 0;
@@ -4536,20 +4739,22 @@ struct add_kernel {
 
 template <class T, int R, device D>
 struct typed_state final : grad_state {
-  extents<R> shape;
-  tensor<T, R, D> grad;  ///< of the pass that runs
-  tensor<T, R, D> kept;  ///< of finished passes
+  extents<R> shape, dense;  ///< and the strides of gradients, which are dense
+  tensor<T, R, D> grad;     ///< of the pass that runs
+  tensor<T, R, D> kept;     ///< of finished passes
 
-  explicit typed_state(const extents<R>& s) : shape(s) {}
+  /// For a value of this shape with these strides.
+  typed_state(const extents<R>& s, const extents<R>& strides) : shape(s), dense(dense_strides_like(s, strides)) {}
 
   void* gradient(bool& add) override {
     add = has_grad;
     if (!has_grad) {
-      grad = tensor<T, R, D>::uninitialized(shape);
+      grad = tensor<T, R, D>::uninitialized(shape, dense);
       has_grad = true;
     }
     return access::data(grad);
   }
+  const index_t* strides() const noexcept override { return dense.data(); }
   void drop_gradient() noexcept override {
     grad = {};
     has_grad = false;
@@ -4575,8 +4780,14 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
   if (s.has_grad) {
     s.grad += g;
   } else {
-    s.grad = g.is_contiguous() && access::storage_of(g).use_count() == 1 ? g : g.clone();
-    s.has_grad = true;
+    if (g.strides() == s.dense && access::storage_of(g).use_count() == 1) {
+      s.grad = g;
+      s.has_grad = true;
+      return;
+    }
+    bool add = false;
+    s.gradient(add);
+    write(g, s.grad);
   }
 }
 
@@ -4620,7 +4831,7 @@ class variable final {
   /// A leaf of the graph with this value.
   variable(tensor_type value)  // NOLINT: implicit on purpose
       : value_(std::move(value)),
-        state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape()) : nullptr) {}
+        state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape(), value_.strides()) : nullptr) {}
 
   /// The result of a statement.
   template <expression E>
@@ -4693,7 +4904,7 @@ class variable final {
     if (!seed.defined()) detail::refuse_undefined("backward, seed");
     if (!(seed.shape() == shape()))
       detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
-    if (is_leaf() || state_->retain || !seed.is_contiguous()) {
+    if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
       detail::add_gradient(state_, seed.clone());
     } else {  // nobody will see this gradient: the seed itself is read, and never written to
       state().grad = seed;
@@ -4745,6 +4956,14 @@ class variable final {
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.flip(axis); });
+  }
+
+  /// This variable when its value is dense in a format, row-major for contiguous(), otherwise a recorded copy that is.
+  [[nodiscard]] variable contiguous() const { return to_memory_format(memory_format::contiguous); }
+  [[nodiscard]] variable to_memory_format(memory_format f) const {
+    const tensor_type value = value_.to_memory_format(f);
+    if (value.strides() == value_.strides()) return *this;
+    return detail::evaluation<variable>::copied(*this, value);
   }
 
   /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.
@@ -6142,8 +6361,8 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
     if constexpr (is_cuda_v<D> || is_cuda_v<To>)
       detail::refuse_capture("to<" + device_name<To>() + ">()",
                              "a graph holds the work of one device; copy inputs before replay() and results after it");
-    const tensor dense = contiguous();
-    auto copy = tensor<T, Shape, To>::uninitialized(shape_);
+    const tensor dense = is_dense() ? *this : clone();
+    const auto copy = tensor<T, Shape, To>::uninitialized(shape_, dense.strides_);
     detail::copy_bytes<D, To>(detail::access::data(copy), dense.data_, static_cast<std::size_t>(numel()) * sizeof(T));
     return copy;
   }
@@ -8381,6 +8600,16 @@ struct loop {
     return n;
   }
 };
+
+/// Puts the axes into the order in which the operands lie in memory, results first. For a loop whose elements are not
+/// counted.
+inline void order_by_memory(loop& l) {
+  const auto strides_of = [&l](int s) { return s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides; };
+  int order[max_rank];
+  if (l.rank < 2 || !sinter::detail::memory_order(l.shape, l.rank, l.inputs + l.outputs, strides_of, order)) return;
+  for (int s = 0; s < l.inputs + l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, strides_of(s));
+  sinter::detail::reorder_axes(order, l.rank, l.shape);
+}
 
 inline void coalesce(loop& l) {
   l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {
@@ -10775,8 +11004,9 @@ struct elementwise_node : tape_node {
       in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
     }
     bool has = false;
-    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank,
-                  result_size};
+    // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
+    const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
+    in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
     if (with_result) {
       result.check_version(name, "result");
       in[leaves + 1] = result.ref();
@@ -10785,16 +11015,19 @@ struct elementwise_node : tape_node {
     for (std::size_t s = 0; s < target.size(); ++s) {
       const saved_leaf& l = target[s];
       out[s].element_size = l.element_size;
+      const index_t* strides = nullptr;
+      extents<max_rank> dense;
       if (state[s]) {
         out[s].data = state[s]->gradient(out[s].add);
+        strides = state[s]->strides();
       } else {
+        strides = (dense = dense_strides(l)).data();
         index_t n = l.element_size;
         for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
         unused.push_back(allocate(static_cast<std::size_t>(n)));
         out[s].data = unused.back()->data;
       }
-      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides,
-                        swept.rank);
+      broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
     }
   }
 
@@ -10928,7 +11161,12 @@ state_ptr prologue_state(const E& e) {
   } else {
     auto node = make_statement(e);
     if (!node) return {};
-    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape()));
+    extents<rank_of<E>> strides = row_major_strides(e.shape());
+    if constexpr (rank_of<E> >= 2) {
+      const leaves_of<E> leaves(e);
+      follow_operands(e.shape().data(), rank_of<E>, leaves, leaves.count, strides.values);
+    }
+    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), strides));
     node->result.rank = rank_of<E>;
     for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
     state->producer = node.release();
@@ -10987,7 +11225,15 @@ struct view_node final : tape_node {
       to.gradient(add);
       write(constant_node<T>{T(0)}, to.grad);
     }
-    view(to.grad) += from.grad;
+    // A view that cannot show memory in the gradient's order copies: reshape().
+    if (const auto part = view(to.grad); access::storage_of(part).get() == access::storage_of(to.grad).get()) {
+      tensor<T, ViewR, D>(part) += from.grad;
+    } else {
+      const auto row_major = tensor<T, R, D>::uninitialized(to.shape);
+      write(constant_node<T>{T(0)}, row_major);
+      view(row_major) += from.grad;
+      tensor<T, R, D>(to.grad) += row_major;
+    }
   }
 };
 
@@ -11127,7 +11373,7 @@ class kernel_backward final : public tape_node {
 
   kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
 
-  /// The gradient of the result; dense.
+  /// The gradient of the result; row-major.
   const tensor<T, R, D>& gradient() const { return gradient_; }
   const tensor<T, R, D>& result() const {
     static_assert(reads_result, "sinter: grad_uses does not name uses::result");
@@ -11143,14 +11389,21 @@ class kernel_backward final : public tape_node {
   bool wants() const {
     return bool(sources_[I]);
   }
-  /// Where it goes. Allocates it on first use.
+  /// Where it goes: row-major memory. Allocates it on first use.
   template <int I>
   auto place_of() const {
     using K = bare<decltype(kept_.template get<I>())>;
     auto& s = static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
     bool add = false;
     s.gradient(add);
-    return gradient_place<bare<decltype(s.grad)>>{s.grad, add};
+    using Gradient = bare<decltype(s.grad)>;
+    if (s.grad.is_contiguous()) return gradient_place<Gradient>{s.grad, add};
+    const Gradient row_major = Gradient::uninitialized(s.shape);
+    late_.push_back([row_major, &s, add] {
+      if (add) Gradient(s.grad) += row_major;
+      else write(row_major, s.grad);
+    });
+    return gradient_place<Gradient>{row_major, false};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
   template <int I>
@@ -11188,8 +11441,10 @@ class kernel_backward final : public tape_node {
         refuse<autograd_error>(
             {"backward of '", name, "': its result of shape ", result_.shape(),
              " was modified in place after the statement; use a copy, or write to it after backward()"});
-    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad;
+    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad.contiguous();
     kernels<Op, D>::reverse(op, *this);
+    for (const auto& move_gradient : late_) move_gradient();
+    late_.clear();
     gradient_ = {};
   }
 
@@ -11199,6 +11454,7 @@ class kernel_backward final : public tape_node {
   tensor<T, R, D> gradient_, result_;
   std::uint64_t version_ = 0;
   pack<Kept...> kept_;
+  mutable std::vector<std::function<void()>> late_;  ///< from row-major memory to gradients in other orders
   state_ptr sources_[static_cast<unsigned>(differentiable)];
 };
 
@@ -11291,11 +11547,10 @@ using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
 template <class Op, class... A>
 concept takes_operands = is_fitting<kernel_check<Op, A...>>;
 
-/// x where its elements lie densely, else a copy whose gradient is x's.
+/// x where its elements are row-major, else a copy whose gradient is x's.
 template <class X>
 X dense_operand(X x) {
-  if constexpr (is_variable<X>) return access::value_of(x).is_contiguous() ? x : eval(x * 1);
-  else return x.contiguous();
+  return x.contiguous();
 }
 
 /// Operand I of Op as its expression holds it.
@@ -12291,18 +12546,20 @@ struct map_call {
   int inputs;
   const sink_ref* sinks;
   int outputs;
+  bool counts;  ///< does the formula ask for the number of an element?
 };
 
 template <int Most>
 void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
   operand in[std::size_t{Most}], out[std::size_t{Most}];
-  const auto [fn, plan, leaves, inputs, sinks, outputs] = call;
+  const auto [fn, plan, leaves, inputs, sinks, outputs, counts] = call;
   loop l = make_loop(fn, plan, shape, leaves, inputs, in);
   l.outputs = outputs;
   l.out = out;
   bool stream = outputs > 0 && l.numel() * sinks[0].element_size >= stream_bytes;
   for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], shape.rank);
   for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
+  if (!counts) order_by_memory(l);
   run_loop(l, pool, stream);
 }
 
@@ -12481,15 +12738,16 @@ struct backend<D> {
   template <class T, class K>
   static void map(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& out) {
     static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
-    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1}, shape, pool());
+    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1, kernel::counts<K>}, shape,
+                      pool());
   }
 
   /// Several results in one pass over `shape`; see kernel::roots.
   template <class Roots>
   static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
     static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
-    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape,
-                      pool());
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs, false},
+                      shape, pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
@@ -12631,7 +12889,8 @@ struct backend<D> {
   static void reverse(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
     static_assert(cpu_impl::pass_of<n> > 0);
-    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks}, shape, pool());
+    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks, kernel::counts<K>}, shape,
+                      pool());
   }
 };
 
@@ -12935,17 +13194,16 @@ int count_handles(const E& e, const Tensor& to) {
 }
 
 /// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
-template <class A, class... Ready>
-auto fuse_destination(A& a, const Ready&... ready) {
+template <class A, class Own, class... Ready>
+auto fuse_destination(A& a, const Own& own, const Ready&... ready) {
   using Tensor = typename A::tensor_type;
   auto& target = a.target();
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() &&
-                       is_replaceable(target, a.source().shape(), 1 + (count_handles(ready, target) + ...)) &&
+    const bool reuse = target.defined() && is_replaceable_by(target, own, 1 + (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
-    return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
+    return reuse ? Tensor(target) : new_result(own);
   }
 }
 
@@ -12974,7 +13232,7 @@ void check_fuse_shapes(A& first, Rest&... rest) {
 
 template <class E>
 auto evaluate_apart(const E& e) {
-  const auto t = tensor<element_of<E>, rank_of<E>, device_of<E>>::uninitialized(e.shape());
+  const auto t = new_result(e);
   write(e, t);
   return t;
 }
@@ -13017,6 +13275,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
     [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
     return;
   }
+  const auto destination = [&](auto& one, const auto& own) { return fuse_destination(one, own, ready...); };
   leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
   leaf_ref* next = leaves;
   ((next = list_leaves<true>(ready, next)), ...);
@@ -13024,7 +13283,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
     const sink_ref sinks[] = {sink_of(to)...};
     backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
     (fuse_finish(a, to), ...);
-  }(fuse_destination(a, ready...)...);
+  }(destination(a, ready)...);
 }
 
 template <class Root, class... Roots, class E, class... Rest>
@@ -14833,7 +15092,12 @@ struct cross_entropy_tape final : tape_node {
                               x.shape()[1]);
     bool add = false;
     to.gradient(add);
-    backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
+    const auto& g = static_cast<typed_state<T, 1, D>&>(result).grad;
+    if (to.grad.is_contiguous()) return backend<D>::reverse_cross_entropy(x, labels, lse, g, to.grad, add);
+    const auto dx = tensor<T, 2, D>::uninitialized(to.shape);
+    backend<D>::reverse_cross_entropy(x, labels, lse, g, dx, false);
+    if (add) tensor<T, 2, D>(to.grad) += dx;
+    else write(dx, to.grad);
   }
 };
 
@@ -17115,7 +17379,7 @@ matrix_ref matrix_of(const tensor<T, S, D>& t) {
   return m;
 }
 
-/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3.
+/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3. Each row of c lies densely.
 template <class A, class B, class C>
 void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
                    const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
@@ -17128,13 +17392,25 @@ state_ptr state_if_tracked(const E& e) {
   else return {};
 }
 
+/// The gradient of s, which has memory, (+)= a b, in whatever order its axes lie.
+template <class T, int R, device D, class A, class B>
+void multiply_into_gradient(const typed_state<T, R, D>& s, const A& a, const B& b, bool add) {
+  if (s.grad.strides()[R - 1] == 1 || s.shape[R - 1] == 1) return multiply_into(a, b, s.grad, add);
+  if (s.grad.strides()[R - 2] == 1)
+    return multiply_into(b.transpose(), a.transpose(), s.grad.transpose(), add);  // c^T = b^T a^T
+  const auto product = tensor<T, R, D>::uninitialized(s.shape);
+  multiply_into(a, b, product, false);
+  if (add) tensor<T, R, D>(s.grad) += product;
+  else write(product, s.grad);
+}
+
 /// Runs dest (+)= a b on the gradient of `to`.
 template <class T, int R, device D, class A, class B>
 void add_product(const state_ptr& to, const A& a, const B& b) {
   auto& s = static_cast<typed_state<T, R, D>&>(*to);
   bool add = false;
   s.gradient(add);
-  multiply_into(a, b, s.grad, add);
+  multiply_into_gradient(s, a, b, add);
 }
 
 /// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before
@@ -17156,6 +17432,7 @@ bool add_product_through(const state_ptr& to, const A& a, const B& b) {
     } otherwise{e, *to};
     bool add = false;  // stays so
     product.gradient(add);
+    if (!product.grad.is_contiguous()) return false;
     void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
     to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad),
                                                                e.gelu_tanh, e.kept->data, sums);
@@ -17199,11 +17476,12 @@ struct matmul_node_tape : product_node {
         bool add = false, again = false;
         s.gradient(add);
         void* const sums = waiting->gradient(again);
-        if (backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
+        if (s.grad.is_contiguous() &&
+            backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
           return;
         waiting->drop_gradient();
         sum_rows(y, waiting);
-        return multiply_into(x, z, s.grad, add);
+        return multiply_into_gradient(s, x, z, add);
       }
     }
     add_product<T, R, D>(state[1], x, z);
@@ -18831,6 +19109,17 @@ struct pass_axes {
   void bind_dense(int s, void* memory) {
     data[s] = static_cast<char*>(memory);
     sinter::detail::row_major_strides(shape, rank, strides[s]);
+  }
+
+  /// Puts the axes into the order in which the operands lie in memory, those from number `first` on before the others.
+  /// For a pass whose elements are not counted.
+  void order_by_memory(int first) {
+    const auto strides_of = [this, first](int s) { return strides[(s + first) % operands]; };
+    int order[max_rank];
+    if (rank < 2 || !sinter::detail::memory_order(shape, rank, operands, strides_of, order)) return;
+    for (int s = 0; s < operands; ++s) sinter::detail::reorder_axes(order, rank, strides[s]);
+    sinter::detail::reorder_axes(order, rank, shape);
+    sinter::detail::row_major_strides(shape, rank, index);
   }
 
   void coalesce() {
@@ -22306,6 +22595,7 @@ void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape,
     }
   }
   if constexpr (!Sums) {
+    if constexpr (words_of<Pass> == 0) p.axes.order_by_memory(inputs);
     p.axes.coalesce();
     const map_body<Pass, Axes> body(pass, p);
     launch_on<D>(done, body, body.launch());
@@ -24045,8 +24335,8 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
 
   /// Without an activation the gradient of the product is that of the result.
   static bool hand_over(grad_state& y, const ends& e) {
-    if (e.bias && !leave_sums(e)) return false;
     auto& to = static_cast<tensor_state&>(*e.product);
+    if (!(to.dense == static_cast<tensor_state&>(y).dense) || (e.bias && !leave_sums(e))) return false;
     to.grad = static_cast<tensor_state&>(y).grad;
     to.has_grad = true;
     return true;
@@ -26601,6 +26891,7 @@ struct [[nodiscard]] dropout_node
   dropout_node(detail::bernoulli_numbers<element_of<X>> keep, random_key key, X x) : pass{keep, key, std::move(x)} {
     this->shape_ = pass.x.shape();
   }
+  tensor_type new_value() const { return detail::new_result(pass); }
   template <class Epilogue>
   void compute_into(const tensor_type& to, const Epilogue*) const {
     detail::write(pass, to);
@@ -27180,7 +27471,7 @@ SINTER_COLD inline void check_parameter(const std::string& name, const index_t* 
   sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
 }
 
-/// A parameter as a flat array.
+/// A parameter as a flat array, in the order of memory. Its gradient lies in the same order.
 template <class T, device D>
 class flat_parameter {
  public:
@@ -27193,7 +27484,7 @@ class flat_parameter {
     if (!v.defined())
       sinter::detail::refuse<value_error>({"optimizer: ", (name.empty() ? "a variable" : "'" + name + "'"),
                                            " is empty; build the module before its optimizer"});
-    check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
+    check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_dense());
   }
 
   bool has_grad() const { return state_->kept_gradient() != nullptr; }
@@ -27719,7 +28010,7 @@ class clip_there final : public clip_on_gpu {
     using C = compute_type<T>;  // squares of half soon exceed it
     auto& squares = squares_of(C{});
     if (!squares.defined()) squares = zeros<C, D>(extents<1>{{n_}});
-    squares.slice(0, used_, used_ + 1) = sum(square(cast<C>(g.flatten())), 0, keepdim);
+    squares.slice(0, used_, used_ + 1) = sum(square(cast<C>(access::in_memory_order(g))), 0, keepdim);
     ++used_;
   }
   gradient_norm norm(double max_norm) override {
@@ -27789,8 +28080,9 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;
     if (v.has_grad())
-      sums.push_back(
-          [of_one = eval(sum(square(cast<T>(v.grad().flatten()))))] { return static_cast<double>(of_one.item()); });
+      sums.push_back([of_one = eval(sum(square(cast<T>(detail::access::in_memory_order(v.grad())))))] {
+        return static_cast<double>(of_one.item());
+      });
   });
   double squares = 0;
   for (const auto& of_one : sums) squares += of_one();
@@ -27799,7 +28091,7 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   if (!(factor >= 1))
     detail::for_each_variable(source, [factor](const std::string&, const auto& v) {
       if (!v.has_grad()) return;
-      auto g = v.grad().flatten();
+      auto g = detail::access::in_memory_order(v.grad());
       g *= factor;
     });
   return gradient_norm([norm] { return norm; });
@@ -27817,7 +28109,7 @@ void clip_grad_value(const Source& source, double limit) {
     sinter::detail::refuse<value_error>({"clip_grad_value: the limit must not be negative, but is ", limit});
   detail::for_each_variable(source, [limit](const std::string&, const auto& v) {
     if (!v.has_grad()) return;
-    auto g = v.grad().flatten();
+    auto g = detail::access::in_memory_order(v.grad());
     std::move(g) = clamp(g, -limit, limit);  // through the handle, into the gradient
   });
 }

@@ -48,7 +48,7 @@ template <int R>
 void check_same(const tensor<int, R>& t, const naive& n) {
   REQUIRE(n.shape.size() == static_cast<std::size_t>(R));
   for (int d = 0; d < R; ++d) REQUIRE(t.shape()[d] == n.shape[static_cast<std::size_t>(d)]);
-  const tensor<int, R> dense = t.clone();
+  const tensor<int, R> dense = t.contiguous();
   REQUIRE(dense.is_contiguous());
   for (index_t k = 0; k < n.numel(); ++k) {
     REQUIRE(dense.data()[k] == n.values[static_cast<std::size_t>(k)]);

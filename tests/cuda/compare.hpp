@@ -33,7 +33,7 @@ sinter::tensor<T, int{R}> numbers(const index_t (&shape)[R], int seed = 1) {
 /// Largest distance, relative to 1 and the values.
 template <class T, int R, device D>
 double distance(const sinter::tensor<T, R, D>& got, const sinter::tensor<T, R>& expected) {
-  const sinter::tensor<T, R> host = got.template to<sinter::cpu>().clone(), right = expected.clone();
+  const sinter::tensor<T, R> host = got.template to<sinter::cpu>().contiguous(), right = expected.contiguous();
   REQUIRE(host.shape() == right.shape());
   double worst = 0;
   auto at = right.begin();

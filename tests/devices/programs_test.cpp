@@ -87,7 +87,7 @@ TEST_CASE("to of a view copies what the view shows", "[devices]") {
   const tensor<float, 2> a = {{1, 2, 3}, {4, 5, 6}};
   const auto moved = a.transpose().slice(0, 0, 3, 2).to<numa<0>>();
   REQUIRE(moved.shape() == extents<2>{{2, 2}});
-  CHECK(moved.is_contiguous());
+  CHECK(moved.is_dense());
   CHECK(moved(1, 0) == 3);
   CHECK(moved(1, 1) == 6);
   CHECK(tensor<float, 0>(sum(a)).to<numa<1>>().item() == 21);

@@ -75,16 +75,28 @@ TEST_CASE("library: tensors, views and Eigen") {
     x[0].flip(1) = last;                               // a view on the left writes into x
     odd.in_place() = 0.f * odd;                        // so does a named view through in_place()
     odd = odd + 1.f;                                   // without it the handle gets a new tensor; x stays
-    tensor own = p.clone();                            // dense, in memory of its own
+    tensor own = p.clone();                            // dense, in memory of its own, in the same order
     // [docs:end]
     CHECK(x(0, 0, 0) == 15);
     CHECK(x(0, 0, 1) == 0);
     CHECK(odd(0, 0, 0) == 1);
     CHECK(p(0, 1, 2) == x(1, 2, 0));
     CHECK(!p.is_contiguous());
-    CHECK(own.is_contiguous());
+    CHECK(own.is_dense());
+    CHECK(p.contiguous().is_contiguous());
     CHECK_THROWS_AS(x.slice(2, 0, 5), index_error);
     CHECK_THROWS_AS(x.slice(0, 0, 1).broadcast_to({2, 3, 4}) = x, shape_error);
+  }
+  {
+    // [docs:format]
+    tensor<float, 4> images = zeros<float>({8, 3, 32, 32});
+    tensor x = images.to_memory_format(channels_last);  // a copy
+    tensor y = relu(x * 2.f);                           // one pass; y is channels-last as well
+    tensor rows = y.contiguous();                       // a copy, row-major
+    // [docs:end]
+    CHECK(x.is_contiguous(channels_last));
+    CHECK(y.is_contiguous(channels_last));
+    CHECK(rows.is_contiguous());
   }
   {
     // [docs:eigen]

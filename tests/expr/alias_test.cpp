@@ -11,7 +11,7 @@ namespace {
 
 template <int R>
 std::vector<int> values(const tensor<int, R>& t) {
-  const auto dense = t.clone();
+  const auto dense = t.contiguous();
   return {dense.begin(), dense.end()};
 }
 

@@ -44,7 +44,8 @@ sinter::tensor<T, R> to_tensor(const leaf& l) {
 
 template <class T, int R>
 values to_values(const sinter::tensor<T, R>& t) {
-  return values(t.begin(), t.end());
+  const auto rows = t.contiguous();
+  return values(rows.begin(), rows.end());
 }
 
 template <class F, class T, int A, int B, int C>

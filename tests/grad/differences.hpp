@@ -28,7 +28,7 @@ sinter::tensor<double, int{R}> random(std::mt19937& gen, const index_t (&shape)[
 /// The scalar that is differentiated: the results of f weighted so that no two elements count alike.
 template <class Y>
 double weighted(const Y& y) {
-  const auto dense = y.clone();
+  const auto dense = y.contiguous();
   double total = 0;
   index_t i = 0;
   for (double v : dense) total += v * std::cos(0.7 * static_cast<double>(i++));

@@ -22,14 +22,14 @@ using line = std::vector<double>;
 /// f(line) in place of every line of x along an axis.
 template <int R, class F>
 numbers<R> on_lines(const numbers<R>& x, int axis, const F& f) {
-  const numbers<R> moved = x.transpose(axis, -1).clone();
+  const numbers<R> moved = x.transpose(axis, -1).clone().contiguous();
   const index_t n = moved.shape()[R - 1];
   for (index_t at = 0; at < moved.numel(); at += n) {
     line values(moved.data() + at, moved.data() + at + n);
     f(values);
     std::copy(values.begin(), values.end(), moved.data() + at);
   }
-  return moved.transpose(axis, -1).clone();
+  return moved.transpose(axis, -1).contiguous();
 }
 
 inline double sum_of(const line& v) { return std::accumulate(v.begin(), v.end(), 0.0); }

@@ -42,7 +42,7 @@ double largest_distance(const A& got, const B& expected) {
 /// x with its axes in another order in memory, and with gaps between its elements.
 template <int R>
 numbers<R> permuted(const numbers<R>& x) {
-  return x.transpose(0, -1).clone().transpose(0, -1);
+  return x.transpose(0, -1).contiguous().transpose(0, -1);
 }
 template <int R>
 numbers<R> spread(const numbers<R>& x) {

@@ -18,7 +18,7 @@ const double nan_value = std::numeric_limits<double>::quiet_NaN();
 template <class Y, class X, int R, class F>
 tensor<Y, R> one_by_one(const tensor<X, R>& x, int axis, Y start, const F& f) {
   const auto y = empty<Y>(x.shape());
-  const auto from = detail::swap_to_end(x, axis).clone();
+  const auto from = detail::swap_to_end(x, axis).contiguous();
   const auto to = empty<Y>(from.shape());
   const index_t n = x.shape()[axis];
   for (index_t i = 0; i < x.numel(); ++i) {
@@ -31,8 +31,8 @@ tensor<Y, R> one_by_one(const tensor<X, R>& x, int axis, Y start, const F& f) {
 
 template <class A, class B>
 double distance(const A& a, const B& b) {
-  const auto x = eval(a).clone();
-  const auto y = eval(b).clone();
+  const auto x = eval(a).contiguous();
+  const auto y = eval(b).contiguous();
   REQUIRE(x.shape() == y.shape());
   double worst = 0;
   auto at = y.begin();

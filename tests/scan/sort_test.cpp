@@ -28,8 +28,9 @@ std::vector<index_t> order_of(const std::vector<T>& x, bool descending) {
 /// Is (values, indices) the first k of x along the axis?
 template <class T, int R>
 bool in_order(const tensor<T, R>& x, int axis, bool descending, const values_and_indices<tensor<T, R>>& got) {
-  const auto from = detail::swap_to_end(x, axis).clone(), values = detail::swap_to_end(got.values, axis).clone();
-  const auto indices = detail::swap_to_end(got.indices, axis).clone();
+  const auto from = detail::swap_to_end(x, axis).contiguous(),
+             values = detail::swap_to_end(got.values, axis).contiguous();
+  const auto indices = detail::swap_to_end(got.indices, axis).contiguous();
   const index_t n = from.shape()[R - 1], k = values.shape()[R - 1];
   for (index_t line = 0; n > 0 && line < x.numel() / n; ++line) {
     const T* const row = from.data() + line * n;

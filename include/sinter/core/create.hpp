@@ -315,8 +315,8 @@ tensor<T, Shape, To> tensor<T, Shape, D>::to() const {
     if constexpr (is_cuda_v<D> || is_cuda_v<To>)
       detail::refuse_capture("to<" + device_name<To>() + ">()",
                              "a graph holds the work of one device; copy inputs before replay() and results after it");
-    const tensor dense = contiguous();
-    auto copy = tensor<T, Shape, To>::uninitialized(shape_);
+    const tensor dense = is_dense() ? *this : clone();
+    const auto copy = tensor<T, Shape, To>::uninitialized(shape_, dense.strides_);
     detail::copy_bytes<D, To>(detail::access::data(copy), dense.data_, static_cast<std::size_t>(numel()) * sizeof(T));
     return copy;
   }

@@ -6,6 +6,7 @@
 
 #include "sinter/core/capture.hpp"
 #include "sinter/core/concepts.hpp"
+#include "sinter/core/memory_format.hpp"
 #include "sinter/core/number.hpp"
 #include "sinter/core/storage.hpp"
 #include "sinter/core/unfinished.hpp"
@@ -131,6 +132,13 @@ class tensor final {
     return t;
   }
 
+  /// The same with dense strides in any order of the axes, as detail::dense_strides_like() and strides_in() make them.
+  static tensor uninitialized(const shape_type& shape, const shape_type& strides) {
+    tensor t = uninitialized(shape);
+    t.strides_ = strides;
+    return t;
+  }
+
   // Assignment of expressions; each runs at the end of its statement, so that fuse() may merge several into one pass.
   // What does not fit meets the deleted conversions above.
   template <expression E>
@@ -174,6 +182,15 @@ class tensor final {
   index_t extent(detail::whole axis) const { return shape_[detail::checked_axis("extent", axis, rank)]; }
   index_t numel() const noexcept { return defined() ? shape_.numel() : 0; }
   bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
+  /// Do the elements lie densely in this format? Axes of extent 1 do not count.
+  bool is_contiguous(memory_format f) const noexcept {
+    const shape_type dense = detail::strides_in(f, shape_);
+    for (int d = 0; d < rank; ++d)
+      if (shape_[d] != 1 && strides_[d] != dense[d]) return numel() == 0;
+    return f == memory_format::contiguous || (rank >= 3 && rank <= 5);
+  }
+  /// Do the elements fill memory without gaps, in any order of the axes?
+  bool is_dense() const noexcept { return is_contiguous() || detail::is_dense(shape_, strides_); }
 
   // Host access; none of it exists for GPU memory.
   T* data() const noexcept
@@ -208,7 +225,8 @@ class tensor final {
   std::span<T> span() const
     requires is_cpu_v<D>
   {
-    if (!is_contiguous()) throw shape_error("span: the tensor is a strided view; call contiguous() first");
+    if (!is_contiguous())
+      throw shape_error("span: the elements do not lie in row-major order; call contiguous() first");
     return {data_, static_cast<std::size_t>(numel())};
   }
   T* begin() const
@@ -284,7 +302,7 @@ class tensor final {
     detail::resolve_reshape(numel(), to.values, N, {shape_.data(), rank});
     extents<N> strides;
     if (!detail::reshape_strides(shape_.data(), strides_.data(), rank, to.data(), strides.values, N))
-      return clone().reshape(to);
+      return dense_copy(memory_format::contiguous).reshape(to);
     return view<N>(data_, to, strides);
   }
 
@@ -375,10 +393,23 @@ class tensor final {
     return view<N>(data_, to, strides);
   }
 
-  /// This tensor when it is dense and row-major, otherwise a dense copy.
-  [[nodiscard]] tensor contiguous() const { return is_contiguous() ? *this : clone(); }
+  /// This tensor when it is dense and row-major, otherwise a copy that is.
+  [[nodiscard]] tensor contiguous() const { return is_contiguous() ? *this : dense_copy(memory_format::contiguous); }
 
-  /// A dense copy in new storage.
+  /// This tensor when it is dense in a format, otherwise a copy that is. The shape and the values are the same.
+  /// `channels_last` is for rank 3 (N, C, L), 4 (N, C, H, W) and 5 (N, C, D, H, W): the channels of a pixel lie side by
+  /// side. Elementwise work, gradients and optimizers keep the format of their operands.
+  ///
+  ///     tensor x = images.to_memory_format(channels_last);
+  [[nodiscard]] tensor to_memory_format(memory_format f) const {
+    if (f == memory_format::channels_last && (rank < 3 || rank > 5))
+      detail::refuse<shape_error>(
+          {"to_memory_format: channels_last is for tensors of rank 3 to 5, not of shape ", shape_});
+    require_value("to_memory_format");
+    return is_contiguous(f) ? *this : dense_copy(f);
+  }
+
+  /// A dense copy in new storage, its axes in memory in the same order.
   [[nodiscard, gnu::noinline]] tensor clone() const { return detail::evaluation<tensor>::run(*this); }
 
   /// The same handle when To is this device, otherwise a copy on To.
@@ -396,6 +427,11 @@ class tensor final {
 
   void require_value(const char* op) const {
     if (!defined()) detail::refuse_undefined(op);
+  }
+
+  [[gnu::noinline]] tensor dense_copy(memory_format f) const {
+    require_value("contiguous");
+    return detail::evaluation<tensor>::run_into(*this, uninitialized(shape_, detail::strides_in(f, shape_)));
   }
 
   template <int N>
@@ -448,6 +484,11 @@ struct access {
     t.shape_ = shape;
     t.strides_ = strides;
     return t;
+  }
+  /// The elements of a dense tensor in the order of memory.
+  template <class T, auto S, class D>
+  static tensor<T, 1, D> in_memory_order(const tensor<T, S, D>& t) {
+    return make<T, 1, D>(t.storage_, t.data_, {{t.numel()}}, {{1}});
   }
   // Of variables (grad/).
   template <class V>

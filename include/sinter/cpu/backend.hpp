@@ -64,18 +64,20 @@ struct map_call {
   int inputs;
   const sink_ref* sinks;
   int outputs;
+  bool counts;  ///< does the formula ask for the number of an element?
 };
 
 template <int Most>
 void run_map_of(const map_call& call, const any_shape& shape, thread_pool& pool) {
   operand in[std::size_t{Most}], out[std::size_t{Most}];
-  const auto [fn, plan, leaves, inputs, sinks, outputs] = call;
+  const auto [fn, plan, leaves, inputs, sinks, outputs, counts] = call;
   loop l = make_loop(fn, plan, shape, leaves, inputs, in);
   l.outputs = outputs;
   l.out = out;
   bool stream = outputs > 0 && l.numel() * sinks[0].element_size >= stream_bytes;
   for (int s = 0; s < outputs; ++s) out[s] = to_operand(sinks[s], shape.rank);
   for (int s = 0; s < inputs; ++s) stream = stream && in[s].data != out[0].data;
+  if (!counts) order_by_memory(l);
   run_loop(l, pool, stream);
 }
 
@@ -254,15 +256,16 @@ struct backend<D> {
   template <class T, class K>
   static void map(const K& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref& out) {
     static_assert(cpu_impl::pass_of<K::leaves + 2> > 0);
-    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1}, shape, pool());
+    cpu_impl::run_map({cpu_impl::forward_kernel<K, T>, &plan, leaves, K::leaves, &out, 1, kernel::counts<K>}, shape,
+                      pool());
   }
 
   /// Several results in one pass over `shape`; see kernel::roots.
   template <class Roots>
   static void map_many(const Roots& plan, const any_shape& shape, const leaf_ref* leaves, const sink_ref* sinks) {
     static_assert(cpu_impl::pass_of<Roots::leaves> >= 0 && cpu_impl::pass_of<Roots::outputs> > 0);
-    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs}, shape,
-                      pool());
+    cpu_impl::run_map({cpu_impl::roots_kernel<Roots>, &plan, leaves, Roots::leaves, sinks, Roots::outputs, false},
+                      shape, pool());
   }
 
   /// out = R folded over the values of K along the axes marked in `reduced`.
@@ -404,7 +407,8 @@ struct backend<D> {
   static void reverse(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
     constexpr int n = K::leaves + 1 + (kernel::reads_result<K> ? 1 : 0);
     static_assert(cpu_impl::pass_of<n> > 0);
-    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks}, shape, pool());
+    cpu_impl::run_map({cpu_impl::reverse_kernel<K, T>, &plan, inputs, n, sinks, K::sinks, kernel::counts<K>}, shape,
+                      pool());
   }
 };
 

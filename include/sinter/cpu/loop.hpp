@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "sinter/core/arena.hpp"
-#include "sinter/core/shape.hpp"
+#include "sinter/core/memory_format.hpp"
 #include "sinter/cpu/pool.hpp"
 #include "sinter/expr/kernel.hpp"
 #include "sinter/math/packet.hpp"
@@ -73,6 +73,16 @@ struct loop {
     return n;
   }
 };
+
+/// Puts the axes into the order in which the operands lie in memory, results first. For a loop whose elements are not
+/// counted.
+inline void order_by_memory(loop& l) {
+  const auto strides_of = [&l](int s) { return s < l.outputs ? l.out[s].strides : l.in[s - l.outputs].strides; };
+  int order[max_rank];
+  if (l.rank < 2 || !sinter::detail::memory_order(l.shape, l.rank, l.inputs + l.outputs, strides_of, order)) return;
+  for (int s = 0; s < l.inputs + l.outputs; ++s) sinter::detail::reorder_axes(order, l.rank, strides_of(s));
+  sinter::detail::reorder_axes(order, l.rank, l.shape);
+}
 
 inline void coalesce(loop& l) {
   l.rank = sinter::detail::coalesce_axes(l.shape, l.rank, l.inputs + l.outputs, [&l](int s) {

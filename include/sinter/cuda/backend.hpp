@@ -175,6 +175,7 @@ void run_pass(const char* what, const Pass& pass, const shape_upto<Axes>& shape,
     }
   }
   if constexpr (!Sums) {
+    if constexpr (words_of<Pass> == 0) p.axes.order_by_memory(inputs);
     p.axes.coalesce();
     const map_body<Pass, Axes> body(pass, p);
     launch_on<D>(done, body, body.launch());

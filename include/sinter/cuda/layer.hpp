@@ -88,8 +88,8 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
 
   /// Without an activation the gradient of the product is that of the result.
   static bool hand_over(grad_state& y, const ends& e) {
-    if (e.bias && !leave_sums(e)) return false;
     auto& to = static_cast<tensor_state&>(*e.product);
+    if (!(to.dense == static_cast<tensor_state&>(y).dense) || (e.bias && !leave_sums(e))) return false;
     to.grad = static_cast<tensor_state&>(y).grad;
     to.has_grad = true;
     return true;

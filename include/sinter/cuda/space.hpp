@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sinter/core/shape.hpp"
+#include "sinter/core/memory_format.hpp"
 #include "sinter/core/view.hpp"
 #include "sinter/expr/backend.hpp"
 
@@ -193,6 +193,17 @@ struct pass_axes {
   void bind_dense(int s, void* memory) {
     data[s] = static_cast<char*>(memory);
     sinter::detail::row_major_strides(shape, rank, strides[s]);
+  }
+
+  /// Puts the axes into the order in which the operands lie in memory, those from number `first` on before the others.
+  /// For a pass whose elements are not counted.
+  void order_by_memory(int first) {
+    const auto strides_of = [this, first](int s) { return strides[(s + first) % operands]; };
+    int order[max_rank];
+    if (rank < 2 || !sinter::detail::memory_order(shape, rank, operands, strides_of, order)) return;
+    for (int s = 0; s < operands; ++s) sinter::detail::reorder_axes(order, rank, strides[s]);
+    sinter::detail::reorder_axes(order, rank, shape);
+    sinter::detail::row_major_strides(shape, rank, index);
   }
 
   void coalesce() {

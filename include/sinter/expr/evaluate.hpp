@@ -25,6 +25,39 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
   return out;
 }
 
+/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order(). False where
+/// that is row-major.
+[[gnu::noinline]] inline bool follow_operands(const index_t* shape, int rank, const leaf_ref* leaves, int count,
+                                              index_t* strides) {
+  index_t of_leaf[max_operands][max_rank];
+  for (int s = 0; s < count; ++s) {
+    broadcast_strides(leaves[s].shape, leaves[s].strides, leaves[s].rank, shape, of_leaf[s], rank);
+    if (s > 0) continue;
+    bool decides = true;
+    for (int d = 0; d < rank; ++d)
+      decides = decides && of_leaf[0][d] > 0 && (d == 0 || of_leaf[0][d] <= of_leaf[0][d - 1]);
+    if (decides) return false;
+  }
+  int order[max_rank];
+  if (!memory_order(shape, rank, count, [&of_leaf](int s) { return of_leaf[s]; }, order)) return false;
+  dense_strides(shape, rank, order, strides);
+  return true;
+}
+
+/// New memory for the value of e, which holds no points: dense, in the memory order of its operands.
+template <class E, class D = device_of<E>>
+auto new_result(const E& e) {
+  using Value = tensor<element_of<E>, rank_of<E>, D>;
+  const auto& shape = e.shape();
+  if constexpr (rank_of<E> >= 2 && leaves_of<E>::count > 0) {
+    const leaves_of<E> leaves(e);
+    extents<rank_of<E>> strides;
+    if (follow_operands(shape.data(), rank_of<E>, leaves, leaves.count, strides.values))
+      return Value::uninitialized(shape, strides);
+  }
+  return Value::uninitialized(shape);
+}
+
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
 template <class E, class T, auto S, device D>
 void write(const E& e, const tensor<T, S, D>& to) {
@@ -153,7 +186,7 @@ evaluated<E> run_fused(const E& e) {
   const auto& point = point_of(e);
   using D = device_of<E>;
   using T = element_of<E>;
-  const auto value = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  const auto value = new_value_of(point);
   // The formula after the point, over the place where its value goes; recorded once the kernel has run.
   const auto after = replace_points(e, [&](const auto& p) {
     if constexpr (is_tracked_v<decltype(p)>) return unrecorded<bare<decltype(p)>::order>(value);
@@ -206,11 +239,20 @@ struct evaluation {
       }
       check_defined("evaluate", e);
       auto&& ready = materialise(e);
-      const auto value = tensor<element_of<E>, rank_of<E>, device_of<E>>::uninitialized(e.shape());
-      write(ready, value);
-      if constexpr (is_tracked_v<E>) return record(ready, value);
-      else return value;
+      return run_into(ready, new_result(ready));
     }
+  }
+  /// The result of a statement that copies the variable e, which has been done.
+  template <class Value>
+  static E copied(const E& e, const Value& value) {
+    return record(e, value);
+  }
+  /// The same for an expression without points, into memory for its value.
+  template <class Ready>
+  static evaluated<E> run_into(const Ready& ready, const tensor<element_of<E>, rank_of<E>, device_of<E>>& value) {
+    write(ready, value);
+    if constexpr (is_tracked_v<E>) return record(ready, value);
+    else return value;
   }
 };
 
@@ -262,7 +304,7 @@ template <class Y, class E>
 void assign_into(const Y& y, const E& e) {
   auto&& ready = materialise(e);
   if (needs_temporary(ready, y)) {
-    const auto temporary = tensor<element_of<Y>, rank_of<E>, device_of<Y>>::uninitialized(ready.shape());
+    const auto temporary = new_result<bare<decltype(ready)>, device_of<Y>>(ready);
     write(ready, temporary);
     write(temporary, y);
   } else {
@@ -276,7 +318,18 @@ void assign_into(const Y& y, const E& e) {
 template <class Y>
 bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles) {
   const storage_ptr& s = access::storage_of(y);
-  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape && y.is_contiguous();
+  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape;
+}
+/// The same, with the value of e: it would lie in memory as the old one does.
+template <class Y, class E>
+bool is_replaceable_by(const Y& y, const E& e, std::int64_t handles) {
+  if (!is_replaceable(y, e.shape(), handles)) return false;
+  if constexpr (Y::rank >= 2 && leaves_of<E>::count > 0) {
+    const leaves_of<E> leaves(e);
+    extents<Y::rank> strides;
+    if (follow_operands(e.shape().data(), Y::rank, leaves, leaves.count, strides.values)) return y.strides() == strides;
+  }
+  return y.is_contiguous();
 }
 
 [[noreturn]] SINTER_COLD inline void refuse_late_assignment(const char* what) {
@@ -327,7 +380,7 @@ class assignment {
         detail::refuse_late_assignment("its target was written or given another value");
       if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
         detail::check_defined("evaluate", e_);
-        if (detail::is_replaceable(target_, e_.shape(), 1)) return detail::write(e_, target_);
+        if (detail::is_replaceable_by(target_, e_, 1)) return detail::write(e_, target_);
       }
       target_ = tensor_type(std::move(e_));
     }

@@ -87,17 +87,16 @@ int count_handles(const E& e, const Tensor& to) {
 }
 
 /// Where one assignment writes: its target's own memory, or new memory that a named target shows afterwards.
-template <class A, class... Ready>
-auto fuse_destination(A& a, const Ready&... ready) {
+template <class A, class Own, class... Ready>
+auto fuse_destination(A& a, const Own& own, const Ready&... ready) {
   using Tensor = typename A::tensor_type;
   auto& target = a.target();
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() &&
-                       is_replaceable(target, a.source().shape(), 1 + (count_handles(ready, target) + ...)) &&
+    const bool reuse = target.defined() && is_replaceable_by(target, own, 1 + (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
-    return reuse ? Tensor(target) : Tensor::uninitialized(a.source().shape());
+    return reuse ? Tensor(target) : new_result(own);
   }
 }
 
@@ -126,7 +125,7 @@ void check_fuse_shapes(A& first, Rest&... rest) {
 
 template <class E>
 auto evaluate_apart(const E& e) {
-  const auto t = tensor<element_of<E>, rank_of<E>, device_of<E>>::uninitialized(e.shape());
+  const auto t = new_result(e);
   write(e, t);
   return t;
 }
@@ -169,6 +168,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
     [&](const auto&... value) { (write_back(a, value), ...); }(evaluate_apart(ready)...);
     return;
   }
+  const auto destination = [&](auto& one, const auto& own) { return fuse_destination(one, own, ready...); };
   leaf_ref leaves[Plan::leaves > 0 ? Plan::leaves : 1];
   leaf_ref* next = leaves;
   ((next = list_leaves<true>(ready, next)), ...);
@@ -176,7 +176,7 @@ void run_fuse(const kernel::roots<kernel::root<element_of<typename A::tensor_typ
     const sink_ref sinks[] = {sink_of(to)...};
     backend<D>::map_many(plan, shape_of_first(to...), leaves, sinks);
     (fuse_finish(a, to), ...);
-  }(fuse_destination(a, ready...)...);
+  }(destination(a, ready)...);
 }
 
 template <class Root, class... Roots, class E, class... Rest>

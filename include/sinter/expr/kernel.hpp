@@ -138,6 +138,10 @@ constexpr unsigned uses_of() {
   else return 0;
 }
 
+/// Does K ask a machine for the number of an element? A pass over it goes through the elements in their order.
+template <class K>
+inline constexpr bool counts = requires { K::words; };
+
 template <class K>
 inline constexpr bool is_leaf = false;
 template <class T, bool Diff>

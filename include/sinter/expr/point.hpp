@@ -55,6 +55,13 @@ auto record_point(const Node& node, const Tensor& value, [[maybe_unused]] const 
   else return node.record(value);
 }
 
+/// New memory for the value of a point: dense, row-major unless the point says otherwise.
+template <class Node>
+auto new_value_of(const Node& node) {
+  if constexpr (requires { node.new_value(); }) return node.new_value();
+  else return Node::tensor_type::uninitialized(node.shape());
+}
+
 /// Base of a point. Node supplies
 ///   compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value; what it returns goes to
 ///   record() variable record(const tensor&[, saved]) const                   when tracked: the value with its place in
@@ -75,7 +82,7 @@ struct point_base : expression_base<Node, T, R, D, Order> {
                   "elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
       const auto& node = static_cast<const Node&>(*this);
-      const tensor_type value = tensor_type::uninitialized(this->shape_);
+      const tensor_type value = new_value_of(node);
       [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<D>);
       if constexpr (Order > 0) slot_->value = record_point(node, value, saved);
       else slot_->value = value;

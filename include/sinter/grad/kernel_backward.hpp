@@ -1,7 +1,9 @@
 // sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "sinter/grad/statement.hpp"
 
@@ -97,7 +99,7 @@ class kernel_backward final : public tape_node {
 
   kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
 
-  /// The gradient of the result; dense.
+  /// The gradient of the result; row-major.
   const tensor<T, R, D>& gradient() const { return gradient_; }
   const tensor<T, R, D>& result() const {
     static_assert(reads_result, "sinter: grad_uses does not name uses::result");
@@ -113,14 +115,21 @@ class kernel_backward final : public tape_node {
   bool wants() const {
     return bool(sources_[I]);
   }
-  /// Where it goes. Allocates it on first use.
+  /// Where it goes: row-major memory. Allocates it on first use.
   template <int I>
   auto place_of() const {
     using K = bare<decltype(kept_.template get<I>())>;
     auto& s = static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
     bool add = false;
     s.gradient(add);
-    return gradient_place<bare<decltype(s.grad)>>{s.grad, add};
+    using Gradient = bare<decltype(s.grad)>;
+    if (s.grad.is_contiguous()) return gradient_place<Gradient>{s.grad, add};
+    const Gradient row_major = Gradient::uninitialized(s.shape);
+    late_.push_back([row_major, &s, add] {
+      if (add) Gradient(s.grad) += row_major;
+      else write(row_major, s.grad);
+    });
+    return gradient_place<Gradient>{row_major, false};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
   template <int I>
@@ -158,8 +167,10 @@ class kernel_backward final : public tape_node {
         refuse<autograd_error>(
             {"backward of '", name, "': its result of shape ", result_.shape(),
              " was modified in place after the statement; use a copy, or write to it after backward()"});
-    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad;
+    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad.contiguous();
     kernels<Op, D>::reverse(op, *this);
+    for (const auto& move_gradient : late_) move_gradient();
+    late_.clear();
     gradient_ = {};
   }
 
@@ -169,6 +180,7 @@ class kernel_backward final : public tape_node {
   tensor<T, R, D> gradient_, result_;
   std::uint64_t version_ = 0;
   pack<Kept...> kept_;
+  mutable std::vector<std::function<void()>> late_;  ///< from row-major memory to gradients in other orders
   state_ptr sources_[static_cast<unsigned>(differentiable)];
 };
 

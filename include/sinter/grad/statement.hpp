@@ -127,8 +127,9 @@ struct elementwise_node : tape_node {
       in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
     }
     bool has = false;
-    in[leaves] = {y.gradient(has), result.shape.data(), (dense_ = dense_strides(result)).data(), result.rank,
-                  result_size};
+    // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
+    const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
+    in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
     if (with_result) {
       result.check_version(name, "result");
       in[leaves + 1] = result.ref();
@@ -137,16 +138,19 @@ struct elementwise_node : tape_node {
     for (std::size_t s = 0; s < target.size(); ++s) {
       const saved_leaf& l = target[s];
       out[s].element_size = l.element_size;
+      const index_t* strides = nullptr;
+      extents<max_rank> dense;
       if (state[s]) {
         out[s].data = state[s]->gradient(out[s].add);
+        strides = state[s]->strides();
       } else {
+        strides = (dense = dense_strides(l)).data();
         index_t n = l.element_size;
         for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
         unused.push_back(allocate(static_cast<std::size_t>(n)));
         out[s].data = unused.back()->data;
       }
-      broadcast_strides(l.shape.data(), dense_strides(l).data(), l.rank, swept.shape.data(), out[s].strides,
-                        swept.rank);
+      broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
     }
   }
 
@@ -280,7 +284,12 @@ state_ptr prologue_state(const E& e) {
   } else {
     auto node = make_statement(e);
     if (!node) return {};
-    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape()));
+    extents<rank_of<E>> strides = row_major_strides(e.shape());
+    if constexpr (rank_of<E> >= 2) {
+      const leaves_of<E> leaves(e);
+      follow_operands(e.shape().data(), rank_of<E>, leaves, leaves.count, strides.values);
+    }
+    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), strides));
     node->result.rank = rank_of<E>;
     for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
     state->producer = node.release();
@@ -339,7 +348,15 @@ struct view_node final : tape_node {
       to.gradient(add);
       write(constant_node<T>{T(0)}, to.grad);
     }
-    view(to.grad) += from.grad;
+    // A view that cannot show memory in the gradient's order copies: reshape().
+    if (const auto part = view(to.grad); access::storage_of(part).get() == access::storage_of(to.grad).get()) {
+      tensor<T, ViewR, D>(part) += from.grad;
+    } else {
+      const auto row_major = tensor<T, R, D>::uninitialized(to.shape);
+      write(constant_node<T>{T(0)}, row_major);
+      view(row_major) += from.grad;
+      tensor<T, R, D>(to.grad) += row_major;
+    }
   }
 };
 

@@ -71,6 +71,8 @@ struct grad_state {
   virtual ~grad_state() { delete producer; }
   /// Memory of the pass's dense gradient; allocates it on first use. `add` says whether it holds a sum already.
   virtual void* gradient(bool& add) = 0;
+  /// Of that memory: the axes lie in the order of the value's.
+  virtual const index_t* strides() const noexcept = 0;
   virtual void drop_gradient() noexcept = 0;
   /// Adds the gradient of this pass to that of earlier passes, if there is one.
   virtual void add_to_kept() = 0;

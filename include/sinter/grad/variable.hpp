@@ -23,20 +23,22 @@ struct add_kernel {
 
 template <class T, int R, device D>
 struct typed_state final : grad_state {
-  extents<R> shape;
-  tensor<T, R, D> grad;  ///< of the pass that runs
-  tensor<T, R, D> kept;  ///< of finished passes
+  extents<R> shape, dense;  ///< and the strides of gradients, which are dense
+  tensor<T, R, D> grad;     ///< of the pass that runs
+  tensor<T, R, D> kept;     ///< of finished passes
 
-  explicit typed_state(const extents<R>& s) : shape(s) {}
+  /// For a value of this shape with these strides.
+  typed_state(const extents<R>& s, const extents<R>& strides) : shape(s), dense(dense_strides_like(s, strides)) {}
 
   void* gradient(bool& add) override {
     add = has_grad;
     if (!has_grad) {
-      grad = tensor<T, R, D>::uninitialized(shape);
+      grad = tensor<T, R, D>::uninitialized(shape, dense);
       has_grad = true;
     }
     return access::data(grad);
   }
+  const index_t* strides() const noexcept override { return dense.data(); }
   void drop_gradient() noexcept override {
     grad = {};
     has_grad = false;
@@ -62,8 +64,14 @@ void add_gradient(const state_ptr& to, const tensor<T, R, D>& g) {
   if (s.has_grad) {
     s.grad += g;
   } else {
-    s.grad = g.is_contiguous() && access::storage_of(g).use_count() == 1 ? g : g.clone();
-    s.has_grad = true;
+    if (g.strides() == s.dense && access::storage_of(g).use_count() == 1) {
+      s.grad = g;
+      s.has_grad = true;
+      return;
+    }
+    bool add = false;
+    s.gradient(add);
+    write(g, s.grad);
   }
 }
 
@@ -107,7 +115,7 @@ class variable final {
   /// A leaf of the graph with this value.
   variable(tensor_type value)  // NOLINT: implicit on purpose
       : value_(std::move(value)),
-        state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape()) : nullptr) {}
+        state_(value_.defined() ? new detail::typed_state<T, rank, D>(value_.shape(), value_.strides()) : nullptr) {}
 
   /// The result of a statement.
   template <expression E>
@@ -180,7 +188,7 @@ class variable final {
     if (!seed.defined()) detail::refuse_undefined("backward, seed");
     if (!(seed.shape() == shape()))
       detail::refuse<shape_error>({"backward: seed of shape ", seed.shape(), " for a variable of shape ", shape()});
-    if (is_leaf() || state_->retain || !seed.is_contiguous()) {
+    if (is_leaf() || state_->retain || !(seed.strides() == state().dense)) {
       detail::add_gradient(state_, seed.clone());
     } else {  // nobody will see this gradient: the seed itself is read, and never written to
       state().grad = seed;
@@ -232,6 +240,14 @@ class variable final {
     requires(rank >= 1)
   {
     return view([=](const auto& t) { return t.flip(axis); });
+  }
+
+  /// This variable when its value is dense in a format, row-major for contiguous(), otherwise a recorded copy that is.
+  [[nodiscard]] variable contiguous() const { return to_memory_format(memory_format::contiguous); }
+  [[nodiscard]] variable to_memory_format(memory_format f) const {
+    const tensor_type value = value_.to_memory_format(f);
+    if (value.strides() == value_.strides()) return *this;
+    return detail::evaluation<variable>::copied(*this, value);
   }
 
   /// Repeats extents of 1 to fill `to`; a copy, other than a tensor's. The gradient is summed over what was repeated.

@@ -39,7 +39,12 @@ struct cross_entropy_tape final : tape_node {
                               x.shape()[1]);
     bool add = false;
     to.gradient(add);
-    backend<D>::reverse_cross_entropy(x, labels, lse, static_cast<typed_state<T, 1, D>&>(result).grad, to.grad, add);
+    const auto& g = static_cast<typed_state<T, 1, D>&>(result).grad;
+    if (to.grad.is_contiguous()) return backend<D>::reverse_cross_entropy(x, labels, lse, g, to.grad, add);
+    const auto dx = tensor<T, 2, D>::uninitialized(to.shape);
+    backend<D>::reverse_cross_entropy(x, labels, lse, g, dx, false);
+    if (add) tensor<T, 2, D>(to.grad) += dx;
+    else write(dx, to.grad);
   }
 };
 

@@ -28,7 +28,7 @@ matrix_ref matrix_of(const tensor<T, S, D>& t) {
   return m;
 }
 
-/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3.
+/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3. Each row of c lies densely.
 template <class A, class B, class C>
 void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
                    const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
@@ -41,13 +41,25 @@ state_ptr state_if_tracked(const E& e) {
   else return {};
 }
 
+/// The gradient of s, which has memory, (+)= a b, in whatever order its axes lie.
+template <class T, int R, device D, class A, class B>
+void multiply_into_gradient(const typed_state<T, R, D>& s, const A& a, const B& b, bool add) {
+  if (s.grad.strides()[R - 1] == 1 || s.shape[R - 1] == 1) return multiply_into(a, b, s.grad, add);
+  if (s.grad.strides()[R - 2] == 1)
+    return multiply_into(b.transpose(), a.transpose(), s.grad.transpose(), add);  // c^T = b^T a^T
+  const auto product = tensor<T, R, D>::uninitialized(s.shape);
+  multiply_into(a, b, product, false);
+  if (add) tensor<T, R, D>(s.grad) += product;
+  else write(product, s.grad);
+}
+
 /// Runs dest (+)= a b on the gradient of `to`.
 template <class T, int R, device D, class A, class B>
 void add_product(const state_ptr& to, const A& a, const B& b) {
   auto& s = static_cast<typed_state<T, R, D>&>(*to);
   bool add = false;
   s.gradient(add);
-  multiply_into(a, b, s.grad, add);
+  multiply_into_gradient(s, a, b, add);
 }
 
 /// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before
@@ -69,6 +81,7 @@ bool add_product_through(const state_ptr& to, const A& a, const B& b) {
     } otherwise{e, *to};
     bool add = false;  // stays so
     product.gradient(add);
+    if (!product.grad.is_contiguous()) return false;
     void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
     to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad),
                                                                e.gelu_tanh, e.kept->data, sums);
@@ -112,11 +125,12 @@ struct matmul_node_tape : product_node {
         bool add = false, again = false;
         s.gradient(add);
         void* const sums = waiting->gradient(again);
-        if (backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
+        if (s.grad.is_contiguous() &&
+            backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
           return;
         waiting->drop_gradient();
         sum_rows(y, waiting);
-        return multiply_into(x, z, s.grad, add);
+        return multiply_into_gradient(s, x, z, add);
       }
     }
     add_product<T, R, D>(state[1], x, z);

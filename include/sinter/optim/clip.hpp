@@ -67,7 +67,7 @@ class clip_there final : public clip_on_gpu {
     using C = compute_type<T>;  // squares of half soon exceed it
     auto& squares = squares_of(C{});
     if (!squares.defined()) squares = zeros<C, D>(extents<1>{{n_}});
-    squares.slice(0, used_, used_ + 1) = sum(square(cast<C>(g.flatten())), 0, keepdim);
+    squares.slice(0, used_, used_ + 1) = sum(square(cast<C>(access::in_memory_order(g))), 0, keepdim);
     ++used_;
   }
   gradient_norm norm(double max_norm) override {
@@ -137,8 +137,9 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   detail::for_each_variable(source, [&sums](const std::string&, const auto& v) {
     using T = compute_type<element_of<decltype(v)>>;
     if (v.has_grad())
-      sums.push_back(
-          [of_one = eval(sum(square(cast<T>(v.grad().flatten()))))] { return static_cast<double>(of_one.item()); });
+      sums.push_back([of_one = eval(sum(square(cast<T>(detail::access::in_memory_order(v.grad())))))] {
+        return static_cast<double>(of_one.item());
+      });
   });
   double squares = 0;
   for (const auto& of_one : sums) squares += of_one();
@@ -147,7 +148,7 @@ gradient_norm clip_grad_norm(const Source& source, double max_norm) {
   if (!(factor >= 1))
     detail::for_each_variable(source, [factor](const std::string&, const auto& v) {
       if (!v.has_grad()) return;
-      auto g = v.grad().flatten();
+      auto g = detail::access::in_memory_order(v.grad());
       g *= factor;
     });
   return gradient_norm([norm] { return norm; });
@@ -165,7 +166,7 @@ void clip_grad_value(const Source& source, double limit) {
     sinter::detail::refuse<value_error>({"clip_grad_value: the limit must not be negative, but is ", limit});
   detail::for_each_variable(source, [limit](const std::string&, const auto& v) {
     if (!v.has_grad()) return;
-    auto g = v.grad().flatten();
+    auto g = detail::access::in_memory_order(v.grad());
     std::move(g) = clamp(g, -limit, limit);  // through the handle, into the gradient
   });
 }

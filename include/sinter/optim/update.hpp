@@ -24,7 +24,7 @@ SINTER_COLD inline void check_parameter(const std::string& name, const index_t* 
   sinter::detail::refuse<value_error>({"optimizer: ", label, " is a strided view; use a variable of its contiguous()"});
 }
 
-/// A parameter as a flat array.
+/// A parameter as a flat array, in the order of memory. Its gradient lies in the same order.
 template <class T, device D>
 class flat_parameter {
  public:
@@ -37,7 +37,7 @@ class flat_parameter {
     if (!v.defined())
       sinter::detail::refuse<value_error>({"optimizer: ", (name.empty() ? "a variable" : "'" + name + "'"),
                                            " is empty; build the module before its optimizer"});
-    check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_contiguous());
+    check_parameter(name, v.shape().data(), R, v.is_leaf() && state_, access::value_of(v).is_dense());
   }
 
   bool has_grad() const { return state_->kept_gradient() != nullptr; }

@@ -90,11 +90,10 @@ using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
 template <class Op, class... A>
 concept takes_operands = is_fitting<kernel_check<Op, A...>>;
 
-/// x where its elements lie densely, else a copy whose gradient is x's.
+/// x where its elements are row-major, else a copy whose gradient is x's.
 template <class X>
 X dense_operand(X x) {
-  if constexpr (is_variable<X>) return access::value_of(x).is_contiguous() ? x : eval(x * 1);
-  else return x.contiguous();
+  return x.contiguous();
 }
 
 /// Operand I of Op as its expression holds it.

@@ -1,0 +1,101 @@
+// sinter/core/memory_format.hpp: the order in which the axes of a dense tensor lie in memory.
+#pragma once
+
+#include <utility>
+
+#include "sinter/core/shape.hpp"
+
+namespace sinter {
+
+/// How the axes of a dense tensor lie in memory. The shape is the same in both: (N, C, ...).
+enum class memory_format {
+  contiguous,    ///< row-major: the last axis is the inner one
+  channels_last  ///< axis 1 is the inner one: images lie pixel by pixel; of rank 3, 4 and 5
+};
+inline constexpr memory_format contiguous_format = memory_format::contiguous;
+inline constexpr memory_format channels_last = memory_format::channels_last;
+
+namespace detail {
+
+/// Lists the axes with those first that lie farther apart in memory. What operand 0 leaves open, having a stride of 0
+/// there, the next one decides, and last the order of the axes themselves; axes of extent 1 stay where they are. The
+/// rule is that of PyTorch's TensorIterator. True if any axis moved.
+template <class F>
+bool memory_order(const index_t* shape, int rank, int operands, const F& strides_of, int* order) {
+  const auto distance = [](index_t stride) { return stride < 0 ? -stride : stride; };
+  const auto is_closer = [&](int a, int b) {
+    for (int s = 0; s < operands; ++s) {
+      const index_t p = distance(strides_of(s)[a]), q = distance(strides_of(s)[b]);
+      if (p != 0 && q != 0 && p != q) return p < q;
+    }
+    return false;
+  };
+  bool moved = false;
+  for (int d = 0; d < rank; ++d) {
+    order[d] = d;
+    if (shape[d] == 1) continue;
+    int at = d;
+    for (int k = d - 1; k >= 0; --k) {
+      if (shape[order[k]] == 1) continue;
+      if (!is_closer(order[k], d)) break;
+      order[at] = order[k];
+      order[k] = d;
+      at = k;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+/// Strides of a dense tensor whose axes lie in memory in this order, outermost first.
+inline void dense_strides(const index_t* shape, int rank, const int* order, index_t* strides) {
+  index_t step = 1;
+  for (int k = rank - 1; k >= 0; --k) {
+    strides[order[k]] = step;
+    step *= shape[order[k]];
+  }
+}
+
+/// Puts the axes of a pass into the order of `order`.
+inline void reorder_axes(const int* order, int rank, index_t* values) {
+  index_t old[max_rank];
+  for (int d = 0; d < rank; ++d) old[d] = values[d];
+  for (int d = 0; d < rank; ++d) values[d] = old[order[d]];
+}
+
+/// Dense strides for `shape` in the memory order of a tensor of that shape.
+template <int R>
+extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides) {
+  extents<R> dense;
+  int order[max_rank];
+  if (R < 2 || !memory_order(shape.data(), R, 1, [&](int) { return strides.data(); }, order))
+    row_major_strides(shape.data(), R, dense.values);
+  else dense_strides(shape.data(), R, order, dense.values);
+  return dense;
+}
+
+/// Do the elements fill memory without gaps, in any order of the axes?
+template <int R>
+bool is_dense(const extents<R>& shape, const extents<R>& strides) {
+  const extents<R> dense = dense_strides_like(shape, strides);
+  for (int d = 0; d < R; ++d)
+    if (shape[d] != 1 && dense[d] != strides[d]) return shape.numel() == 0;
+  return true;
+}
+
+/// Strides of a dense tensor of `shape` in a format.
+template <int R>
+extents<R> strides_in(memory_format f, const extents<R>& shape) {
+  extents<R> strides;
+  int order[max_rank];
+  for (int d = 0; d < R; ++d) order[d] = d;
+  if (f == memory_format::channels_last) {
+    for (int k = 1; k + 1 < R; ++k) order[k] = k + 1;
+    order[R - 1] = 1;
+  }
+  dense_strides(shape.data(), R, order, strides.values);
+  return strides;
+}
+
+}  // namespace detail
+}  // namespace sinter
