@@ -4933,7 +4933,7 @@ class variable final {
   }
   template <std::size_t N>
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
-    return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
+    return reshaped(value_.reshape(to));
   }
   [[nodiscard]] auto flatten() const { return reshape({-1}); }
   [[nodiscard]] variable transpose(detail::whole a = -2, detail::whole b = -1) const
@@ -4983,6 +4983,8 @@ class variable final {
     return static_cast<detail::typed_state<T, rank, D>&>(*state_.get());
   }
 
+  template <int R>
+  auto reshaped(const tensor<T, R, D>& value) const;
   template <class F>
   auto view(F f) const;
 
@@ -11237,6 +11239,33 @@ struct view_node final : tape_node {
   }
 };
 
+/// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
+template <class T, int R, int From, device D>
+struct reshape_node final : tape_node {
+  state_ptr base;
+  explicit reshape_node(state_ptr b) : base(std::move(b)) { name = "reshape"; }
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &base;
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    auto& to = static_cast<typed_state<T, From, D>&>(*base.get());
+    const auto& memory = access::storage_of(g);
+    if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
+        to.dense == row_major_strides(to.shape)) {
+      to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
+      to.has_grad = true;
+      return;
+    }
+    bool add = false;
+    to.gradient(add);
+    if (add) tensor<T, From, D>(to.grad) += g.reshape(to.shape);
+    else write(g.reshape(to.shape), to.grad);
+  }
+};
+
 /// Backward of a copy to another device: the gradient is copied back.
 template <class T, int R, device From, device To>
 struct transfer_node final : tape_node {
@@ -11264,6 +11293,16 @@ auto variable<T, Shape, D, Order>::view(F f) const {
   constexpr int R = detail::bare<decltype(v)>::rank;
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
   return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
+}
+
+template <class T, auto Shape, device D, int Order>
+template <int R>
+auto variable<T, Shape, D, Order>::reshaped(const tensor<T, R, D>& v) const {
+  static_assert(
+      Order < 2,
+      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
+  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
+  return detail::produced<Order>(v, std::make_unique<detail::reshape_node<T, R, rank, D>>(state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -15172,7 +15211,7 @@ struct logits_and_labels_with_elements_of_type;
 template <int, int>
 struct logits_and_labels_of_ranks;
 struct use_floating_logits_and_integer_labels;
-struct use_logits_of_rank_2_and_labels_of_rank_1;
+struct use_labels_of_the_shape_of_the_logits_without_axis_1;
 
 namespace detail {
 
@@ -15184,12 +15223,16 @@ constexpr auto find_classification_mistake() {
   else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
     return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
                    use_floating_logits_and_integer_labels>{};
-  else if constexpr (rank_of<E> != 2 || rank_of<L> != 1)
-    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>, use_logits_of_rank_2_and_labels_of_rank_1>{};
+  else if constexpr (rank_of<E> < 1 || rank_of<L> != rank_of<E> - 1)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>,
+                   use_labels_of_the_shape_of_the_logits_without_axis_1>{};
   else return fitting<element_of<E>>{};
 }
 template <class E, class L>
 using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
+/// (N,C) against (N,): one kernel.
+template <class E, class L>
+concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
 
 }  // namespace detail
 
@@ -15211,31 +15254,33 @@ inline constexpr mean_t mean{};
 ///
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+  requires detail::classifies_rows<E, L>
 auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {})
     -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
   return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+  requires detail::classifies_rows<E, L>
 auto cross_entropy(E&& logits, const L& labels, reduction::sum_t)
     -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
   return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+  requires detail::classifies_rows<E, L>
 detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
   return detail::make_cross_entropy(std::forward<E>(logits), labels);
 }
 template <class E, class L, class Reduction = reduction::mean_t,
           class Problem = typename detail::classification_mistake<E, L>::problem,
           class Fix = typename detail::classification_mistake<E, L>::fix>
+  requires(!floating_element<element_of<L>>)
 void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 
 }  // namespace sinter
-// sinter/ops/cummax.hpp: running maxima.
+// sinter/ops/cross_entropy_options.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
+// and against probabilities.
 
-// sinter/ops/running_extreme.hpp: what cummax and cummin share.
+// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
 
 // sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
 
@@ -15446,6 +15491,433 @@ evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int ax
 
 }  // namespace detail
 }  // namespace sinter
+
+namespace sinter {
+
+namespace detail {
+
+/// Indices as int64 on their device; each must lie in [0, extent).
+template <class I>
+auto checked_indices(const char* op, const I& index, index_t extent) {
+  check_defined(op, index);
+  const auto i = [&] {
+    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
+    else return eval(cast<std::int64_t>(index));
+  }();
+  const auto dense = i.contiguous();
+  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
+  return i;
+}
+
+}  // namespace detail
+
+template <class...>
+struct index_of_element_type;
+template <int...>
+struct elements_and_index_of_ranks;
+struct use_an_integer_index;
+struct use_an_index_of_the_rank_of_the_elements;
+struct use_an_index_of_rank_1;
+
+namespace detail {
+
+template <class X, class I, bool OneAxis>
+constexpr auto find_index_mistake() {
+  if constexpr (!expression<X> || !expression<I>) return not_operands{};
+  else if constexpr (!same_device<X, I>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!integer_element<element_of<I>>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
+  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class I>
+using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
+template <class X, class I>
+using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
+
+}  // namespace detail
+
+namespace ops {
+
+/// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
+struct gather_op : kernel_op {
+  static constexpr const char* name = "gather";
+  static constexpr unsigned grad_uses[1] = {uses::second};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::strided; }
+
+  int axis;
+  const char* called;  ///< gather, or index_select
+
+  gather_op(int along, const char* by) : axis(along), called(by) {}
+  template <int R>
+  const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
+    for (int d = 0; d < R; ++d)
+      if (d != axis && index[d] > x[d])
+        sinter::detail::refuse<shape_error>(
+            {called, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
+    return index;
+  }
+  template <class X, class I>
+  static constexpr auto mistake() {
+    return sinter::detail::gather_mistake<X, I>{};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <device D>
+struct kernels<ops::gather_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    backend<D>::gather(x, op.axis, index, y);
+  }
+  template <class Backward>
+  static void reverse(const ops::gather_op& op, const Backward& b) {
+    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
+  }
+};
+
+}  // namespace detail
+
+/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
+/// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
+/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
+/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
+///
+///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
+template <expression X, expression I>
+  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
+detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
+  detail::check_defined("gather", x);
+  const int a = detail::checked_axis("gather", axis, rank_of<X>);
+  return eval(
+      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
+}
+
+/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
+/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
+/// as for gather.
+///
+///     tensor batch = index_select(images, 0, permutation);
+template <expression X, expression I>
+  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
+detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
+  detail::check_defined("index_select", x);
+  constexpr int R = rank_of<X>;
+  const int a = detail::checked_axis("index_select", axis, R);
+  const auto i = detail::checked_indices("index_select", index, x.shape()[a]);
+  extents<R> line = detail::ones_extents<R>();
+  extents<R> shape = x.shape();
+  line[a] = shape[a] = i.numel();
+  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
+}
+
+template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
+          class Fix = typename detail::gather_mistake<X, I>::fix>
+void gather(X&&, index_t, I&&) = delete;
+template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
+          class Fix = typename detail::index_select_mistake<X, I>::fix>
+void index_select(X&&, index_t, I&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/log_softmax.hpp: log-probabilities from scores.
+
+namespace sinter {
+namespace ops {
+
+struct log_softmax_op : row_op {
+  static constexpr const char* name = "log_softmax";
+  using row_op::row_op;
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    const auto x = r.keep(r.x());
+    const auto s = r.sum_of_exp(x);
+    return r.finish(x, {.shift = s.shift, .rest = math::log(s.sum)});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto total = r.sum(g);
+    r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
+  }
+};
+
+}  // namespace ops
+
+/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank
+/// from
+/// 1. Derivative: g - exp(y) sum(g).
+///
+///     tensor lp = log_softmax(logits, 1);
+template <class E>
+  requires detail::takes_operands<ops::log_softmax_op, E>
+detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis) {
+  return detail::make_kernel(ops::log_softmax_op(detail::checked_axis("log_softmax", axis, rank_of<E>)),
+                             std::forward<E>(x));
+}
+SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
+
+}  // namespace sinter
+// sinter/ops/negate.hpp: the additive inverse.
+
+namespace sinter {
+namespace ops {
+
+struct negate_op : number_op {
+  static constexpr const char* name = "negate";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::neg(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return -g;
+  }
+};
+
+}  // namespace ops
+
+/// -x, elementwise. Derivative: -g. Integers wrap around.
+///
+///     tensor y = -x;
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/not_equal.hpp: a != b.
+
+namespace sinter {
+namespace ops {
+
+struct not_equal_op : predicate_op {
+  static constexpr const char* name = "not_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) != plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x != 0;
+SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// What cross_entropy takes into account, as torch.nn.functional.cross_entropy.
+template <class T, device D>
+struct cross_entropy_options {
+  tensor<T, 1, D> weight = {};       ///< of each class, (C,); none: all 1
+  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
+  double label_smoothing = 0;        ///< the part of a target that all classes share, in [0, 1]
+};
+
+namespace detail {
+
+template <class R>
+concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduction::mean_t>;
+
+/// The type of a loss of E over labels of rank R, or of its mean or sum.
+template <class E, class R, int Rank>
+using loss_value = typename result_of_point<element_of<E>, std::is_same_v<R, reduction::none_t> ? Rank : 0,
+                                            device_of<E>, bare<E>::order>::type;
+
+/// (N,C,…) => (N…,C), or (C) => (1,C).
+template <class X>
+auto class_rows(const X& x) {
+  constexpr int R = X::rank;
+  if constexpr (R == 2) {
+    return x;
+  } else {
+    const index_t classes = x.shape()[R == 1 ? 0 : 1];
+    index_t rows = 1, axes[std::size_t{R}] = {};
+    for (int d = 0; d < R; ++d) {
+      if (R == 1 || d != 1) rows *= R == 1 ? 1 : x.shape()[d];
+      axes[d] = d == 0 ? 0 : d + 1 < R ? d + 1 : 1;
+    }
+    if constexpr (R == 1) return x.reshape({rows, classes});
+    else return x.permute(axes).reshape({rows, classes});
+  }
+}
+
+/// Labels have the shape of the logits without axis 1.
+template <int R>
+void check_label_shape(const char* op, const extents<R>& logits, const extents<R - 1>& labels) {
+  bool fits = true;
+  for (int d = 0, from = 0; d < R - 1; ++d, ++from) {
+    if (from == 1) ++from;
+    fits = fits && labels[d] == logits[from];
+  }
+  if (!fits)
+    refuse<shape_error>({op, ": labels of shape ", labels, " for logits of shape ", logits,
+                         "; labels have the shape of the logits without axis 1"});
+}
+
+/// losses, or their sum, or that divided by `count`.
+template <class R, class Losses, class Count>
+auto reduce_losses(const Losses& losses, const Count& count) {
+  if constexpr (std::is_same_v<R, reduction::mean_t>) return eval(sum(losses) / count);
+  else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
+  else return eval(losses);
+}
+
+template <class T, device D>
+void check_options(const cross_entropy_options<T, D>& o, index_t classes) {
+  if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
+    refuse<value_error>({"cross_entropy: label_smoothing is ", o.label_smoothing, "; it must be in [0, 1]"});
+  if (o.weight.defined() && o.weight.shape()[0] != classes)
+    refuse<shape_error>(
+        {"cross_entropy: weights of shape ", o.weight.shape(), " for ", classes, " classes; each class has one"});
+}
+
+/// Of rows of scores (M,C) and labels (M,).
+template <class R, class E, class T, device D>
+auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labels,
+                           const cross_entropy_options<T, D>& o) {
+  const index_t classes = rows.shape()[1];
+  check_options(o, classes);
+  const auto safe = eval(where(labels != o.ignore_index, labels, 0));
+  // What a sample counts: the weight of its class, or nothing.
+  tensor<T, 1, D> scale = cast<T>(labels != o.ignore_index);
+  if (o.weight.defined()) scale = scale * index_select(o.weight, 0, safe);
+  const auto log_p = eval(log_softmax(rows, 1));
+  const auto picked = gather(log_p, 1, safe.unsqueeze(1)).squeeze(1);
+  const auto count = eval(sum(scale));
+  if (o.label_smoothing == 0) return reduce_losses<R>(-picked * scale, count);
+  const double each = o.label_smoothing / static_cast<double>(classes);
+  const auto present = eval(cast<T>(labels != o.ignore_index) * each);
+  const auto all_classes = [&] {
+    if (o.weight.defined()) return eval(sum(log_p * o.weight, 1));
+    return eval(sum(log_p, 1));
+  }();
+  return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
+}
+
+/// make(rows, labels) of logits and labels of any rank.
+template <class R, class E, class L, class Make>
+loss_value<E, R, bare<L>::rank> cross_entropy_over_axes(E&& logits, const L& labels, const Make& make) {
+  check_defined("cross_entropy", logits);
+  check_defined("cross_entropy", labels);
+  check_label_shape("cross_entropy", logits.shape(), labels.shape());
+  const auto rows = class_rows(eval_to_read(std::forward<E>(logits)));
+  const auto loss = make(rows, eval(cast<std::int64_t>(labels)).reshape({labels.shape().numel()}));
+  if constexpr (!std::is_same_v<R, reduction::none_t> || bare<L>::rank == 1) return loss;
+  else if constexpr (bare<L>::rank == 0) return loss.select(0, 0);
+  else return loss.reshape(labels.shape().values);
+}
+
+template <class E, class P>
+constexpr auto find_distribution_mistake() {
+  if constexpr (!expression<E> || !expression<P>) return not_operands{};
+  else if constexpr (!floating_element<element_of<E>> || !floating_element<element_of<P>>) return not_operands{};
+  else if constexpr (!is_fitting<operand_check<E, P>>) return operand_check<E, P>{};
+  else if constexpr (rank_of<E> < 1 || rank_of<P> != rank_of<E>)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<P>>, use_reshape_squeeze_or_unsqueeze>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, class P>
+using distribution_mistake = decltype(find_distribution_mistake<bare<E>, bare<P>>());
+template <class E, class P>
+concept compares_distributions = is_fitting<distribution_mistake<E, P>>;
+
+template <class E>
+using cross_entropy_options_for = cross_entropy_options<element_of<E>, device_of<E>>;
+
+}  // namespace detail
+
+/// cross_entropy of logits (N,C,…) against labels (N,…), or of (C,) against one label: the mean over all labels, their
+/// sum, or a loss for each. Runs at once. Errors: as of (N,C) against (N,).
+///
+///     variable loss = cross_entropy(scores, pixels);  // (N,C,H,W) against (N,H,W)
+template <class E, class L, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>> && rank_of<E> != 2)
+detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, R = {}) {
+  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [](const auto& rows, const auto& y) {
+    return eval(cross_entropy(rows, y, R{}));
+  });
+}
+
+/// The same with class weights, an ignored label, and label smoothing s: the target of a sample with label y is
+/// 1 - s + s / C for y and s / C for the others. The mean is that of the samples that count, by the weights of their
+/// classes. As torch.nn.functional.cross_entropy; without options, a label outside [0, C) is an error. Runs at once.
+/// Szegedy et al., "Rethinking the Inception architecture", 2016. Errors: shape_error for weights that are not one for
+/// each class, value_error for a smoothing outside [0, 1], index_error for labels outside [0, C) that are not ignored.
+///
+///     variable loss = cross_entropy(logits, labels, {.weight = rare, .label_smoothing = 0.1});
+template <class E, class L, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels,
+                                                   const detail::cross_entropy_options_for<E>& options, R = {}) {
+  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [&](const auto& rows, const auto& y) {
+    return detail::cross_entropy_of_rows<R>(rows, y, options);
+  });
+}
+
+/// -sum over classes of p log_softmax(logits), for probabilities p of the logits' shape (N,C,…); the mean is that over
+/// samples. ignore_index has no meaning here. Runs at once. Errors: shape_error when the shapes differ.
+///
+///     variable loss = cross_entropy(student, softmax(teacher, 1));
+template <class E, class P, detail::loss_reduction R = reduction::mean_t>
+  requires detail::compares_distributions<E, P>
+detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities,
+                                                       const detail::cross_entropy_options_for<E>& options, R = {}) {
+  detail::check_defined("cross_entropy", logits);
+  detail::check_defined("cross_entropy", probabilities);
+  if (!(logits.shape() == probabilities.shape()))
+    detail::refuse<shape_error>({"cross_entropy: logits of shape ", logits.shape(), " and probabilities of shape ",
+                                 probabilities.shape(), " differ"});
+  constexpr int axis = rank_of<E> == 1 ? 0 : 1;
+  const index_t classes = logits.shape()[axis];
+  detail::check_options(options, classes);
+  const auto log_p = eval(log_softmax(std::forward<E>(logits), axis));
+  const double s = options.label_smoothing, each = s / static_cast<double>(classes);
+  const auto losses = [&] {
+    const auto targets = std::forward<P>(probabilities) * (1 - s) + each;
+    if (!options.weight.defined()) return eval(-sum(targets * log_p, axis));
+    index_t shape[std::size_t{rank_of<E>}] = {};
+    for (index_t& n : shape) n = 1;
+    shape[axis] = classes;
+    return eval(-sum(targets * log_p * options.weight.reshape(shape), axis));
+  }();
+  return detail::reduce_losses<R>(losses, static_cast<double>(losses.numel()));
+}
+template <class E, class P, detail::loss_reduction R = reduction::mean_t>
+  requires detail::compares_distributions<E, P>
+detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities, R r = {}) {
+  return cross_entropy(std::forward<E>(logits), std::forward<P>(probabilities), detail::cross_entropy_options_for<E>{},
+                       r);
+}
+template <class E, class P, class R = reduction::mean_t,
+          class Problem = typename detail::distribution_mistake<E, P>::problem,
+          class Fix = typename detail::distribution_mistake<E, P>::fix>
+  requires(floating_element<element_of<P>>)
+void cross_entropy(E&&, P&&, R = {}) = delete;
+
+}  // namespace sinter
+// sinter/ops/cummax.hpp: running maxima.
+
+// sinter/ops/running_extreme.hpp: what cummax and cummin share.
 
 namespace sinter::detail {
 
@@ -16036,145 +16508,6 @@ struct fmod_op : number_op {
 ///
 ///     tensor y = fmod(x, 2);
 SINTER_BINARY_FUNCTION(fmod, ops::fmod_op)
-
-}  // namespace sinter
-// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
-
-namespace sinter {
-
-namespace detail {
-
-/// Indices as int64 on their device; each must lie in [0, extent).
-template <class I>
-auto checked_indices(const char* op, const I& index, index_t extent) {
-  check_defined(op, index);
-  const auto i = [&] {
-    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
-    else return eval(cast<std::int64_t>(index));
-  }();
-  const auto dense = i.contiguous();
-  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
-  return i;
-}
-
-}  // namespace detail
-
-template <class...>
-struct index_of_element_type;
-template <int...>
-struct elements_and_index_of_ranks;
-struct use_an_integer_index;
-struct use_an_index_of_the_rank_of_the_elements;
-struct use_an_index_of_rank_1;
-
-namespace detail {
-
-template <class X, class I, bool OneAxis>
-constexpr auto find_index_mistake() {
-  if constexpr (!expression<X> || !expression<I>) return not_operands{};
-  else if constexpr (!same_device<X, I>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!integer_element<element_of<I>>)
-    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
-  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
-    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
-  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
-    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
-  else return fitting<element_of<X>>{};
-}
-template <class X, class I>
-using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
-template <class X, class I>
-using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
-
-}  // namespace detail
-
-namespace ops {
-
-/// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
-struct gather_op : kernel_op {
-  static constexpr const char* name = "gather";
-  static constexpr unsigned grad_uses[1] = {uses::second};
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-  static constexpr take takes(int) { return take::strided; }
-
-  int axis;
-  const char* called;  ///< gather, or index_select
-
-  gather_op(int along, const char* by) : axis(along), called(by) {}
-  template <int R>
-  const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
-    for (int d = 0; d < R; ++d)
-      if (d != axis && index[d] > x[d])
-        sinter::detail::refuse<shape_error>(
-            {called, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
-    return index;
-  }
-  template <class X, class I>
-  static constexpr auto mistake() {
-    return sinter::detail::gather_mistake<X, I>{};
-  }
-};
-
-}  // namespace ops
-
-namespace detail {
-
-template <device D>
-struct kernels<ops::gather_op, D> {
-  template <class T, int R, class Epilogue>
-  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<std::int64_t, R, D>& index) {
-    backend<D>::gather(x, op.axis, index, y);
-  }
-  template <class Backward>
-  static void reverse(const ops::gather_op& op, const Backward& b) {
-    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
-  }
-};
-
-}  // namespace detail
-
-/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
-/// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
-/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
-/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
-///
-///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
-template <expression X, expression I>
-  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
-detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
-  detail::check_defined("gather", x);
-  const int a = detail::checked_axis("gather", axis, rank_of<X>);
-  return eval(
-      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
-}
-
-/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
-/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
-/// as for gather.
-///
-///     tensor batch = index_select(images, 0, permutation);
-template <expression X, expression I>
-  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
-detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
-  detail::check_defined("index_select", x);
-  constexpr int R = rank_of<X>;
-  const int a = detail::checked_axis("index_select", axis, R);
-  const auto i = detail::checked_indices("index_select", index, x.shape()[a]);
-  extents<R> line = detail::ones_extents<R>();
-  extents<R> shape = x.shape();
-  line[a] = shape[a] = i.numel();
-  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
-}
-
-template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
-          class Fix = typename detail::gather_mistake<X, I>::fix>
-void gather(X&&, index_t, I&&) = delete;
-template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
-          class Fix = typename detail::index_select_mistake<X, I>::fix>
-void index_select(X&&, index_t, I&&) = delete;
 
 }  // namespace sinter
 // sinter/ops/gelu.hpp: the Gaussian error linear unit.
@@ -17011,101 +17344,7 @@ struct log_sigmoid_op : real_op {
 SINTER_UNARY_FUNCTION(log_sigmoid, ops::log_sigmoid_op)
 
 }  // namespace sinter
-// sinter/ops/log_softmax.hpp: log-probabilities from scores.
-
-namespace sinter {
-namespace ops {
-
-struct log_softmax_op : row_op {
-  static constexpr const char* name = "log_softmax";
-  using row_op::row_op;
-
-  template <class Row>
-  SINTER_WORD auto forward(const Row& r) const {
-    const auto x = r.keep(r.x());
-    const auto s = r.sum_of_exp(x);
-    return r.finish(x, {.shift = s.shift, .rest = math::log(s.sum)});
-  }
-  template <class Row>
-  SINTER_WORD void reverse(const Row& r) const {
-    const auto y = r.result(), g = r.gradient();
-    const auto total = r.sum(g);
-    r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
-  }
-};
-
-}  // namespace ops
-
-/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank
-/// from
-/// 1. Derivative: g - exp(y) sum(g).
-///
-///     tensor lp = log_softmax(logits, 1);
-template <class E>
-  requires detail::takes_operands<ops::log_softmax_op, E>
-detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis) {
-  return detail::make_kernel(ops::log_softmax_op(detail::checked_axis("log_softmax", axis, rank_of<E>)),
-                             std::forward<E>(x));
-}
-SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
-
-}  // namespace sinter
 // sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
-
-// sinter/ops/negate.hpp: the additive inverse.
-
-namespace sinter {
-namespace ops {
-
-struct negate_op : number_op {
-  static constexpr const char* name = "negate";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::neg(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return -g;
-  }
-};
-
-}  // namespace ops
-
-/// -x, elementwise. Derivative: -g. Integers wrap around.
-///
-///     tensor y = -x;
-template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
-auto operator-(A&& a) {
-  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
-}
-// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
-template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
-          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
-void operator-(A&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/not_equal.hpp: a != b.
-
-namespace sinter {
-namespace ops {
-
-struct not_equal_op : predicate_op {
-  static constexpr const char* name = "not_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) != plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x != 0;
-SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
-
-}  // namespace sinter
 
 namespace sinter {
 namespace ops {
@@ -17593,11 +17832,27 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
 
 namespace detail {
 
+/// One matrix as a batch of n.
+template <class X>
+void repeat_batch(X& x, index_t n) {
+  if (n == 1) return;
+  const index_t shape[] = {n, x.shape()[1], x.shape()[2]};
+  x = x.broadcast_to(shape);
+}
+
 template <bool BT, class A, class B>
 matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
   check_defined(op, a);
   check_defined(op, b);
-  return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
+  if constexpr (rank_of<A> == 3) {
+    evaluated<A> x = eval_to_read(std::forward<A>(a));
+    evaluated<B> y = eval_to_read(std::forward<B>(b));
+    if (x.shape()[0] == 1) repeat_batch(x, y.shape()[0]);
+    else if (y.shape()[0] == 1) repeat_batch(y, x.shape()[0]);
+    return {op, std::move(x), std::move(y)};
+  } else {
+    return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
+  }
 }
 
 }  // namespace detail
@@ -17606,8 +17861,8 @@ template <int, int>
 struct matmul_of_ranks;
 template <int, int>
 struct linear_of_ranks;
-struct both_of_rank_2_or_both_of_rank_3;
-struct both_of_rank_2;
+struct both_of_rank_1_or_more;
+struct x_of_rank_1_or_more_and_w_of_rank_2;
 struct product_of_a_value_that_let_names;
 struct evaluate_it_before_let;
 
@@ -17623,36 +17878,45 @@ template <class A, class B>
 constexpr auto find_matmul_mistake() {
   if constexpr (!expression<A> || !expression<B>) return not_operands{};
   else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
-  else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
-    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
+  else if constexpr (rank_of<A> < 1 || rank_of<B> < 1)
+    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_1_or_more>{};
   else if constexpr (reads_name<A> || reads_name<B>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else return fitting<element_of<A>>{};
 }
 template <class A, class B>
 using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
+/// Two matrices, or as many of them on either side: one kernel. Others are made into such (ops/matmul_axes.hpp).
 template <class A, class B>
-inline constexpr bool multipliable_matrices = is_fitting<matmul_mistake<A, B>>;
+inline constexpr bool multipliable_matrices = [] {
+  if constexpr (!is_fitting<matmul_mistake<A, B>>) return false;
+  else return rank_of<A> == rank_of<B> && (rank_of<A> == 2 || rank_of<A> == 3);
+}();
 
 /// Of linear(x, w) and linear(x, w, bias).
 template <class X, class W, class... B>
 constexpr auto find_linear_mistake() {
   if constexpr (!expression<X> || !expression<W>) return not_operands{};
   else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
-  else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
-    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
+  else if constexpr (rank_of<X> < 1 || rank_of<W> != 2)
+    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, x_of_rank_1_or_more_and_w_of_rank_2>{};
   else if constexpr (reads_name<X> || reads_name<W>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else return fitting<element_of<X>>{};
 }
 template <class X, class... Rest>
 using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
+/// Of a matrix x; others are made into one (ops/matmul_axes.hpp).
 template <class X, class... Rest>
-inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
+inline constexpr bool linear_fits = [] {
+  if constexpr (!is_fitting<linear_mistake<X, Rest...>>) return false;
+  else return rank_of<X> == 2;
+}();
 
 }  // namespace detail
 
-/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
+/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N), where a batch of 1
+/// repeats. Transposed views are
 /// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
 /// tells in what arithmetic. For vectors there are mv() and dot().
 /// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
@@ -17699,6 +17963,126 @@ void linear(X&&, W&&, B&&) = delete;
 template <class X, class W, class Problem = typename detail::linear_mistake<X, W>::problem,
           class Fix = typename detail::linear_mistake<X, W>::fix>
 void linear(X&&, W&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/matmul_axes.hpp: matmul and linear of vectors and of more than two axes, made into products of matrices.
+
+namespace sinter {
+
+namespace detail {
+
+/// The rank of matmul(a, b): a vector counts as a row on the left, as a column on the right, and loses that axis again.
+constexpr int product_rank(int a, int b) { return larger(a == 1 ? 2 : a, b == 1 ? 2 : b) - int{a == 1} - int{b == 1}; }
+template <class A, class B>
+using product_of_axes = typename result_of_point<element_of<A>, product_rank(rank_of<A>, rank_of<B>), device_of<A>,
+                                                 larger(bare<A>::order, bare<B>::order)>::type;
+template <class A>
+inline constexpr int order_of_operand = [] {
+  if constexpr (expression<A>) return bare<A>::order;
+  else return 0;  // a literal
+}();
+template <class X, class... W>
+using linear_of_axes = typename result_of_point<element_of<X>, rank_of<X>, device_of<X>,
+                                                larger(bare<X>::order, order_of_operand<bare<W>>...)>::type;
+
+/// The axes before those of the matrices.
+template <int R>
+extents<R - 2> leading(const extents<R>& shape) {
+  extents<R - 2> axes;
+  for (int d = 0; d + 2 < R; ++d) axes[d] = shape[d];
+  return axes;
+}
+template <int R>
+extents<R + 2> with_matrix(const extents<R>& axes, index_t rows, index_t columns) {
+  extents<R + 2> shape;
+  for (int d = 0; d < R; ++d) shape[d] = axes[d];
+  shape[R] = rows;
+  shape[R + 1] = columns;
+  return shape;
+}
+
+/// x with its leading axes repeated to `axes`, as a batch of matrices.
+template <class X, int R>
+auto as_batch(const X& x, const extents<R>& axes) {
+  const auto shape = with_matrix(axes, x.shape()[X::rank - 2], x.shape()[X::rank - 1]);
+  const index_t batch[] = {axes.numel(), shape[R], shape[R + 1]};
+  bool repeats = X::rank != R + 2;
+  if constexpr (X::rank == R + 2) repeats = !(x.shape() == shape);
+  if (!repeats) return x.reshape(batch);
+  return x.broadcast_to(shape.values).reshape(batch);
+}
+
+/// The product of matrices with leading axes that broadcast.
+template <class A, class B>
+auto multiply_axes(const A& a, const B& b) {
+  constexpr int ra = A::rank, rb = B::rank;
+  const index_t rows = a.shape()[ra - 2], inner = a.shape()[ra - 1], columns = b.shape()[rb - 1];
+  if (inner != b.shape()[rb - 2])
+    refuse<shape_error>({"matmul: shapes ", a.shape(), " and ", b.shape(),
+                         " do not fit: the last extent of the first must be the second to last of the second"});
+  if constexpr (ra == 2 && rb == 2) {
+    return eval(matmul(a, b));
+  } else if constexpr (rb == 2) {  // one matrix for all rows
+    const auto axes = leading(a.shape());
+    const auto y = eval(matmul(a.reshape({axes.numel() * rows, inner}), b));
+    return y.reshape(with_matrix(axes, rows, columns).values);
+  } else {
+    const auto axes = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
+    const auto y = eval(matmul(as_batch(a, axes), as_batch(b, axes)));
+    return y.reshape(with_matrix(axes, rows, columns).values);
+  }
+}
+
+/// A vector on the left as a row, on the right as a column; other operands as they are.
+template <bool Left, class X>
+auto as_matrix(X x) {
+  if constexpr (X::rank != 1) return x;
+  else return x.unsqueeze(Left ? 0 : 1);
+}
+
+}  // namespace detail
+
+/// The product of operands of other ranks, from 1, as torch.matmul. A vector on the left is a row, one on the right a
+/// column, and the result lacks that axis: (K) x (K) => (), (M,K) x (K) => (M), (K) x (…,K,N) => (…,N). Axes before
+/// the last two are batches and broadcast: (…,M,K) x (…,K,N) => (…,M,N). Runs at once. Derivative: that of the
+/// products, summed over what was repeated. Errors: shape_error when the extents do not fit.
+///
+///     tensor scores = matmul(queries, keys.transpose());  // (N,heads,L,d) x (N,heads,d,L)
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::matmul_mistake<A, B>> && !detail::multipliable_matrices<A, B>)
+detail::product_of_axes<A, B> matmul(A&& a, B&& b) {
+  detail::check_defined("matmul", a);
+  detail::check_defined("matmul", b);
+  const auto y = detail::multiply_axes(detail::as_matrix<true>(detail::eval_to_read(std::forward<A>(a))),
+                                       detail::as_matrix<false>(detail::eval_to_read(std::forward<B>(b))));
+  constexpr int R = detail::bare<decltype(y)>::rank;
+  if constexpr (rank_of<A> == 1 && rank_of<B> == 1) return y.select(0, 0).select(0, 0);
+  else if constexpr (rank_of<A> == 1) return y.select(R - 2, 0);
+  else if constexpr (rank_of<B> == 1) return y.select(R - 1, 0);
+  else return y;
+}
+
+/// linear() of one vector or of more leading axes: (…,in) => (…,out). Runs at once.
+///
+///     auto h = relu(linear(tokens, w, b));  // (N,L,in) => (N,L,out)
+template <expression X, expression W, class... B>
+  requires(detail::is_fitting<detail::linear_mistake<X, W, B...>> && rank_of<X> != 2 && sizeof...(B) <= 1)
+detail::linear_of_axes<X, W, B...> linear(X&& x, W&& w, B&&... b) {
+  detail::check_defined("linear", x);
+  detail::check_defined("linear", w);
+  constexpr int R = rank_of<X>;
+  auto shape = x.shape();
+  const index_t inputs = shape[R - 1], outputs = w.shape()[0];
+  if (inputs != w.shape()[1])
+    detail::refuse<shape_error>(
+        {"linear: shapes ", shape, " and ", w.shape(), " do not fit: both must have the same last extent"});
+  shape[R - 1] = 1;
+  const index_t rows = shape.numel();
+  shape[R - 1] = outputs;
+  const auto y = eval(linear(detail::eval_to_read(std::forward<X>(x)).reshape({rows, inputs}), std::forward<W>(w),
+                             std::forward<B>(b)...));
+  return y.reshape(shape.values);
+}
 
 }  // namespace sinter
 // sinter/ops/maximum.hpp: the larger of two operands.
@@ -27078,7 +27462,7 @@ struct name_all_template_arguments_as_in_linear_double_cpu_tracked_false;
 struct no_bias_t {};
 inline constexpr no_bias_t no_bias{};
 
-/// x W^T + b: (N,in) => (N,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
+/// x W^T + b: (…,in) => (…,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
 ///
 ///     nn::linear fc(784, 10, gen);                        // float on the cpu
 ///     nn::linear<double, numa<0>> fc(784, 10, gen);
@@ -27132,9 +27516,6 @@ linear(index_t, index_t, generator&, no_bias_t) -> linear<float, cpu, tracked, f
 namespace sinter {
 
 namespace detail {
-
-template <class R>
-concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduction::mean_t>;
 
 template <class R, class E>
 auto reduced(E&& losses) {
@@ -27210,19 +27591,24 @@ template <class A, class B, class R = reduction::mean_t, class Problem = typenam
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
 
-/// -scores[i, labels[i]] for log-probabilities (N,C) and labels (N,) of any integer type; mean over the batch, sum, or
-/// the N losses. cross_entropy is this of log_softmax, in one pass. Errors: shape_error when the batches differ,
-/// index_error for a label outside [0, C).
+/// -scores[i, labels[i]] for log-probabilities (N,C,…) and labels (N,…) of any integer type; the mean, the sum, or a
+/// loss for each label. cross_entropy is this of log_softmax, in one pass. Runs at once. Errors: shape_error when the
+/// shapes do not fit, index_error for a label outside [0, C).
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<A, B>>)
-auto nll_loss(A&& scores, const B& labels, R = {}) {
+detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels, R = {}) {
   detail::check_defined("nll_loss", scores);
   detail::check_defined("nll_loss", labels);
-  if (labels.shape()[0] != scores.shape()[0])
-    detail::refuse<shape_error>({"nll_loss: ", labels.shape()[0], " labels for scores of shape ", scores.shape()});
-  const auto y = detail::checked_labels("nll_loss", labels, scores.shape()[1]);
-  const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), std::forward<A>(scores), y.unsqueeze(1)));
-  return detail::reduced<R>(-picked.squeeze(1));
+  detail::check_label_shape("nll_loss", scores.shape(), labels.shape());
+  const auto rows = detail::class_rows(detail::eval_to_read(std::forward<A>(scores)));
+  const auto y = detail::checked_labels("nll_loss", labels, rows.shape()[1]).reshape({rows.shape()[0]});
+  const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), rows, y.unsqueeze(1))).squeeze(1);
+  if constexpr (std::is_same_v<R, reduction::none_t>) {
+    if constexpr (rank_of<B> == 0) return eval(-picked).select(0, 0);
+    else return eval(-picked).reshape(labels.shape().values);
+  } else {
+    return eval(detail::reduced<R>(-picked));
+  }
 }
 template <class A, class B, class R = reduction::mean_t,
           class Problem = typename detail::classification_mistake<A, B>::problem,

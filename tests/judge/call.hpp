@@ -228,7 +228,7 @@ class operands : public call {
       sinter::variable v = std::move(t);
       const auto gradient = [v] {
         if (!v.has_grad()) return std::vector<double>(static_cast<std::size_t>(v.numel()));
-        const auto g = v.grad();
+        const auto g = v.grad().contiguous();
         return std::vector<double>(g.begin(), g.end());
       };
       r_.leaves.push_back({a.name, gradient});

@@ -14,18 +14,40 @@ void by_reduction(const In& in, F f) {
   else in.give(f(sinter::reduction::none));
 }
 
-void check_rank(const call& in, const char* names, int rank) {
-  if (in.rank(names) != rank) throw form_not_there{"rank " + std::to_string(in.rank(names))};
+/// f of the rank of an argument, from Least to 5, as a type.
+template <int Least = 1, class In, class F>
+void by_rank(const In& in, const char* names, F f) {
+  const int rank = in.rank(names);
+  if (rank == Least) f(std::integral_constant<int, Least>());
+  else if constexpr (Least < 5) by_rank<Least + 1>(in, names, f);
+  else throw form_not_there{"rank " + std::to_string(rank)};
 }
 
-/// Logits or log-probabilities (N,C) with labels (N,).
-template <class F>
+/// Logits or log-probabilities (N,C,...) with labels (N,...), or with probabilities where F takes them.
+template <bool Options, class F>
 row classification(const char* names, F) {
   return on<float>(names, [](const auto& in) {
-    check_rank(in, "0", 2);
-    const auto labels = in.template constant<std::int64_t, 1>("1");
-    const auto x = in.template x<2>("0");
-    by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
+    by_rank(in, "0", [&](auto rank) {
+      constexpr int R = decltype(rank)::value;
+      const auto x = in.template x<R>("0");
+      if constexpr (Options) {
+        sinter::cross_entropy_options<float, sinter::cpu> options;
+        if (in.find("weight 2")) options.weight = in.template constant<float, 1>("weight 2");
+        options.ignore_index = in.integer("ignore_index", -100);
+        options.label_smoothing = in.number("label_smoothing", 0);
+        if (in.rank("1") == R) {
+          const auto targets = in.template x<R>("1");
+          return by_reduction(in, [&](auto reduction) { return F{}(x, targets, options, reduction); });
+        }
+        const auto labels = in.template constant<std::int64_t, R - 1>("1");
+        if (in.find("weight 2") || in.find("ignore_index") || options.label_smoothing != 0)
+          return by_reduction(in, [&](auto reduction) { return F{}(x, labels, options, reduction); });
+        return by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
+      } else {
+        const auto labels = in.template constant<std::int64_t, R - 1>("1");
+        by_reduction(in, [&](auto reduction) { return F{}(x, labels, reduction); });
+      }
+    });
   });
 }
 
@@ -51,13 +73,13 @@ std::vector<row> layer_rows() {
   return {
       on<float>("op:matmul onnx:MatMul",
                 [](const auto& in) {
-                  if (in.rank("0") == 2 && in.rank("1") == 2)
-                    in.give(matmul(in.template x<2>("0"), in.template x<2>("1")));
-                  else if (in.rank("0") == 3 && in.rank("1") == 3)
-                    in.give(matmul(in.template x<3>("0"), in.template x<3>("1")));
-                  else
-                    throw form_not_there{"ranks " + std::to_string(in.rank("0")) + " and " +
-                                         std::to_string(in.rank("1"))};
+                  by_rank(in, "0", [&](auto a) {
+                    by_rank(in, "1", [&](auto b) {
+                      const auto x = in.template x<decltype(a)::value>("0");
+                      const auto y = in.template x<decltype(b)::value>("1");
+                      in.give(matmul(x, y));
+                    });
+                  });
                 }),
       on<float>("onnx:Gemm",
                 [](const auto& in) {
@@ -74,33 +96,37 @@ std::vector<row> layer_rows() {
       on<float>("op:dot op:inner", [](const auto& in) { in.give(dot(in.template x<1>("0"), in.template x<1>("1"))); }),
       on<float>("op:nn.functional.linear",
                 [](const auto& in) {
-                  check_rank(in, "0", 2);
-                  if (in.find("2 bias"))
-                    in.give(linear(in.template x<2>("0"), in.template x<2>("1"), in.template x<1>("2 bias")));
-                  else in.give(linear(in.template x<2>("0"), in.template x<2>("1")));
+                  by_rank(in, "0", [&](auto rank) {
+                    const auto x = in.template x<decltype(rank)::value>("0");
+                    if (in.find("2 bias")) in.give(linear(x, in.template x<2>("1"), in.template x<1>("2 bias")));
+                    else in.give(linear(x, in.template x<2>("1")));
+                  });
                 }),
       on<float>("nn:Linear",
                 [](const auto& in) {
                   sinter::generator gen(1);
                   const index_t inputs = in.integer("c0", 0), outputs = in.integer("c1", 0);
-                  const argument* bias = in.find("bias");
-                  if (bias && bias->kind == "T") {
-                    sinter::nn::linear fc(inputs, outputs, gen);
-                    fc.weight = in.template x<2>("weight");
-                    fc.bias = in.template x<1>("bias");
-                    in.give(fc(in.template x<2>("0 input")));
-                  } else {
-                    sinter::nn::linear fc(inputs, outputs, gen, sinter::nn::no_bias);
-                    fc.weight = in.template x<2>("weight");
-                    in.give(fc(in.template x<2>("0 input")));
-                  }
+                  by_rank(in, "0 input", [&](auto rank) {
+                    const auto x = in.template x<decltype(rank)::value>("0 input");
+                    const argument* bias = in.find("bias");
+                    if (bias && bias->kind == "T") {
+                      sinter::nn::linear fc(inputs, outputs, gen);
+                      fc.weight = in.template x<2>("weight");
+                      fc.bias = in.template x<1>("bias");
+                      in.give(fc(x));
+                    } else {
+                      sinter::nn::linear fc(inputs, outputs, gen, sinter::nn::no_bias);
+                      fc.weight = in.template x<2>("weight");
+                      in.give(fc(x));
+                    }
+                  });
                 }),
       norm_of_rows<true>("op:nn.functional.layer_norm op:native_layer_norm onnx:LayerNormalization",
                          [](const auto&... a) { return sinter::layer_norm(a...); }),
       norm_of_rows<false>("onnx:RMSNormalization", [](const auto&... a) { return sinter::rms_norm(a...); }),
-      classification("op:nn.functional.cross_entropy nn:CrossEntropyLoss onnx:SoftmaxCrossEntropyLoss",
-                     REDUCTION(cross_entropy)),
-      classification("op:nn.functional.nll_loss nn:NLLLoss onnx:NegativeLogLikelihoodLoss", REDUCTION(nll_loss)),
+      classification<true>("op:nn.functional.cross_entropy nn:CrossEntropyLoss onnx:SoftmaxCrossEntropyLoss",
+                           REDUCTION(cross_entropy)),
+      classification<false>("op:nn.functional.nll_loss nn:NLLLoss onnx:NegativeLogLikelihoodLoss", REDUCTION(nll_loss)),
       on<float>("op:nn.functional.mse_loss",
                 [](const auto& in) {
                   const auto x = in.template x<4>("0"), y = in.template x<4>("1");

@@ -360,6 +360,33 @@ struct view_node final : tape_node {
   }
 };
 
+/// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
+template <class T, int R, int From, device D>
+struct reshape_node final : tape_node {
+  state_ptr base;
+  explicit reshape_node(state_ptr b) : base(std::move(b)) { name = "reshape"; }
+  const state_ptr* inputs(int& count) const override {
+    count = 1;
+    return &base;
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    auto& to = static_cast<typed_state<T, From, D>&>(*base.get());
+    const auto& memory = access::storage_of(g);
+    if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
+        to.dense == row_major_strides(to.shape)) {
+      to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
+      to.has_grad = true;
+      return;
+    }
+    bool add = false;
+    to.gradient(add);
+    if (add) tensor<T, From, D>(to.grad) += g.reshape(to.shape);
+    else write(g.reshape(to.shape), to.grad);
+  }
+};
+
 /// Backward of a copy to another device: the gradient is copied back.
 template <class T, int R, device From, device To>
 struct transfer_node final : tape_node {
@@ -387,6 +414,16 @@ auto variable<T, Shape, D, Order>::view(F f) const {
   constexpr int R = detail::bare<decltype(v)>::rank;
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
   return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
+}
+
+template <class T, auto Shape, device D, int Order>
+template <int R>
+auto variable<T, Shape, D, Order>::reshaped(const tensor<T, R, D>& v) const {
+  static_assert(
+      Order < 2,
+      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
+  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
+  return detail::produced<Order>(v, std::make_unique<detail::reshape_node<T, R, rank, D>>(state_));
 }
 
 template <class T, auto Shape, device D, int Order>

@@ -217,7 +217,7 @@ class variable final {
   }
   template <std::size_t N>
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
-    return view([shape = detail::to_extents(to)](const auto& t) { return t.reshape(shape); });
+    return reshaped(value_.reshape(to));
   }
   [[nodiscard]] auto flatten() const { return reshape({-1}); }
   [[nodiscard]] variable transpose(detail::whole a = -2, detail::whole b = -1) const
@@ -267,6 +267,8 @@ class variable final {
     return static_cast<detail::typed_state<T, rank, D>&>(*state_.get());
   }
 
+  template <int R>
+  auto reshaped(const tensor<T, R, D>& value) const;
   template <class F>
   auto view(F f) const;
 

@@ -3,7 +3,7 @@
 
 #include "sinter/nn/init.hpp"
 #include "sinter/nn/module.hpp"
-#include "sinter/ops/matmul.hpp"
+#include "sinter/ops/matmul_axes.hpp"
 
 namespace sinter::nn {
 
@@ -16,7 +16,7 @@ struct name_all_template_arguments_as_in_linear_double_cpu_tracked_false;
 struct no_bias_t {};
 inline constexpr no_bias_t no_bias{};
 
-/// x W^T + b: (N,in) => (N,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
+/// x W^T + b: (…,in) => (…,out), with weight (out,in) and bias (out) as in torch.nn.Linear, and initialised like it.
 ///
 ///     nn::linear fc(784, 10, gen);                        // float on the cpu
 ///     nn::linear<double, numa<0>> fc(784, 10, gen);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/ops/cast.hpp"
-#include "sinter/ops/cross_entropy.hpp"
+#include "sinter/ops/cross_entropy_options.hpp"
 #include "sinter/ops/gather.hpp"
 #include "sinter/ops/log_sigmoid.hpp"
 #include "sinter/ops/mean.hpp"
@@ -15,9 +15,6 @@
 namespace sinter {
 
 namespace detail {
-
-template <class R>
-concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduction::mean_t>;
 
 template <class R, class E>
 auto reduced(E&& losses) {
@@ -93,19 +90,24 @@ template <class A, class B, class R = reduction::mean_t, class Problem = typenam
           class Fix = typename detail::loss_mistake<A, B>::fix>
 void bce_with_logits(A&&, B&&, R = {}) = delete;
 
-/// -scores[i, labels[i]] for log-probabilities (N,C) and labels (N,) of any integer type; mean over the batch, sum, or
-/// the N losses. cross_entropy is this of log_softmax, in one pass. Errors: shape_error when the batches differ,
-/// index_error for a label outside [0, C).
+/// -scores[i, labels[i]] for log-probabilities (N,C,…) and labels (N,…) of any integer type; the mean, the sum, or a
+/// loss for each label. cross_entropy is this of log_softmax, in one pass. Runs at once. Errors: shape_error when the
+/// shapes do not fit, index_error for a label outside [0, C).
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<A, B>>)
-auto nll_loss(A&& scores, const B& labels, R = {}) {
+detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels, R = {}) {
   detail::check_defined("nll_loss", scores);
   detail::check_defined("nll_loss", labels);
-  if (labels.shape()[0] != scores.shape()[0])
-    detail::refuse<shape_error>({"nll_loss: ", labels.shape()[0], " labels for scores of shape ", scores.shape()});
-  const auto y = detail::checked_labels("nll_loss", labels, scores.shape()[1]);
-  const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), std::forward<A>(scores), y.unsqueeze(1)));
-  return detail::reduced<R>(-picked.squeeze(1));
+  detail::check_label_shape("nll_loss", scores.shape(), labels.shape());
+  const auto rows = detail::class_rows(detail::eval_to_read(std::forward<A>(scores)));
+  const auto y = detail::checked_labels("nll_loss", labels, rows.shape()[1]).reshape({rows.shape()[0]});
+  const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), rows, y.unsqueeze(1))).squeeze(1);
+  if constexpr (std::is_same_v<R, reduction::none_t>) {
+    if constexpr (rank_of<B> == 0) return eval(-picked).select(0, 0);
+    else return eval(-picked).reshape(labels.shape().values);
+  } else {
+    return eval(detail::reduced<R>(-picked));
+  }
 }
 template <class A, class B, class R = reduction::mean_t,
           class Problem = typename detail::classification_mistake<A, B>::problem,

@@ -119,7 +119,7 @@ struct logits_and_labels_with_elements_of_type;
 template <int, int>
 struct logits_and_labels_of_ranks;
 struct use_floating_logits_and_integer_labels;
-struct use_logits_of_rank_2_and_labels_of_rank_1;
+struct use_labels_of_the_shape_of_the_logits_without_axis_1;
 
 namespace detail {
 
@@ -131,12 +131,16 @@ constexpr auto find_classification_mistake() {
   else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
     return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
                    use_floating_logits_and_integer_labels>{};
-  else if constexpr (rank_of<E> != 2 || rank_of<L> != 1)
-    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>, use_logits_of_rank_2_and_labels_of_rank_1>{};
+  else if constexpr (rank_of<E> < 1 || rank_of<L> != rank_of<E> - 1)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>,
+                   use_labels_of_the_shape_of_the_logits_without_axis_1>{};
   else return fitting<element_of<E>>{};
 }
 template <class E, class L>
 using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
+/// (N,C) against (N,): one kernel.
+template <class E, class L>
+concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
 
 }  // namespace detail
 
@@ -158,25 +162,26 @@ inline constexpr mean_t mean{};
 ///
 ///     variable loss = cross_entropy(model(x), labels);
 template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+  requires detail::classifies_rows<E, L>
 auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {})
     -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
   return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+  requires detail::classifies_rows<E, L>
 auto cross_entropy(E&& logits, const L& labels, reduction::sum_t)
     -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
   return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
 }
 template <class E, class L>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+  requires detail::classifies_rows<E, L>
 detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
   return detail::make_cross_entropy(std::forward<E>(logits), labels);
 }
 template <class E, class L, class Reduction = reduction::mean_t,
           class Problem = typename detail::classification_mistake<E, L>::problem,
           class Fix = typename detail::classification_mistake<E, L>::fix>
+  requires(!floating_element<element_of<L>>)
 void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 
 }  // namespace sinter

@@ -242,11 +242,27 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
 
 namespace detail {
 
+/// One matrix as a batch of n.
+template <class X>
+void repeat_batch(X& x, index_t n) {
+  if (n == 1) return;
+  const index_t shape[] = {n, x.shape()[1], x.shape()[2]};
+  x = x.broadcast_to(shape);
+}
+
 template <bool BT, class A, class B>
 matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
   check_defined(op, a);
   check_defined(op, b);
-  return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
+  if constexpr (rank_of<A> == 3) {
+    evaluated<A> x = eval_to_read(std::forward<A>(a));
+    evaluated<B> y = eval_to_read(std::forward<B>(b));
+    if (x.shape()[0] == 1) repeat_batch(x, y.shape()[0]);
+    else if (y.shape()[0] == 1) repeat_batch(y, x.shape()[0]);
+    return {op, std::move(x), std::move(y)};
+  } else {
+    return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
+  }
 }
 
 }  // namespace detail
@@ -255,8 +271,8 @@ template <int, int>
 struct matmul_of_ranks;
 template <int, int>
 struct linear_of_ranks;
-struct both_of_rank_2_or_both_of_rank_3;
-struct both_of_rank_2;
+struct both_of_rank_1_or_more;
+struct x_of_rank_1_or_more_and_w_of_rank_2;
 struct product_of_a_value_that_let_names;
 struct evaluate_it_before_let;
 
@@ -272,36 +288,45 @@ template <class A, class B>
 constexpr auto find_matmul_mistake() {
   if constexpr (!expression<A> || !expression<B>) return not_operands{};
   else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
-  else if constexpr (rank_of<A> != rank_of<B> || rank_of<A> < 2 || rank_of<A> > 3)
-    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_2_or_both_of_rank_3>{};
+  else if constexpr (rank_of<A> < 1 || rank_of<B> < 1)
+    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_1_or_more>{};
   else if constexpr (reads_name<A> || reads_name<B>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else return fitting<element_of<A>>{};
 }
 template <class A, class B>
 using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
+/// Two matrices, or as many of them on either side: one kernel. Others are made into such (ops/matmul_axes.hpp).
 template <class A, class B>
-inline constexpr bool multipliable_matrices = is_fitting<matmul_mistake<A, B>>;
+inline constexpr bool multipliable_matrices = [] {
+  if constexpr (!is_fitting<matmul_mistake<A, B>>) return false;
+  else return rank_of<A> == rank_of<B> && (rank_of<A> == 2 || rank_of<A> == 3);
+}();
 
 /// Of linear(x, w) and linear(x, w, bias).
 template <class X, class W, class... B>
 constexpr auto find_linear_mistake() {
   if constexpr (!expression<X> || !expression<W>) return not_operands{};
   else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
-  else if constexpr (rank_of<X> != 2 || rank_of<W> != 2)
-    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, both_of_rank_2>{};
+  else if constexpr (rank_of<X> < 1 || rank_of<W> != 2)
+    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, x_of_rank_1_or_more_and_w_of_rank_2>{};
   else if constexpr (reads_name<X> || reads_name<W>)
     return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
   else return fitting<element_of<X>>{};
 }
 template <class X, class... Rest>
 using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
+/// Of a matrix x; others are made into one (ops/matmul_axes.hpp).
 template <class X, class... Rest>
-inline constexpr bool linear_fits = is_fitting<linear_mistake<X, Rest...>>;
+inline constexpr bool linear_fits = [] {
+  if constexpr (!is_fitting<linear_mistake<X, Rest...>>) return false;
+  else return rank_of<X> == 2;
+}();
 
 }  // namespace detail
 
-/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N). Transposed views are
+/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N), where a batch of 1
+/// repeats. Transposed views are
 /// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
 /// tells in what arithmetic. For vectors there are mv() and dot().
 /// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
