@@ -2,8 +2,10 @@
 #pragma once
 
 #include "sinter/nn/activation.hpp"
+#include "sinter/nn/buffer.hpp"
 #include "sinter/nn/init.hpp"
 #include "sinter/nn/linear.hpp"
 #include "sinter/nn/loss.hpp"
+#include "sinter/nn/member.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/nn/sequential.hpp"

@@ -1,50 +1,21 @@
 // sinter/nn/module.hpp: what every module inherits: calling, parameters, training mode, and copies on other devices.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "sinter/grad/variable.hpp"
+#include "sinter/nn/member.hpp"
 
 namespace sinter {
 
 // Names in messages.
 template <class...>
 struct module_fed_from_another_device;
-template <class...>
-struct parameter_on_another_device_than_its_module;
 struct copy_the_input_with_dot_to;
-struct declare_the_parameter_on_the_device_of_the_module;
 
 namespace nn {
 
-/// The kind of a module whose parameters are variables, and of one that shows them as plain tensors (see infer).
-struct tracked {};
-struct plain {};
-
-/// A parameter of a module of this kind.
-template <element T, int R, device D, class Kind = tracked>
-using parameter = std::conditional_t<std::is_same_v<Kind, plain>, tensor<T, R, D>, variable<T, R, D>>;
-
-/// Whether modules behave as in training (dropout drops) or not. As a member listed in visit(), train() and eval() set
-/// it.
-struct mode {
-  bool training = true;
-};
-
-template <class Self>
-class module;
-
-/// A type derived from module<itself>.
-template <class M>
-concept is_module = std::derived_from<detail::bare<M>, module<detail::bare<M>>>;
-
 namespace detail {
-
-using sinter::detail::bare;
-using sinter::detail::is_tensor;
-using sinter::detail::is_variable;
 
 template <class M>
 struct output_device {
@@ -67,34 +38,6 @@ struct kind_changed<M, Kind> {
   using type = typename M::template as<Kind>;
 };
 
-template <class First, class... Rest>
-struct first_of {
-  using type = First;
-};
-
-/// The name of a member, "fc1.weight", put together only where somebody reads it.
-struct member_name {
-  const member_name* outer;  ///< the module's in what holds it; null for the outermost
-  sinter::detail::text_piece own;
-
-  SINTER_COLD std::string text() const {
-    return outer == nullptr ? sinter::detail::joined({own}) : sinter::detail::joined({outer->text(), ".", own});
-  }
-};
-
-/// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself.
-template <class F, class... M>
-void walk(const member_name* outer, F& f, M&... m) {
-  first_of<bare<M>...>::type::visit(
-      [&](sinter::detail::text_piece own, auto&... member) {
-        const member_name name{outer, own};
-        using X = typename first_of<bare<decltype(member)>...>::type;
-        if constexpr (is_module<X>) walk(&name, f, member...);
-        else f(name, member...);
-      },
-      m...);
-}
-
 template <class X, class M>
 constexpr auto find_input_mistake() {
   if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
@@ -105,67 +48,9 @@ constexpr auto find_input_mistake() {
 template <class X, class M>
 using input_check = decltype(find_input_mistake<bare<X>, M>());
 
-template <class X, class D>
-concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_device<X, D>;
-
-/// The visitor that only looks at types: members live on D.
-template <device D>
-struct members_on {
-  template <class X>
-    requires(!lives_elsewhere<X, D>)
-  void operator()(sinter::detail::text_piece, const X&) const {}
-  template <class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
-            class Fix = declare_the_parameter_on_the_device_of_the_module>
-    requires lives_elsewhere<X, D>
-  void operator()(sinter::detail::text_piece, const X&) const = delete;
-};
-
-template <class M>
-concept on_one_device = device<device_of<M>> && !requires { typename M::output_device; };
-
-/// Copies of members, in which a parameter that stands in several places stays one.
-class member_copies {
- public:
-  template <class To, class From>
-  void copy(To& to, const From& from) {
-    if constexpr (is_tensor<From> || is_variable<From>) {
-      using D = device_of<To>;
-      if (!from.defined()) return;
-      const auto& value = sinter::detail::plain(from);
-      static constexpr char type = 0;
-      for (const entry& e : done_) {
-        if (e.type != &type) continue;
-        const auto& before = sinter::detail::plain(*static_cast<const From*>(e.from));
-        if (sinter::detail::access::data(before) != sinter::detail::access::data(value) ||
-            before.shape() != value.shape() || before.strides() != value.strides())
-          continue;
-        to = *static_cast<const To*>(e.to);
-        return;
-      }
-      if constexpr (std::is_same_v<device_of<From>, D>) to = To(value.clone());
-      else to = To(value.template to<D>());
-      done_.push_back({&type, &from, &to});
-    } else {
-      to = from;
-    }
-  }
-
- private:
-  struct entry {
-    const void *type, *from, *to;
-  };
-  std::vector<entry> done_;
-};
-
-template <class To, class From>
-void share_member(To& to, const From& from) {
-  if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
-  else to = from;
-}
-
 }  // namespace detail
 
-/// A row of named_parameters().
+/// A row of named_parameters() or named_buffers().
 struct parameter_info {
   std::string name;  ///< as in PyTorch: "0.weight", "fc1.bias"
   std::vector<index_t> shape;
@@ -178,8 +63,7 @@ struct parameter_info {
 ///   using device_type                        where its parameters and inputs live (any_device: it has none)
 ///   auto forward(x) const                    the value, usually an expression
 ///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
-///   every
-///                                            parameter, submodule, mode and setting
+///                                            every parameter, buffer, submodule, mode and setting (see is_setting)
 ///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
 /// and is default constructible for to() and infer(). docs/library.md shows a module written by a user.
 template <class Self>
@@ -215,15 +99,24 @@ class module {
     });
   }
 
+  /// Calls f(name, buffer) for every nn::buffer, likewise.
+  template <class F>
+  void for_each_buffer(F&& f) const {
+    each_buffer([&f](const detail::member_name& name, const auto& b) {
+      const std::string text = name.text();
+      f(text, b);
+    });
+  }
+
   std::vector<parameter_info> named_parameters() const {
     std::vector<parameter_info> list;
-    for_each_parameter([&list](const std::string& name, const auto& p) {
-      using P = detail::bare<decltype(p)>;
-      parameter_info info{
-          name, {p.shape().begin(), p.shape().end()}, element_name<element_of<P>>(), device_name<device_of<P>>()};
-      info.numel = p.numel();
-      list.push_back(std::move(info));
-    });
+    each_parameter([&list](const detail::member_name& name, const auto& p) { list.push_back(info_of(name, p)); });
+    return list;
+  }
+  /// The same of the buffers.
+  std::vector<parameter_info> named_buffers() const {
+    std::vector<parameter_info> list;
+    each_buffer([&list](const detail::member_name& name, const auto& b) { list.push_back(info_of(name, b)); });
     return list;
   }
 
@@ -254,18 +147,30 @@ class module {
 
  protected:
   constexpr module() {  // not `module()` alone: nvcc reads that as the keyword
-    if constexpr (detail::on_one_device<Self>)
-      static_cast<void>([](Self& m) { Self::visit(detail::members_on<device_of<Self>>{}, m); });
+    static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
   }
 
  private:
   template <class F>
   void each_parameter(const F& f) const {
     auto pick = [&f](const detail::member_name& name, const auto& x) {
-      using X = detail::bare<decltype(x)>;
-      if constexpr (detail::is_tensor<X> || detail::is_variable<X>) f(name, x);
+      if constexpr (detail::is_parameter<detail::bare<decltype(x)>>) f(name, x);
     };
     detail::walk(nullptr, pick, self());
+  }
+  template <class F>
+  void each_buffer(const F& f) const {
+    auto pick = [&f](const detail::member_name& name, const auto& x) {
+      if constexpr (detail::is_buffer<detail::bare<decltype(x)>>) f(name, x);
+    };
+    detail::walk(nullptr, pick, self());
+  }
+  template <class X>
+  static parameter_info info_of(const detail::member_name& name, const X& x) {
+    parameter_info info{
+        name.text(), {x.shape().begin(), x.shape().end()}, element_name<element_of<X>>(), device_name<device_of<X>>()};
+    info.numel = x.numel();
+    return info;
   }
   const Self& self() const { return static_cast<const Self&>(*this); }
   Self& self() { return static_cast<Self&>(*this); }
@@ -284,18 +189,18 @@ template <is_module M>
   return view;
 }
 
-/// Copies the values of all parameters into those of an equally built module, on any devices. Errors: shape_error
-/// naming the parameter.
+/// Copies the values of all parameters and buffers into those of an equally built module, on any devices. Errors:
+/// shape_error naming the parameter or buffer.
 template <is_module From, is_module To>
 void copy_state(const From& from, const To& to) {
   auto put = [](const detail::member_name& name, const auto& a, const auto& b) {
     using A = detail::bare<decltype(a)>;
-    if constexpr (detail::is_tensor<A> || detail::is_variable<A>) {
+    if constexpr (detail::is_stored<A>) {
       if (!(a.shape() == b.shape()))
-        sinter::detail::refuse<shape_error>({"copy_state: parameter '", name.text(), "' has shape ", b.shape(),
-                                             " in the source and ", a.shape(), " in the destination"});
-      if constexpr (detail::is_variable<A>) copy(b.value(), a.value());
-      else copy(b, a);
+        sinter::detail::refuse<shape_error>({"copy_state: ", detail::is_buffer<A> ? "buffer" : "parameter", " '",
+                                             name.text(), "' has shape ", b.shape(), " in the source and ", a.shape(),
+                                             " in the destination"});
+      copy(detail::stored_value(b), detail::stored_value(a));
     }
   };
   detail::walk(nullptr, put, to, from);
