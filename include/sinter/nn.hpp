@@ -8,4 +8,5 @@
 #include "sinter/nn/loss.hpp"
 #include "sinter/nn/member.hpp"
 #include "sinter/nn/module.hpp"
+#include "sinter/nn/module_list.hpp"
 #include "sinter/nn/sequential.hpp"

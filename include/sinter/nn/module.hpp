@@ -38,6 +38,15 @@ struct kind_changed<M, Kind> {
   using type = typename M::template as<Kind>;
 };
 
+/// M on device D; nothing for a transfer, which is tied to its devices.
+template <class M, class D, class K>
+struct rebound {};
+template <class M, class D, class K>
+  requires requires { typename M::template rebind<D, K>; }
+struct rebound<M, D, K> {
+  using type = typename M::template rebind<D, K>;
+};
+
 template <class X, class M>
 constexpr auto find_input_mistake() {
   if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};

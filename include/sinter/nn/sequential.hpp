@@ -81,15 +81,6 @@ struct chain_devices {
       std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>) && ...);
 };
 
-/// M on device D; nothing for a transfer, which is tied to its devices.
-template <class M, class D, class K>
-struct rebound {};
-template <class M, class D, class K>
-  requires requires { typename M::template rebind<D, K>; }
-struct rebound<M, D, K> {
-  using type = typename M::template rebind<D, K>;
-};
-
 template <class V>
 struct carried {
   V value;
