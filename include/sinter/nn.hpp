@@ -7,6 +7,7 @@
 #include "sinter/nn/linear.hpp"
 #include "sinter/nn/loss.hpp"
 #include "sinter/nn/member.hpp"
+#include "sinter/nn/members.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/nn/module_list.hpp"
 #include "sinter/nn/sequential.hpp"

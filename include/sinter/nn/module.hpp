@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sinter/nn/member.hpp"
+#include "sinter/nn/members.hpp"
 
 namespace sinter {
 
@@ -12,10 +13,29 @@ namespace sinter {
 template <class...>
 struct module_fed_from_another_device;
 struct copy_the_input_with_dot_to;
+template <class>
+struct module_that_is_no_template_of_device_and_kind;
+struct declare_it_template_device_D_class_Kind_or_give_it_a_rebind;
 
 namespace nn {
 
 namespace detail {
+
+/// What a module need not say: template <device, class Kind> has its device, kind and rebind in its type; others live
+/// on the cpu and are tracked unless they say otherwise.
+template <class Self>
+struct module_types {
+  using device_type = cpu;
+  using kind = tracked;
+};
+template <template <class, class> class Template, device D, class Kind>
+  requires(std::is_same_v<Kind, tracked> || std::is_same_v<Kind, plain>)
+struct module_types<Template<D, Kind>> {
+  using device_type = D;
+  using kind = Kind;
+  template <device To, class K>
+  using rebind = Template<To, K>;
+};
 
 template <class M>
 struct output_device {
@@ -27,9 +47,13 @@ struct output_device<M> {
   using type = typename M::output_device;
 };
 
-/// M with parameters of another kind, each on the device where it is.
+/// M with parameters of another kind, each on the device where it is; nothing where M does not say how.
 template <class M, class Kind>
-struct kind_changed {
+struct kind_changed {};
+template <class M, class Kind>
+  requires requires { typename M::template rebind<device_of<M>, Kind>; } &&
+           (!requires { typename M::template as<Kind>; })
+struct kind_changed<M, Kind> {
   using type = typename M::template rebind<device_of<M>, Kind>;
 };
 template <class M, class Kind>
@@ -37,6 +61,11 @@ template <class M, class Kind>
 struct kind_changed<M, Kind> {
   using type = typename M::template as<Kind>;
 };
+
+template <class M>
+concept has_plain_twin = requires { typename kind_changed<M, plain>::type; };
+template <class M, class D>
+concept has_twin_on = requires { typename M::template rebind<D, typename M::kind>; };
 
 /// M on device D; nothing for a transfer, which is tied to its devices.
 template <class M, class D, class K>
@@ -68,16 +97,38 @@ struct parameter_info {
   index_t numel = 1;
 };
 
-/// Base of every module. Self has
+/// Base of every module. A module is its members, a forward, and the line that lists them:
+///
+///     template <device D = cpu, class Kind = nn::tracked>
+///     struct residual : nn::module<residual<D, Kind>> {
+///       nn::linear<float, D, Kind> fc;
+///       nn::parameter<float, 1, D, Kind> scale;
+///
+///       template <class X>
+///       auto forward(const X& x) const {  // the value, usually an expression
+///         return x + scale * tanh(fc(x));
+///       }
+///       SINTER_MEMBERS(fc, scale);
+///     };
+///     residual<> block{{}, nn::linear(8, 8, gen), ones<float>({8})};  // {} for the base
+///
+/// Device, kind and rebind come from the two template parameters. A module without them lives on the cpu, is tracked,
+/// and has no to() and infer(). A module may say all of it itself:
 ///   using device_type                        where its parameters and inputs live (any_device: it has none)
-///   auto forward(x) const                    the value, usually an expression
+///   using kind                               tracked or plain
+///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
 ///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
 ///                                            every parameter, buffer, submodule, mode and setting (see is_setting)
-///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
-/// and is default constructible for to() and infer(). docs/library.md shows a module written by a user.
+/// and is default constructible for to() and infer(). docs/modules.md tells more.
 template <class Self>
-class module {
+class module : public detail::module_types<Self> {
  public:
+  // Public, so that modules can be aggregates; not `module()` alone: nvcc reads that as the keyword.
+  constexpr module() {
+    detail::check_list<Self>();
+    static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
+  }
+
   /// forward(x) for an x on the module's device.
   template <expression X, class S = Self>
     requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
@@ -90,7 +141,7 @@ class module {
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>
-    requires requires { typename S::template rebind<D, typename S::kind>; }
+    requires detail::has_twin_on<S, D>
   [[nodiscard]] auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
     detail::member_copies members;
@@ -98,6 +149,10 @@ class module {
     detail::walk(nullptr, put, copy, self());
     return copy;
   }
+  template <device D, class S = Self, class Problem = module_that_is_no_template_of_device_and_kind<S>,
+            class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
+    requires(!detail::has_twin_on<S, D>)
+  void to() const = delete;
 
   /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
   template <class F>
@@ -154,11 +209,6 @@ class module {
   }
   void eval() { train(false); }
 
- protected:
-  constexpr module() {  // not `module()` alone: nvcc reads that as the keyword
-    static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
-  }
-
  private:
   template <class F>
   void each_parameter(const F& f) const {
@@ -190,6 +240,7 @@ class module {
 ///
 ///     tensor scores = infer(model)(images);
 template <is_module M>
+  requires detail::has_plain_twin<M>
 [[nodiscard]] auto infer(const M& model) {
   typename detail::kind_changed<M, plain>::type view;
   auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
@@ -197,6 +248,10 @@ template <is_module M>
   view.eval();
   return view;
 }
+template <is_module M, class Problem = module_that_is_no_template_of_device_and_kind<M>,
+          class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
+  requires(!detail::has_plain_twin<M>)
+void infer(const M&) = delete;
 
 /// Copies the values of all parameters and buffers into those of an equally built module, on any devices. Errors:
 /// shape_error naming the parameter or buffer.

@@ -1,0 +1,78 @@
+// tests/docs/modules_test.cpp: the code of docs/modules.md.
+#include "../catch.hpp"
+
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+// [docs:module]
+template <device D = cpu, class Kind = nn::tracked>
+struct residual : nn::module<residual<D, Kind>> {
+  nn::linear<float, D, Kind> fc;
+  nn::parameter<float, 1, D, Kind> scale;
+
+  template <class X>
+  auto forward(const X& x) const {
+    return x + scale * tanh(fc(x));
+  }
+  SINTER_MEMBERS(fc, scale);  // the one line: parameters, buffers, submodules, nn::mode, settings
+};
+// [docs:end]
+
+// [docs:buffer]
+template <device D = cpu, class Kind = nn::tracked>
+struct centre : nn::module<centre<D, Kind>> {
+  nn::buffer<float, 1, D> running;  // moved and saved, not trained
+  nn::mode state;
+
+  auto forward(const tensor<float, 2, D>& x) const {
+    if (state.training) running.value() += 0.1f * (mean(x, 0) - running.value());
+    return x - running.value();
+  }
+  SINTER_MEMBERS(running, state);
+};
+// [docs:end]
+
+// [docs:list]
+template <device D = cpu, class Kind = nn::tracked>
+struct deep : nn::module<deep<D, Kind>> {
+  nn::module_list<residual<D, Kind>> blocks;
+  nn::linear<float, D, Kind> head;
+
+  template <class X>
+  auto forward(const X& x) const {
+    variable h = blocks[0](x);
+    for (index_t i = 1; i < blocks.size(); ++i) h = blocks[i](h);
+    return head(h);
+  }
+  SINTER_MEMBERS(blocks, head);
+};
+// [docs:end]
+
+TEST_CASE("modules: a module of one's own") {
+  generator gen(1);
+  // [docs:use]
+  residual<> block{{}, nn::linear(8, 8, gen), ones<float>({8})};  // {} for the base
+  nn::sequential model{nn::linear(4, 8, gen), block, nn::relu()};
+  tensor y = infer(model)(randn<float>(gen, {5, 4}));
+  // [docs:end]
+  CHECK(y.shape() == extents<2>{{5, 8}});
+  CHECK(model.named_parameters()[4].name == "1.scale");
+}
+
+TEST_CASE("modules: buffers") {
+  const centre<> layer{{}, zeros<float>({2}), {}};
+  eval(layer(ones<float>({3, 2})));
+  CHECK(layer.running.value()(1) == 0.1f);
+  CHECK(layer.to<numa<0>>().named_buffers()[0].device == "numa:0");
+}
+
+TEST_CASE("modules: a list of modules") {
+  generator gen(2);
+  // [docs:use_list]
+  const auto make = [&] { return residual<>{{}, nn::linear(8, 8, gen), ones<float>({8})}; };
+  deep<> model{{}, nn::module_list(12, make), nn::linear(8, 2, gen)};
+  // [docs:end]
+  CHECK(model.named_parameters()[3].name == "blocks.1.fc.weight");
+  CHECK(eval(model(zeros<float>({3, 8}))).shape() == extents<2>{{3, 2}});
+}
