@@ -11,3 +11,4 @@
 #include "sinter/nn/module.hpp"
 #include "sinter/nn/module_list.hpp"
 #include "sinter/nn/sequential.hpp"
+#include "sinter/nn/state.hpp"

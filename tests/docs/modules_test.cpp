@@ -76,3 +76,23 @@ TEST_CASE("modules: a list of modules") {
   CHECK(model.named_parameters()[3].name == "blocks.1.fc.weight");
   CHECK(eval(model(zeros<float>({3, 8}))).shape() == extents<2>{{3, 2}});
 }
+
+TEST_CASE("modules: the state of a model") {
+  generator gen(3);
+  nn::sequential model{nn::linear(4, 8, gen), nn::relu(), nn::linear(8, 2, gen)};
+  std::string text;
+  // [docs:state]
+  nn::state_dict saved = nn::state(model);  // a copy on the host: "0.weight", "0.bias", "2.weight", "2.bias"
+  saved[1].name = "0.offset";
+  try {
+    nn::load_state(model, saved);
+  } catch (const value_error& e) {  // the model is as before
+    text = e.what();
+  }
+  nn::load_state(model, saved, {.strict = false, .convert = true});
+  // [docs:end]
+  CHECK(text ==
+        "load_state: the state does not fit the model; nothing was loaded:\n"
+        "  '0.bias' is missing in the state\n"
+        "  '0.offset' is not in the model");
+}

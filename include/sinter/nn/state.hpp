@@ -1,0 +1,208 @@
+// sinter/nn/state.hpp: the parameters and buffers of a model by name, taken out and put back.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sinter/core/create.hpp"
+#include "sinter/core/host_tensor.hpp"
+#include "sinter/nn/module.hpp"
+
+namespace sinter::nn {
+
+/// An entry of a state.
+struct named_tensor {
+  std::string name;  ///< as in PyTorch: "0.weight", "1.running_mean"
+  host_tensor value;
+};
+/// All parameters and buffers of a model, in the order of its lists, on the host.
+using state_dict = std::vector<named_tensor>;
+
+struct load_options {
+  bool strict = true;    ///< false: entries that are missing or unexpected are passed over
+  bool convert = false;  ///< true: float, double, half and bfloat16 are converted into each other
+};
+
+namespace detail {
+
+/// What state() and load_state() do with a parameter or buffer of a type; its address is the first argument.
+struct stored_actions {
+  element_kind element;
+  bool is_buffer;
+  std::vector<index_t> (*shape)(const void*);
+  host_tensor (*read)(const void*);
+  /// The values as a tensor beside the member, if writing them could fail otherwise; null if it cannot.
+  std::shared_ptr<const void> (*stage)(const void*, const host_tensor&);
+  void (*write)(const void*, const host_tensor&, const void* staged);
+};
+
+struct stored_member {
+  std::string name;
+  const void* object;
+  const stored_actions* actions;
+};
+
+inline bool is_floating(element_kind kind) {
+  return with_element(kind, [](auto x) { return floating_element<decltype(x)>; });
+}
+
+/// The elements of `from`, of any address and, for floating-point T, any floating-point type.
+template <class T>
+void read_elements(const host_tensor& from, T* to) {
+  if constexpr (floating_element<T>) {
+    if (from.element != kind_of_element<T>()) {
+      with_element(from.element, [&](auto x) {
+        using From = decltype(x);
+        if constexpr (floating_element<From>) {
+          for (std::size_t i = 0; i < from.bytes.size() / sizeof(From); ++i) {
+            std::memcpy(&x, from.bytes.data() + i * sizeof(From), sizeof(From));
+            to[i] = static_cast<T>(static_cast<compute_type<From>>(x));
+          }
+        }
+      });
+      return;
+    }
+  }
+  if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+}
+
+template <class X>
+struct stored_type {
+  using T = element_of<X>;
+  using D = device_of<X>;
+  static const X& at(const void* object) { return *static_cast<const X*>(object); }
+
+  static std::vector<index_t> shape(const void* object) {
+    return {at(object).shape().begin(), at(object).shape().end()};
+  }
+  static host_tensor read(const void* object) {
+    const auto value = stored_value(at(object)).template to<cpu>();
+    const auto dense = value.is_contiguous() ? value.clone() : value.contiguous();
+    const auto keep = std::make_shared<const bare<decltype(dense)>>(dense);
+    const auto* data = reinterpret_cast<const std::byte*>(sinter::detail::access::data(*keep));
+    return {kind_of_element<T>(), shape(object), {data, static_cast<std::size_t>(keep->numel()) * sizeof(T)}, keep};
+  }
+  static bool writes_in_place(const X& x, const host_tensor& from) {
+    return is_cpu_v<D> && from.element == kind_of_element<T>() && stored_value(x).is_contiguous();
+  }
+  static std::shared_ptr<const void> stage(const void* object, const host_tensor& from) {
+    const X& x = at(object);
+    if (writes_in_place(x, from)) return nullptr;
+    auto values = tensor<T, X::rank, cpu>::uninitialized(x.shape());
+    read_elements(from, sinter::detail::access::data(values));
+    return std::make_shared<const tensor<T, X::rank, D>>(values.template to<D>());
+  }
+  static void write(const void* object, const host_tensor& from, const void* staged) {
+    const auto to = stored_value(at(object));
+    if (staged != nullptr) return copy(*static_cast<const tensor<T, X::rank, D>*>(staged), to);
+    read_elements(from, sinter::detail::access::data(to));
+    sinter::detail::note_write(*sinter::detail::access::storage_of(to).get());
+  }
+  static constexpr stored_actions actions{kind_of_element<T>(), is_buffer<X>, &shape, &read, &stage, &write};
+};
+
+/// Gathers the parameters and buffers that have a value.
+struct collect_stored {
+  std::vector<stored_member>& members;
+  template <class X>
+  void operator()(const member_name& name, const X& x) const {
+    if constexpr (is_stored<X>) {
+      if (x.defined()) members.push_back({name.text(), &x, &stored_type<X>::actions});
+    }
+  }
+};
+
+template <class M>
+std::vector<stored_member> stored_members(const M& model) {
+  std::vector<stored_member> members;
+  const collect_stored collect{members};
+  walk(nullptr, collect, model);
+  return members;
+}
+
+/// What keeps an entry from being written to a member; nothing if it fits.
+SINTER_COLD inline std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert) {
+  using sinter::detail::joined;
+  using sinter::detail::shape_piece;
+  const std::vector<index_t> shape = member.actions->shape(member.object);
+  if (shape != entry.shape)
+    return joined({"has shape ", shape_piece{entry.shape.data(), static_cast<int>(entry.shape.size())},
+                   " in the state and ", shape_piece{shape.data(), static_cast<int>(shape.size())}, " in the model"});
+  const element_kind want = member.actions->element;
+  if (entry.element != want) {
+    const bool floats = is_floating(entry.element) && is_floating(want);
+    if (!floats || !convert)
+      return joined({"has elements of type ", element_name(entry.element), " in the state and ", element_name(want),
+                     " in the model", floats ? "; pass {.convert = true} to convert them" : ""});
+  }
+  std::size_t bytes = element_size(entry.element);
+  for (const index_t n : shape) bytes *= static_cast<std::size_t>(n);
+  if (entry.bytes.size() != bytes) return joined({"has ", entry.bytes.size(), " bytes in the state, not ", bytes});
+  return {};
+}
+
+/// Writes the entries to the members, or throws and writes none.
+inline void load(const std::vector<stored_member>& members, const state_dict& state, const load_options& options) {
+  struct assignment {
+    const stored_member* to;
+    const host_tensor* from;
+    std::shared_ptr<const void> staged;
+  };
+  std::vector<assignment> plan;
+  std::string problems;
+  const auto report = [&](const std::string& name, const std::string& what) {
+    problems += sinter::detail::joined({"\n  '", name, "' ", what});
+  };
+  std::unordered_map<std::string, const host_tensor*> entries;
+  for (const named_tensor& entry : state)
+    if (!entries.emplace(entry.name, &entry.value).second) report(entry.name, "is in the state twice");
+  for (const stored_member& member : members) {
+    const auto entry = entries.find(member.name);
+    if (entry == entries.end()) {
+      if (options.strict) report(member.name, "is missing in the state");
+      continue;
+    }
+    const std::string misfit = misfit_of(member, *entry->second, options.convert);
+    if (!misfit.empty()) report(member.name, misfit);
+    plan.push_back({&member, entry->second, nullptr});
+    entry->second = nullptr;
+  }
+  if (options.strict) {
+    for (const named_tensor& entry : state)
+      if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
+  }
+  if (!problems.empty())
+    sinter::detail::refuse<value_error>(
+        {"load_state: the state does not fit the model; nothing was loaded:", problems});
+  for (assignment& a : plan) a.staged = a.to->actions->stage(a.to->object, *a.from);
+  for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
+}
+
+}  // namespace detail
+
+/// A copy of all parameters and buffers of a model on the host, by PyTorch's names, from any devices. Those without a
+/// value are left out. Mode, settings and generators are not part of it.
+///
+///     nn::state_dict saved = nn::state(model);
+///     nn::load_state(model, saved);
+template <is_module M>
+[[nodiscard]] state_dict state(const M& model) {
+  state_dict all;
+  for (const detail::stored_member& m : detail::stored_members(model))
+    all.push_back({m.name, m.actions->read(m.object)});
+  return all;
+}
+
+/// Writes a state into the parameters and buffers of a model, on any devices. Errors: value_error that lists every
+/// entry that is missing, unexpected, of another shape or of another element type; the model is then as it was.
+template <is_module M>
+void load_state(const M& model, const state_dict& state, const load_options& options = {}) {
+  detail::load(detail::stored_members(model), state, options);
+}
+
+}  // namespace sinter::nn
