@@ -10,5 +10,6 @@
 #include "sinter/nn/members.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/nn/module_list.hpp"
+#include "sinter/nn/place.hpp"
 #include "sinter/nn/sequential.hpp"
 #include "sinter/nn/state.hpp"

@@ -6,6 +6,7 @@
 
 #include "sinter/nn/member.hpp"
 #include "sinter/nn/members.hpp"
+#include "sinter/nn/place.hpp"
 
 namespace sinter {
 
@@ -129,11 +130,17 @@ class module : public detail::module_types<Self> {
     static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
   }
 
-  /// forward(x) for an x on the module's device.
+  /// forward(x) for an x on the module's device. A shape_error names the path to the module that failed.
   template <expression X, class S = Self>
     requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
   auto operator()(X&& x) const {
-    return self().forward(std::forward<X>(x));
+    try {
+      return self().forward(std::forward<X>(x));
+    } catch (const detail::placed_error& e) {
+      detail::rethrow_from(self(), e);
+    } catch (const shape_error& e) {
+      detail::rethrow_from(self(), e);
+    }
   }
   template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
             class Fix = typename detail::input_check<X, S>::fix>
