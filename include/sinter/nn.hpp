@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/nn/activation.hpp"
+#include "sinter/nn/any_module.hpp"
 #include "sinter/nn/buffer.hpp"
 #include "sinter/nn/init.hpp"
 #include "sinter/nn/linear.hpp"

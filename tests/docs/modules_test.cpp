@@ -49,6 +49,23 @@ struct deep : nn::module<deep<D, Kind>> {
 };
 // [docs:end]
 
+// [docs:any]
+template <device D = cpu, class Kind = nn::tracked>
+using block = nn::any_module<float, 2, D, Kind, nn::devices<cpu, numa<0>>>;  // float, rank 2; may move to numa<0>
+
+template <device D = cpu, class Kind = nn::tracked>
+struct tower : nn::module<tower<D, Kind>> {
+  nn::module_list<block<D, Kind>> blocks;
+
+  auto forward(const tensor<float, 2, D>& x) const {
+    nn::parameter<float, 2, D, Kind> h = blocks[0](x);
+    for (index_t i = 1; i < blocks.size(); ++i) h = blocks[i](h);
+    return h;
+  }
+  SINTER_MEMBERS(blocks);
+};
+// [docs:end]
+
 TEST_CASE("modules: a module of one's own") {
   generator gen(1);
   // [docs:use]
@@ -95,4 +112,16 @@ TEST_CASE("modules: the state of a model") {
         "load_state: the state does not fit the model; nothing was loaded:\n"
         "  '0.bias' is missing in the state\n"
         "  '0.offset' is not in the model");
+}
+
+TEST_CASE("modules: hidden types") {
+  generator gen(4);
+  // [docs:use_any]
+  tower<> model;
+  model.blocks.push_back(nn::linear(4, 8, gen));
+  for (int i = 0; i < 3; ++i) model.blocks.push_back(residual<>{{}, nn::linear(8, 8, gen), ones<float>({8})});
+  model.blocks.push_back(nn::sequential{nn::relu(), nn::linear(8, 2, gen)});
+  // [docs:end]
+  CHECK(eval(infer(model.to<numa<0>>())(zeros<float, numa<0>>({5, 4}))).shape() == extents<2>{{5, 2}});
+  CHECK(model.named_parameters()[2].name == "blocks.1.fc.weight");
 }

@@ -110,17 +110,27 @@ struct member_name {
   }
 };
 
-/// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself.
+/// True for any_module, whose members have no types that a list could show.
+template <class M>
+concept is_erased = requires { typename M::erased_module; };
+
+/// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself, and
+/// f.erased(name, m...) for modules whose type is hidden; their name is null for the outermost.
 template <class F, class... M>
 void walk(const member_name* outer, F& f, M&... m) {
-  first_of<bare<M>...>::type::visit(
-      [&](sinter::detail::text_piece own, auto&... member) {
-        const member_name name{outer, own};
-        using X = typename first_of<bare<decltype(member)>...>::type;
-        if constexpr (is_module<X>) walk(&name, f, member...);
-        else f(name, member...);
-      },
-      m...);
+  using Module = typename first_of<bare<M>...>::type;
+  if constexpr (is_erased<Module>) {
+    f.erased(outer, m...);
+  } else {
+    Module::visit(
+        [&](sinter::detail::text_piece own, auto&... member) {
+          const member_name name{outer, own};
+          using X = typename first_of<bare<decltype(member)>...>::type;
+          if constexpr (is_module<X>) walk(&name, f, member...);
+          else f(name, member...);
+        },
+        m...);
+  }
 }
 
 template <class X, class D>
@@ -203,11 +213,57 @@ class member_copies {
   std::vector<entry> done_;
 };
 
-template <class To, class From>
-void share_member(To& to, const From& from) {
-  if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
-  else to = from;
-}
+// What modules do with their members, for walk().
+
+struct copy_members {
+  member_copies& copies;
+  template <class To, class From>
+  void operator()(const member_name&, To& to, const From& from) const {
+    copies.copy(to, from);
+  }
+  template <class To, class From>
+  void erased(const member_name*, To& to, const From& from) const {
+    to = from.template moved<device_of<To>>(copies);
+  }
+};
+
+struct share_members {
+  template <class To, class From>
+  void operator()(const member_name&, To& to, const From& from) const {
+    if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
+    else to = from;
+  }
+  template <class To, class From>
+  void erased(const member_name*, To& to, const From& from) const {
+    to = from.plain_view();
+  }
+};
+
+struct set_mode {
+  bool training;
+  template <class X>
+  void operator()(const member_name&, X& x) const {
+    if constexpr (std::is_same_v<X, mode>) x.training = training;
+  }
+  template <class M>
+  void erased(const member_name*, M& m) const {
+    m.set_training(training);
+  }
+};
+
+/// Calls f(name, parameter) for parameters, or f(name, buffer) for buffers.
+template <bool Buffers, class F>
+struct pick_members {
+  const F& f;
+  template <class X>
+  void operator()(const member_name& name, const X& x) const {
+    if constexpr (Buffers ? is_buffer<X> : is_parameter<X>) f(name, x);
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
 
 }  // namespace detail
 }  // namespace nn

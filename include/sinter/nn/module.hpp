@@ -151,8 +151,8 @@ class module : public detail::module_types<Self> {
     requires detail::has_twin_on<S, D>
   [[nodiscard]] auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
-    detail::member_copies members;
-    auto put = [&members](const detail::member_name&, auto& a, const auto& b) { members.copy(a, b); };
+    detail::member_copies copies;
+    const detail::copy_members put{copies};
     detail::walk(nullptr, put, copy, self());
     return copy;
   }
@@ -209,9 +209,7 @@ class module : public detail::module_types<Self> {
 
   /// Training mode on or off, in all submodules too.
   void train(bool on = true) {
-    auto set = [on](const detail::member_name&, auto& x) {
-      if constexpr (std::is_same_v<detail::bare<decltype(x)>, mode>) x.training = on;
-    };
+    const detail::set_mode set{on};
     detail::walk(nullptr, set, self());
   }
   void eval() { train(false); }
@@ -219,16 +217,12 @@ class module : public detail::module_types<Self> {
  private:
   template <class F>
   void each_parameter(const F& f) const {
-    auto pick = [&f](const detail::member_name& name, const auto& x) {
-      if constexpr (detail::is_parameter<detail::bare<decltype(x)>>) f(name, x);
-    };
+    const detail::pick_members<false, F> pick{f};
     detail::walk(nullptr, pick, self());
   }
   template <class F>
   void each_buffer(const F& f) const {
-    auto pick = [&f](const detail::member_name& name, const auto& x) {
-      if constexpr (detail::is_buffer<detail::bare<decltype(x)>>) f(name, x);
-    };
+    const detail::pick_members<true, F> pick{f};
     detail::walk(nullptr, pick, self());
   }
   template <class X>
@@ -250,7 +244,7 @@ template <is_module M>
   requires detail::has_plain_twin<M>
 [[nodiscard]] auto infer(const M& model) {
   typename detail::kind_changed<M, plain>::type view;
-  auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
+  const detail::share_members put;
   detail::walk(nullptr, put, view, model);
   view.eval();
   return view;
@@ -259,23 +253,6 @@ template <is_module M, class Problem = module_that_is_no_template_of_device_and_
           class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
   requires(!detail::has_plain_twin<M>)
 void infer(const M&) = delete;
-
-/// Copies the values of all parameters and buffers into those of an equally built module, on any devices. Errors:
-/// shape_error naming the parameter or buffer.
-template <is_module From, is_module To>
-void copy_state(const From& from, const To& to) {
-  auto put = [](const detail::member_name& name, const auto& a, const auto& b) {
-    using A = detail::bare<decltype(a)>;
-    if constexpr (detail::is_stored<A>) {
-      if (!(a.shape() == b.shape()))
-        sinter::detail::refuse<shape_error>({"copy_state: ", detail::is_buffer<A> ? "buffer" : "parameter", " '",
-                                             name.text(), "' has shape ", b.shape(), " in the source and ", a.shape(),
-                                             " in the destination"});
-      copy(detail::stored_value(b), detail::stored_value(a));
-    }
-  };
-  detail::walk(nullptr, put, to, from);
-}
 
 }  // namespace nn
 }  // namespace sinter

@@ -115,13 +115,17 @@ struct collect_stored {
       if (x.defined()) members.push_back({name.text(), &x, &stored_type<X>::actions});
     }
   }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
 };
 
 template <class M>
-std::vector<stored_member> stored_members(const M& model) {
+std::vector<stored_member> stored_members(const M& model, const member_name* outer = nullptr) {
   std::vector<stored_member> members;
   const collect_stored collect{members};
-  walk(nullptr, collect, model);
+  walk(outer, collect, model);
   return members;
 }
 
@@ -146,8 +150,16 @@ SINTER_COLD inline std::string misfit_of(const stored_member& member, const host
   return {};
 }
 
+/// The values of the members on the host.
+inline state_dict read_members(const std::vector<stored_member>& members) {
+  state_dict all;
+  for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
+  return all;
+}
+
 /// Writes the entries to the members, or throws and writes none.
-inline void load(const std::vector<stored_member>& members, const state_dict& state, const load_options& options) {
+inline void load(const char* op, const std::vector<stored_member>& members, const state_dict& state,
+                 const load_options& options) {
   struct assignment {
     const stored_member* to;
     const host_tensor* from;
@@ -177,8 +189,7 @@ inline void load(const std::vector<stored_member>& members, const state_dict& st
       if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
   }
   if (!problems.empty())
-    sinter::detail::refuse<value_error>(
-        {"load_state: the state does not fit the model; nothing was loaded:", problems});
+    sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
   for (assignment& a : plan) a.staged = a.to->actions->stage(a.to->object, *a.from);
   for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
 }
@@ -192,17 +203,44 @@ inline void load(const std::vector<stored_member>& members, const state_dict& st
 ///     nn::load_state(model, saved);
 template <is_module M>
 [[nodiscard]] state_dict state(const M& model) {
-  state_dict all;
-  for (const detail::stored_member& m : detail::stored_members(model))
-    all.push_back({m.name, m.actions->read(m.object)});
-  return all;
+  return detail::read_members(detail::stored_members(model));
 }
 
 /// Writes a state into the parameters and buffers of a model, on any devices. Errors: value_error that lists every
 /// entry that is missing, unexpected, of another shape or of another element type; the model is then as it was.
 template <is_module M>
 void load_state(const M& model, const state_dict& state, const load_options& options = {}) {
-  detail::load(detail::stored_members(model), state, options);
+  detail::load("load_state", detail::stored_members(model), state, options);
+}
+
+namespace detail {
+
+struct copy_values {
+  template <class To, class From>
+  void operator()(const member_name& name, const To& to, const From& from) const {
+    if constexpr (is_stored<To>) {
+      if (!(to.shape() == from.shape()))
+        sinter::detail::refuse<shape_error>({"copy_state: ", is_buffer<To> ? "buffer" : "parameter", " '", name.text(),
+                                             "' has shape ", from.shape(), " in the source and ", to.shape(),
+                                             " in the destination"});
+      copy(stored_value(from), stored_value(to));
+    }
+  }
+  /// By way of the host, as neither side shows its types.
+  template <class To, class From>
+  void erased(const member_name* name, const To& to, const From& from) const {
+    load("copy_state", stored_members(to, name), read_members(stored_members(from, name)), {});
+  }
+};
+
+}  // namespace detail
+
+/// Copies the values of all parameters and buffers into those of an equally built module, on any devices. Errors:
+/// shape_error naming the parameter or buffer; value_error of load_state where modules are held by any_module.
+template <is_module From, is_module To>
+void copy_state(const From& from, const To& to) {
+  const detail::copy_values put;
+  detail::walk(nullptr, put, to, from);
 }
 
 }  // namespace sinter::nn
