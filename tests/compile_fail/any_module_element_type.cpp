@@ -9,13 +9,13 @@
 using namespace sinter;
 
 #ifdef SINTER_MUST_FAIL
-using number = double;
+using elements = double;
 #else
-using number = float;
+using elements = float;
 #endif
 template <device D = cpu, class Kind = nn::tracked>
 struct layer : nn::module<layer<D, Kind>> {
-  nn::buffer<number, 1, D> seen;
+  nn::buffer<elements, 1, D> seen;
   template <class X>
   auto forward(const X& x) const { return relu(x); }
   SINTER_MEMBERS(seen);
