@@ -11,6 +11,8 @@
 #include "sinter/nn/members.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/nn/module_list.hpp"
+#include "sinter/nn/observe.hpp"
 #include "sinter/nn/place.hpp"
 #include "sinter/nn/sequential.hpp"
 #include "sinter/nn/state.hpp"
+#include "sinter/nn/summary.hpp"

@@ -125,3 +125,25 @@ TEST_CASE("modules: hidden types") {
   CHECK(eval(infer(model.to<numa<0>>())(zeros<float, numa<0>>({5, 4}))).shape() == extents<2>{{5, 2}});
   CHECK(model.named_parameters()[2].name == "blocks.1.fc.weight");
 }
+
+TEST_CASE("modules: a summary") {
+  generator gen(5);
+  const nn::sequential model{nn::linear(4, 8, gen), nn::relu(), nn::linear(8, 2, gen)};
+  // [docs:summary]
+  nn::summary_table table = nn::summary(model, {16, 4});
+  std::string text = table.text();
+  // module   type        output   parameters  multiply-adds  bytes  device
+  // (model)  sequential  (16, 2)           0              0      0  cpu
+  // 0        linear      (16, 8)          40            512    160  cpu
+  // 1        relu        (16, 8)           0              0      0
+  // 2        linear      (16, 2)          18            256     72  cpu
+  // total                                 58            768    232
+  // [docs:end]
+  CHECK(text ==
+        "module   type        output   parameters  multiply-adds  bytes  device\n"
+        "(model)  sequential  (16, 2)           0              0      0  cpu\n"
+        "0        linear      (16, 8)          40            512    160  cpu\n"
+        "1        relu        (16, 8)           0              0      0\n"
+        "2        linear      (16, 2)          18            256     72  cpu\n"
+        "total                                 58            768    232\n");
+}

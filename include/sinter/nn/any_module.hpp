@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sinter/nn/state.hpp"
+#include "sinter/nn/summary.hpp"
 
 namespace sinter {
 
@@ -106,6 +107,7 @@ struct held_actions<T, R, D, Kind, devices<Ds...>> : held_mover<T, R, Ds, Kind, 
   value_type (*forward)(const void*, const value_type&);
   void (*each_member)(const member_name*, const void*, held_sink);
   void (*train)(void*, bool);
+  void (*describe)(const member_name*, const void*, summary_builder&);
   any_module<T, R, D, plain, devices<Ds...>> (*plain_view)(const void*);
 };
 
@@ -124,6 +126,7 @@ struct held_module<M, T, R, D, Kind, devices<Ds...>> {
     walk(outer, pass, at(m));
   }
   static void train(void* m, bool on) { static_cast<M*>(m)->train(on); }
+  static void describe(const member_name* outer, const void* m, summary_builder& to) { to.add(outer, at(m)); }
   static auto plain_view(const void* m) { return any_module<T, R, D, plain, devices<Ds...>>(infer(at(m))); }
   template <class To>
   static auto moved(const void* m, member_copies& copies) {
@@ -133,8 +136,8 @@ struct held_module<M, T, R, D, Kind, devices<Ds...>> {
     walk(nullptr, put, *copy, at(m));
     return any_module<T, R, To, Kind, devices<Ds...>>(std::move(copy));
   }
-  static constexpr held_actions<T, R, D, Kind, devices<Ds...>> actions{{&moved<Ds>}..., &copy,  &destroy,   &forward,
-                                                                       &each_member,    &train, &plain_view};
+  static constexpr held_actions<T, R, D, Kind, devices<Ds...>> actions{{&moved<Ds>}..., &copy,  &destroy,  &forward,
+                                                                       &each_member,    &train, &describe, &plain_view};
 };
 
 template <class M, class D, class Devices>
@@ -232,6 +235,9 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
       detail::call_typed(*static_cast<const F*>(to), name, member, number, detail::held_types<T, D, Kind>{});
     };
     actions_->each_member(outer, held_, {const_cast<F*>(&f), take});
+  }
+  void describe(const detail::member_name* outer, detail::summary_builder& to) const {
+    if (held_ != nullptr) actions_->describe(outer, held_, to);
   }
   template <class To>
   any_module<T, R, To, Kind, Devices> moved(detail::member_copies& copies) const {

@@ -52,6 +52,12 @@ struct linear : module<linear<T, D, Kind, Bias>> {
     else return sinter::linear(std::forward<X>(x), weight);
   }
 
+  /// Of one call that gives this shape; see summary().
+  template <int R>
+  index_t multiply_adds(const extents<R>& output) const {
+    return output.numel() * weight.extent(1);
+  }
+
   template <class F, class... M>
   static void visit(F&& f, M&... m) {
     f("weight", m.weight...);

@@ -6,6 +6,7 @@
 
 #include "sinter/nn/member.hpp"
 #include "sinter/nn/members.hpp"
+#include "sinter/nn/observe.hpp"
 #include "sinter/nn/place.hpp"
 
 namespace sinter {
@@ -135,7 +136,11 @@ class module : public detail::module_types<Self> {
     requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
   auto operator()(X&& x) const {
     try {
-      return self().forward(std::forward<X>(x));
+      auto y = self().forward(std::forward<X>(x));
+      if constexpr (expression<decltype(y)>) {
+        if (detail::call_observer_now() != nullptr) detail::tell_observer(self(), y);
+      }
+      return y;
     } catch (const detail::placed_error& e) {
       detail::rethrow_from(self(), e);
     } catch (const shape_error& e) {

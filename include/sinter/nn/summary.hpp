@@ -1,0 +1,166 @@
+// sinter/nn/summary.hpp: a table of the modules of a model: shapes, parameters, multiply-adds, bytes, device.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sinter/core/create.hpp"
+#include "sinter/nn/module.hpp"
+#include "sinter/nn/observe.hpp"
+
+namespace sinter::nn {
+
+/// A row of a summary: one module, with what is its own and not its submodules'.
+struct summary_row {
+  std::string name;             ///< the path to it; empty for the model itself
+  std::string type;             ///< as in C++, without namespace and template arguments: "linear"
+  std::vector<index_t> output;  ///< the shape of what it gave last
+  bool called = false;
+  index_t parameters = 0;     ///< elements; a parameter that stands in several places counts in the first
+  index_t multiply_adds = 0;  ///< of all its calls; 0 where unknown
+  index_t bytes = 0;          ///< of its parameters and buffers
+  std::string device;
+};
+
+/// What summary() gives: a row for each module in the order of the lists, and their sums.
+struct summary_table {
+  std::vector<summary_row> rows;
+  index_t parameters = 0, multiply_adds = 0, bytes = 0;
+
+  /// The table as text, a line for each row and one for the sums.
+  std::string text() const {
+    const auto shape_of = [](const summary_row& r) {
+      return r.called ? sinter::detail::joined(
+                            {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
+                      : std::string("not called");
+    };
+    std::vector<std::vector<std::string>> cells{
+        {"module", "type", "output", "parameters", "multiply-adds", "bytes", "device"}};
+    for (const summary_row& r : rows)
+      cells.push_back({r.name.empty() ? "(model)" : r.name, r.type, shape_of(r), std::to_string(r.parameters),
+                       std::to_string(r.multiply_adds), std::to_string(r.bytes), r.device});
+    cells.push_back(
+        {"total", "", "", std::to_string(parameters), std::to_string(multiply_adds), std::to_string(bytes), ""});
+    std::string lines;
+    for (const auto& row : cells) {
+      std::string line;
+      for (std::size_t column = 0; column < row.size(); ++column) {
+        std::size_t width = 0;
+        for (const auto& other : cells) width = other[column].size() > width ? other[column].size() : width;
+        const std::string space(width - row[column].size(), ' ');
+        const bool is_number = column >= 3 && column <= 5;
+        line += (is_number ? space + row[column] : row[column] + space) + "  ";
+      }
+      lines += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+    }
+    return lines;
+  }
+};
+
+/// Writes the table to a stream.
+template <class Stream>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, const summary_table& table) {
+  out << table.text();
+  return out;
+}
+
+namespace detail {
+
+/// "linear" for sinter::nn::linear<float, ...>.
+template <class M>
+std::string type_text() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("M = ") + 4);
+  text = text.substr(0, text.find_first_of("<;]"));
+  const std::size_t scope = text.rfind("::");
+  return std::string(scope == std::string_view::npos ? text : text.substr(scope + 2));
+}
+
+class summary_builder final : public call_observer {
+ public:
+  summary_table table;
+
+  /// A row for m, and for all that it lists.
+  template <class M>
+  void add(const member_name* name, const M& m) {
+    if constexpr (is_erased<M>) {
+      m.describe(name, *this);
+    } else {
+      const std::size_t at = table.rows.size();
+      modules_.push_back(&m);
+      marks_.push_back(&type_mark<M>);
+      table.rows.push_back({name == nullptr ? std::string() : name->text(), type_text<M>(), {}, false, 0, 0, 0, {}});
+      if constexpr (device<device_of<M>>) table.rows[at].device = device_name<device_of<M>>();
+      M::visit(
+          [&](sinter::detail::text_piece own, const auto& member) {
+            using X = bare<decltype(member)>;
+            const member_name path{name, own};
+            if constexpr (is_module<X>) {
+              add(&path, member);
+            } else if constexpr (is_stored<X>) {
+              if (member.defined() && seen_.add(sinter::detail::access::data(stored_value(member)))) {
+                const index_t bytes = member.numel() * static_cast<index_t>(sizeof(element_of<X>));
+                table.rows[at].bytes += bytes;
+                table.bytes += bytes;
+                if constexpr (is_parameter<X>) {
+                  table.rows[at].parameters += member.numel();
+                  table.parameters += member.numel();
+                }
+              }
+            }
+          },
+          m);
+    }
+  }
+
+  void called(const void* module, const void* mark, sinter::detail::shape_piece output,
+              index_t multiply_adds) override {
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      if (modules_[i] != module || marks_[i] != mark) continue;
+      summary_row& row = table.rows[i];
+      row.output.assign(output.extents, output.extents + output.rank);
+      row.called = true;
+      row.multiply_adds += multiply_adds;
+      table.multiply_adds += multiply_adds;
+    }
+  }
+
+ private:
+  std::vector<const void*> modules_, marks_;
+  sinter::detail::addresses seen_;
+};
+
+/// While it lives, the observer is told of calls.
+class observing {
+ public:
+  explicit observing(call_observer& o) : before_(call_observer_now()) { call_observer_now() = &o; }
+  ~observing() { call_observer_now() = before_; }
+  observing(const observing&) = delete;
+  observing& operator=(const observing&) = delete;
+
+ private:
+  call_observer* before_;
+};
+
+}  // namespace detail
+
+/// Runs a copy of the model, in eval() mode, once on zeros of that shape, and tells what each of its modules gave and
+/// holds. T is the element type of the input. Errors: those of forward.
+///
+///     std::cout << nn::summary(model, {1, 784});
+template <element T = float, is_module M, std::size_t R>
+summary_table summary(const M& model, const index_t (&input_shape)[R]) {
+  using D = std::conditional_t<device<device_of<M>>, device_of<M>, cpu>;
+  M copy = model;
+  copy.eval();
+  detail::summary_builder builder;
+  builder.add(nullptr, copy);
+  const no_grad guard;
+  const detail::observing scope(builder);
+  static_cast<void>(copy(zeros<T, D>(input_shape)));
+  return builder.table;
+}
+
+}  // namespace sinter::nn
