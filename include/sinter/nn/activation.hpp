@@ -112,4 +112,6 @@ struct dropout : module<dropout<Kind>> {
   mutable generator source;
 };
 
+static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && is_module<dropout<>>);
+
 }  // namespace sinter::nn

@@ -271,5 +271,7 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   const detail::held_actions<T, R, D, Kind, Devices>* actions_ = nullptr;
 };
 
+static_assert(is_module<any_module<float, 2>>);
+
 }  // namespace nn
 }  // namespace sinter

@@ -66,10 +66,27 @@ inline constexpr bool is_setting<std::optional<X>> = is_setting<X>;
 template <class Self>
 class module;
 
-/// A type derived from module<itself>. False for any other type, an unfinished one too.
+namespace detail {
+
+struct any_visitor {
+  template <class X>
+  void operator()(sinter::detail::text_piece, X&) const {}
+};
+
+/// A class that is complete and derives from its own module, without asking more of it.
 template <class M>
-concept is_module = std::is_class_v<detail::bare<M>> && requires { sizeof(detail::bare<M>); } &&
-                    std::derived_from<detail::bare<M>, module<detail::bare<M>>>;
+concept derives_from_its_module = std::is_class_v<M> && requires { sizeof(M); } && std::derived_from<M, module<M>>;
+
+}  // namespace detail
+
+/// A type derived from module<itself>, with a device, a kind, and a list of its members. False, never an error, for
+/// any other type, an incomplete one too; ask only once a type is complete, as the answer stays.
+template <class M>
+concept is_module = detail::derives_from_its_module<sinter::detail::bare<M>> && requires(sinter::detail::bare<M>& m) {
+  typename sinter::detail::bare<M>::device_type;
+  typename sinter::detail::bare<M>::kind;
+  sinter::detail::bare<M>::visit(detail::any_visitor{}, m);
+};
 
 namespace detail {
 

@@ -40,7 +40,10 @@ constexpr auto find_source_mistake() {
     if constexpr (Source::order == 1) return fitting<void>{};
     else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
   } else if constexpr (nn::is_module<Source>) return fitting<void>{};
-  else if constexpr (requires(const Source& s) { s.begin() != s.end(); })
+  else if constexpr (requires(const Source& s) {
+                       s.begin() != s.end();
+                       requires !std::is_same_v<bare<decltype(*s.begin())>, Source>;  // a path is a range of paths
+                     })
     return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
   else return sinter::detail::not_operands{};
 }
