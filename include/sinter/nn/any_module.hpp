@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "sinter/grad/statement.hpp"
 #include "sinter/nn/state.hpp"
 #include "sinter/nn/summary.hpp"
 
@@ -261,8 +262,8 @@ class any_module : public module<any_module<T, R, D, Kind, Devices>> {
   explicit any_module(std::unique_ptr<M> held)
       : held_(held.get()), actions_(&detail::held_module<M, T, R, D, Kind, Devices>::actions) {
     static_cast<void>([](M& m) {
-      const detail::holdable_members<T, D, Kind> check;
-      detail::walk(nullptr, check, m);
+      const detail::holdable_members<T, D, Kind> look;
+      detail::walk(nullptr, look, m);
     });
     static_cast<void>(held.release());
   }
