@@ -52,8 +52,32 @@ if(NOT Python3_FOUND)
 endif()
 
 # sinter_add_guarded_test(<name> <command>...): a ctest entry that ends when its command hangs or uses a lot of processor time; a busy
-# machine makes no test fail. ctest itself waits for a day.
+# machine makes no test fail. ctest itself waits for a day. Labels: the room, whose time ctest adds up; quick, unless sinter_slow()
+# follows; nvcc if it needs that; gpu if it tests the backend for GPUs, which needs none.
 function(sinter_add_guarded_test name)
   add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/guard.py ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 86400)
+  sinter_label(${name} quick)
+endfunction()
+
+function(sinter_label name speed)
+  string(REGEX MATCH "^(compile_fail|header_alone|single_header|[a-z]+)" room ${name})
+  set(labels room-${room} ${speed})
+  if(name MATCHES "nvcc$|^cuda_|^package_native$")
+    list(APPEND labels nvcc gpu)
+  elseif(name STREQUAL cuda)
+    list(APPEND labels gpu)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+endfunction()
+
+# sinter_slow(<name> <seconds> <input>...): tests/run.sh leaves the test out, unless --all or --since asks for it. Seconds: on two cores.
+# Inputs: files and folders from the root of the repository; what they include counts too. tests/since.py reads the table.
+file(WRITE ${PROJECT_BINARY_DIR}/slow_tests.txt "")
+function(sinter_slow name seconds)
+  if(TEST ${name})
+    sinter_label(${name} slow)
+    list(JOIN ARGN " " inputs)
+    file(APPEND ${PROJECT_BINARY_DIR}/slow_tests.txt "${name} ${seconds} ${inputs}\n")
+  endif()
 endfunction()

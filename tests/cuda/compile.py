@@ -6,6 +6,8 @@ of this folder are compiled, and run, by runtime.py. The kernels of hot.cu must 
 in registers: no stack, no spills. What is in rejected/ must not compile, as in tests/compile_fail. Where cuDNN and NCCL are found,
 their headers are compiled too, and tests/gpu/native_test.cu is linked with them; what of it needs no GPU is run. What includes CUB is
 compiled where CUB is.
+
+With --quick nothing is compiled but quick.cu, for sm_90: a statement of each kind of kernel.
 """
 import argparse
 import os
@@ -194,9 +196,13 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
     parser.add_argument("--scratch", type=Path, default=Path("build/cuda_compile"))
+    parser.add_argument("--quick", action="store_true", help="compile quick.cu and nothing else")
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
     passed = tools.Passed(options.scratch, [options.nvcc], tools.run([options.nvcc, "--version"])[1])
+    if options.quick:
+        problem = complaints(options, passed, HERE / "quick.cu", ["-arch=sm_90", *QUICKLY, "-c", "-o", os.devnull], nothing)
+        tools.report("CUDA compilations", [("quick.cu", problem)] if problem else [], 1)
     kept = options.scratch / "hot"
     kept.mkdir(exist_ok=True)
     work = []

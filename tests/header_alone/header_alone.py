@@ -3,8 +3,12 @@
 
 Headers that reach Eigen are compiled alone without the poison, since Eigen uses some of the names, and once more all together:
 after Eigen, with the poison. Those that reach CUDA's runtime are for nvcc; tests/cuda/compile.py compiles them.
+
+With --shared-std every header finds the standard headers of the whole library precompiled, which takes a third of the time: a
+forgotten header of ours is noticed all the same, a forgotten standard header is not.
 """
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -13,7 +17,7 @@ import tools
 
 HERE = Path(__file__).resolve().parent
 POISON = f'#include "{HERE}/poison.hpp"\n'
-FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-x", "c++"]
+FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 
 
 def needs_cuda(header):
@@ -29,6 +33,23 @@ def eigen_of(header):
     """The lines with which a header and all that it reaches include Eigen."""
     return {line for file in tools.closure(header) for line in file.read_text(encoding="utf-8").splitlines()
             if line.startswith("#include <Eigen/")}
+
+
+STANDARD = re.compile(r"^#include <([a-z_0-9]+)>$", re.M)
+
+
+def precompiled_standard(command, folder):
+    """The flags by which the compiler finds every standard header that the library includes already compiled."""
+    names = sorted({name for header in tools.headers() for name in STANDARD.findall(header.read_text(encoding="utf-8"))
+                    if not name.startswith("sinter_needs_")})  # those exist nowhere, to end a compilation
+    header = folder / "standard.hpp"
+    header.write_text("".join(f"#include <{name}>\n" for name in names))
+    made = header.with_suffix(".hpp.gch" if tools.compiler_kind(command[0]) == "gcc" else ".hpp.pch")
+    flags = [flag for flag in command[1:] if flag != "-fsyntax-only"]
+    code, text = tools.run([command[0], *flags, "-x", "c++-header", header, "-o", made])
+    if code != 0:
+        sys.exit(f"the standard headers do not compile:\n{text}")
+    return ["-include", header, "-Winvalid-pch"]
 
 
 def compilations(headers):
@@ -54,10 +75,14 @@ def main():
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--eigen", default="/usr/include/eigen3", help="Eigen's include folders, joined by colons")
     parser.add_argument("--scratch", type=Path, default=Path("build/header_alone"))
+    parser.add_argument("--shared-std", action="store_true", help="precompile the standard headers for all")
     parser.add_argument("headers", nargs="*", type=Path, help="only these (default: all under include/)")
     options = parser.parse_args()
-    command = [options.compiler, *FLAGS, f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen), "-"]
+    command = [options.compiler, *FLAGS, f"-I{tools.INCLUDE}", *tools.eigen_flags(options.eigen)]
     passed = tools.Passed(options.scratch, command, tools.run([options.compiler, "--version"])[1])
+    if options.shared_std:
+        command += precompiled_standard(command, options.scratch)
+    command += ["-x", "c++", "-"]
     files = [header.resolve() for header in options.headers] or [header for header in tools.headers() if not needs_cuda(header)]
     if not files:
         sys.exit("no headers found")

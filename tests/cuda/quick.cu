@@ -1,0 +1,19 @@
+// tests/cuda/quick.cu: a statement of each kind of kernel, so that a change which nvcc does not take shows within a
+// minute.
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+using matrix = tensor<float, 2, cuda<0>>;
+using leaf = variable<float, 2, cuda<0>>;
+
+/// Elementwise; rows; reductions of rows, columns and everything; a scan; a sort; a matrix product; and backward
+/// through them.
+void each_kind(const leaf& x, const leaf& w, const variable<float, 1, cuda<0>>& bias) {
+  const variable hidden = relu(matmul(x, w) + bias);
+  const variable loss = mean(log_softmax(hidden, 1) * hidden);
+  loss.backward();
+  const matrix total = cumsum(x.value(), 1);
+  const tensor<float, 1, cuda<0>> columns = sum(total, 0);
+  const auto in_order = sort(columns);
+}
