@@ -2,7 +2,8 @@
 """Programs that must not compile, and the least different ones that must.
 
 Every tests/compile_fail/NAME.cpp is compiled twice. With SINTER_MUST_FAIL defined it must be rejected, and the output
-must fit what its comments say; without it, it must compile without a warning. The comments, each on a line of its own:
+must fit what its comments say; without it, it must compile without a warning. Several of the latter are compiled together, each
+in a namespace of its own, and alone where that fails. The comments, each on a line of its own:
 
   // EXPECT: regex          is found in the output
   // EXPECT-GCC: regex      the same for g++ only; -CLANG, -NVCC likewise
@@ -29,6 +30,7 @@ FLAGS = {"gcc": ["-std=c++20", "-fno-diagnostics-color", "-fmessage-length=0"],
          "nvcc": ["-std=c++20", "-DSINTER_WITH_CUDA=0", "-x", "cu"]}  # as quick as can be; the messages are the backend's too
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wno-unused-result", "-Werror"]  # twins need no use for what they compute
 DEFAULT_LINES = {"gcc": 10, "clang": 20, "nvcc": 12}
+TOGETHER = 20  # twins in one compilation
 COMMENT = re.compile(r"^//\s*([A-Z]+(?:-[A-Z]+)*):\s*(.+?)\s*$", re.M)
 
 
@@ -127,8 +129,8 @@ class Compiler:
         return tools.run([*self.command, *warnings, *define, *end, file])
 
 
-def check(compiler, case):
-    """None if the case passes, else what is wrong."""
+def check(compiler, case, twin_compiles=False):
+    """None if the case passes, else what is wrong; the twin may be known to compile."""
     if case.mistake:
         return case.mistake
     code, output = compiler.compile(case.file, must_fail=True)
@@ -139,10 +141,18 @@ def check(compiler, case):
         wrong.append(f"the compiler itself failed, with exit code {code}")
     if wrong:
         return "\n".join([*wrong, "output with SINTER_MUST_FAIL:", *output.splitlines()[:60]])
-    code, output = compiler.compile(case.file, must_fail=False)
+    code, output = (0, "") if twin_compiles else compiler.compile(case.file, must_fail=False)
     if code != 0:
         return "\n".join(["the twin, without SINTER_MUST_FAIL, does not compile:", *output.splitlines()[:60]])
     return None
+
+
+def compiling_together(compiler, files, folder):
+    """Those of the files whose twins compile in one source, each in a namespace; all or none. A pragma would reach the next file."""
+    together = [file for file in files if "#pragma" not in file.read_text(encoding="utf-8")]
+    source = folder / f"twins_{files[0].stem}.cpp"
+    source.write_text("#include <sinter/sinter.hpp>\n" + "".join(f'namespace twin_{file.stem} {{\n#include "{file}"\n}}\n' for file in together))
+    return together if compiler.compile(source, must_fail=False)[0] == 0 else []
 
 
 SELF_TEST = {  # source -> what the harness must say of it; None: passes
@@ -200,22 +210,20 @@ def main():
             output = compiler.compile(file, must_fail=True)[1]
             print(f"---- {file.stem} ({len(output.splitlines())} lines)\n{output}")
         return
-    skipped = 0
+    keys = {file: passed.key(file, *sorted(tools.closure(file))) for file in files}
+    new = [file for file in files if keys[file] not in passed]
+    groups = [new[first:first + TOGETHER] for first in range(0, len(new), TOGETHER)] if compiler.kind != "nvcc" else []
+    twins = set(sum(tools.parallel(lambda group: compiling_together(compiler, group, compiler.scratch), groups), []))
 
     def one(file):
-        nonlocal skipped
-        key = passed.key(file, *sorted(tools.closure(file)))
-        if key in passed:
-            skipped += 1
-            return None
-        problem = check(compiler, Case(file, compiler.kind))
+        problem = check(compiler, Case(file, compiler.kind), file in twins)
         if problem:
             return file.stem, problem
-        passed.add(key)
+        passed.add(keys[file])
         return None
 
-    failures = [failure for failure in tools.parallel(one, files) if failure]
-    tools.report(f"compile_fail with {compiler.name}", failures, len(files), skipped)
+    failures = [failure for failure in tools.parallel(one, new) if failure]
+    tools.report(f"compile_fail with {compiler.name}", failures, len(files), len(files) - len(new))
 
 
 if __name__ == "__main__":
