@@ -8,7 +8,7 @@ Usage: bash tests/run.sh [options]
 
 Installs what is missing (with apt-get, as root or with sudo), builds in build/ and runs the tests, without the slow ones.
 
-  --all               run the slow tests too, which take half an hour more
+  --all               run the slow tests too, and optimise more of the others; takes half an hour more
   --since REVISION    run the slow tests whose inputs changed since this revision of git
   --budget SECONDS    with --since: as many of them as take so long on two cores; says which do not run
   --sanitize          build with AddressSanitizer and UndefinedBehaviorSanitizer (build/asan-ubsan)
@@ -64,7 +64,9 @@ install_missing "$compiler" yes
 folder=$preset
 [ "$compiler" = g++ ] || folder=${preset/default/clang}
 [ "$compiler" = g++ ] || [ "$preset" = default ] || folder=$preset-clang
-configure "$preset" "$compiler" "$folder" -DSINTER_TESTS=ON -DSINTER_EXAMPLES=ON
+optimised=OFF
+[ "$all" = no ] || optimised=ON
+configure "$preset" "$compiler" "$folder" -DSINTER_TESTS=ON -DSINTER_EXAMPLES=ON "-DSINTER_TEST_MORE_OPTIMISED=$optimised"
 choice=()
 if [ -n "$regex" ]; then
   choice=(-R "$regex")
