@@ -27,7 +27,6 @@
 #include "sinter/ops/cos.hpp"
 #include "sinter/ops/cosh.hpp"
 #include "sinter/ops/cross_entropy.hpp"
-#include "sinter/ops/cross_entropy_options.hpp"
 #include "sinter/ops/cummax.hpp"
 #include "sinter/ops/cummin.hpp"
 #include "sinter/ops/cumprod.hpp"
@@ -129,6 +128,7 @@
 #include "sinter/ops/trunc.hpp"
 #include "sinter/ops/unique.hpp"
 #include "sinter/ops/var.hpp"
+#include "sinter/ops/weighted_cross_entropy.hpp"
 #include "sinter/ops/where.hpp"
 
 // Last, so that no op is reached through it; see sinter.hpp.

@@ -17,6 +17,13 @@ SURROUNDINGS = """
   const tensor<std::int32_t, 2> k;
   const tensor<std::uint8_t, 2> pixels;
   const tensor<std::int64_t, 1> labels, permutation;
+  const variable<float, 4> scores;
+  const tensor<std::int64_t, 3> classes;
+  const tensor<float, 4> queries, keys;
+  const tensor<float, 3> tokens;
+  const tensor<float, 1> rare;
+  const variable<float, 2> student;
+  const tensor<float, 2> teacher;
   const auto model = [](const auto& v) { return variable<float, 2>(v); };
 """
 

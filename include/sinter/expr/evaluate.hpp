@@ -239,7 +239,10 @@ struct evaluation {
       }
       check_defined("evaluate", e);
       auto&& ready = materialise(e);
-      return run_into(ready, new_result(ready));
+      const auto value = new_result(ready);
+      write(ready, value);
+      if constexpr (is_tracked_v<E>) return record(ready, value);
+      else return value;
     }
   }
   /// The result of a statement that copies the variable e, which has been done.
@@ -247,12 +250,10 @@ struct evaluation {
   static E copied(const E& e, const Value& value) {
     return record(e, value);
   }
-  /// The same for an expression without points, into memory for its value.
-  template <class Ready>
-  static evaluated<E> run_into(const Ready& ready, const tensor<element_of<E>, rank_of<E>, device_of<E>>& value) {
-    write(ready, value);
-    if constexpr (is_tracked_v<E>) return record(ready, value);
-    else return value;
+  /// The same for a tensor, into memory for its value.
+  static E run_into(const E& e, const E& value) {
+    write(e, value);
+    return value;
   }
 };
 

@@ -138,19 +138,19 @@ struct elementwise_node : tape_node {
     for (std::size_t s = 0; s < target.size(); ++s) {
       const saved_leaf& l = target[s];
       out[s].element_size = l.element_size;
-      const index_t* strides = nullptr;
-      extents<max_rank> dense;
+      const auto set_strides = [&](const index_t* strides) {
+        broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
+      };
       if (state[s]) {
         out[s].data = state[s]->gradient(out[s].add);
-        strides = state[s]->strides();
+        set_strides(state[s]->strides());
       } else {
-        strides = (dense = dense_strides(l)).data();
+        set_strides(dense_strides(l).data());
         index_t n = l.element_size;
         for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
         unused.push_back(allocate(static_cast<std::size_t>(n)));
         out[s].data = unused.back()->data;
       }
-      broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
     }
   }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "sinter/ops/cast.hpp"
-#include "sinter/ops/cross_entropy_options.hpp"
 #include "sinter/ops/gather.hpp"
 #include "sinter/ops/log_sigmoid.hpp"
 #include "sinter/ops/mean.hpp"
@@ -11,6 +10,7 @@
 #include "sinter/ops/square.hpp"
 #include "sinter/ops/subtract.hpp"
 #include "sinter/ops/sum.hpp"
+#include "sinter/ops/weighted_cross_entropy.hpp"
 
 namespace sinter {
 

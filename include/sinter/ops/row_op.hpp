@@ -15,6 +15,7 @@
 //   of the operand
 #pragma once
 
+#include "sinter/math/scalar.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
 
 namespace sinter {

@@ -1,4 +1,4 @@
-// sinter/ops/cross_entropy_options.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
+// sinter/ops/weighted_cross_entropy.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
 // and against probabilities.
 #pragma once
 
@@ -140,7 +140,7 @@ using cross_entropy_options_for = cross_entropy_options<element_of<E>, device_of
 /// cross_entropy of logits (N,C,…) against labels (N,…), or of (C,) against one label: the mean over all labels, their
 /// sum, or a loss for each. Runs at once. Errors: as of (N,C) against (N,).
 ///
-///     variable loss = cross_entropy(scores, pixels);  // (N,C,H,W) against (N,H,W)
+///     variable loss = cross_entropy(scores, classes);  // (N,C,H,W) against (N,H,W)
 template <class E, class L, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<E, L>> && rank_of<E> != 2)
 detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, R = {}) {
@@ -155,7 +155,7 @@ detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, 
 /// Szegedy et al., "Rethinking the Inception architecture", 2016. Errors: shape_error for weights that are not one for
 /// each class, value_error for a smoothing outside [0, 1], index_error for labels outside [0, C) that are not ignored.
 ///
-///     variable loss = cross_entropy(logits, labels, {.weight = rare, .label_smoothing = 0.1});
+///     auto loss = cross_entropy(logits, labels, {.weight = rare, .label_smoothing = 0.1});
 template <class E, class L, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
 detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels,
