@@ -4249,7 +4249,10 @@ struct evaluation {
       }
       check_defined("evaluate", e);
       auto&& ready = materialise(e);
-      return run_into(ready, new_result(ready));
+      const auto value = new_result(ready);
+      write(ready, value);
+      if constexpr (is_tracked_v<E>) return record(ready, value);
+      else return value;
     }
   }
   /// The result of a statement that copies the variable e, which has been done.
@@ -4257,12 +4260,10 @@ struct evaluation {
   static E copied(const E& e, const Value& value) {
     return record(e, value);
   }
-  /// The same for an expression without points, into memory for its value.
-  template <class Ready>
-  static evaluated<E> run_into(const Ready& ready, const tensor<element_of<E>, rank_of<E>, device_of<E>>& value) {
-    write(ready, value);
-    if constexpr (is_tracked_v<E>) return record(ready, value);
-    else return value;
+  /// The same for a tensor, into memory for its value.
+  static E run_into(const E& e, const E& value) {
+    write(e, value);
+    return value;
   }
 };
 
@@ -5035,15 +5036,217 @@ Stream& operator<<(Stream& out, const variable<T, Shape, D, Order>& v) {
 }  // namespace sinter
 // sinter/nn/module.hpp: what every module inherits: calling, parameters, training mode, and copies on other devices.
 
+// sinter/nn/member.hpp: what the list of a module may hold, and the walk over the lists of a model.
+
+#include <array>
+#include <optional>
+
+// sinter/nn/buffer.hpp: a member of a module that moves and is saved with it, and is not trained.
+
+namespace sinter::nn {
+
+/// A tensor that belongs to the state of a module but not to its parameters, such as a running mean: to(), infer(),
+/// copy_state() and state() take it along; optimizers, named_parameters() and parameter_count() do not see it. Listed
+/// in visit() as a parameter is.
+///
+/// As with a parameter, copies are handles to the same memory, and `const` is shallow: forward() may write to it.
+///
+///     nn::buffer<float, 1, D> mean;
+///     tensor y = x - mean.value();
+///     mean.value() += 0.1f * (now - mean.value());
+template <element T, int R, device D = cpu>
+class buffer {
+ public:
+  using value_type = T;
+  using device_type = D;
+  using tensor_type = tensor<T, R, D>;
+  static constexpr int rank = R;
+
+  buffer() = default;
+  /// From a tensor, whose memory it shares, or an expression, which is evaluated.
+  template <expression E>
+    requires sinter::detail::converts<E, T, R, D>
+  buffer(E&& e) : value_(std::forward<E>(e)) {}  // NOLINT: implicit on purpose
+  template <expression E, class Problem = typename sinter::detail::conversion_mistake<E, T, R, D>::problem,
+            class Fix = typename sinter::detail::conversion_mistake<E, T, R, D>::fix>
+  buffer(E&&) = delete;
+
+  /// The tensor, on the same memory.
+  [[nodiscard]] tensor_type value() const { return value_; }
+  bool defined() const noexcept { return value_.defined(); }
+  const extents<R>& shape() const noexcept { return value_.shape(); }
+  index_t numel() const noexcept { return value_.numel(); }
+
+ private:
+  tensor_type value_;
+};
+
+}  // namespace sinter::nn
+// sinter/random/generator.hpp: the generator a program passes around: a seed and the number of the next draw.
+
+// sinter/random/philox.hpp: Philox 4x32-10, random words as a pure function of key and counter.
+//
+// J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11.
+// There is no state to share: any element of any draw is computed alone, so that the same bits come out whatever the
+// device, the number of threads or the order.
+
+namespace sinter {
+
+/// Four random words, or a counter.
+struct philox_block {
+  std::uint32_t word[4];
+  constexpr bool operator==(const philox_block&) const = default;
+};
+
+/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a
+/// step is captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run
+/// r makes draw
+/// + 2^32 r of it.
+struct random_key {
+  std::uint64_t seed = 0;
+  std::uint64_t draw = 0;
+  const std::int64_t* run = nullptr;
+  constexpr bool operator==(const random_key&) const = default;
+};
+
+namespace detail {
+
+struct word_pair {
+  std::uint32_t low, high;
+};
+/// The product of two words. A GPU multiplies words; left to itself its compiler makes long products of what they are
+/// part of.
+SINTER_WORD word_pair multiply_words(std::uint32_t a, std::uint32_t b) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) return {a * b, __umulhi(a, b)};
+#endif
+  const std::uint64_t product = std::uint64_t{a} * b;
+  return {static_cast<std::uint32_t>(product), static_cast<std::uint32_t>(product >> 32)};
+}
+
+}  // namespace detail
+
+/// The ten rounds of Philox 4x32.
+SINTER_WORD philox_block philox4x32(philox_block counter, std::uint64_t key) {
+  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+  std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
+  SINTER_UNROLL
+  for (int round = 0; round < 10; ++round) {
+    const detail::word_pair p = detail::multiply_words(0xD2511F53u, a);
+    const detail::word_pair q = detail::multiply_words(0xCD9E8D57u, c);
+    a = q.high ^ b ^ k0;
+    b = q.low;
+    c = p.high ^ d ^ k1;
+    d = p.low;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return {{a, b, c, d}};
+}
+
+/// Block number `index` of a draw.
+SINTER_WORD philox_block philox4x32(const random_key& key, std::uint64_t index) {
+  return philox4x32(philox_block{{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
+                                  static_cast<std::uint32_t>(key.draw), static_cast<std::uint32_t>(key.draw >> 32)}},
+                    key.seed);
+}
+
+namespace detail {
+
+/// Word number `place` of a block. Chosen, not indexed: what is indexed would lie in a GPU's memory.
+SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
+  return place < 2 ? (place == 0 ? b.word[0] : b.word[1]) : place == 2 ? b.word[2] : b.word[3];
+}
+
+/// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
+/// owns words i Each, ... of the sequence of blocks.
+template <int Each, std::size_t Words>
+SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
+  const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
+  const random_key key{of_step.seed, of_step.draw + (run << 32)};
+  const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
+  std::uint64_t block = start / 4;
+  auto place = static_cast<unsigned>(start % 4);
+  if constexpr (Words % 4 == 0) {
+    if (place == 0) {
+      for (int i = 0; i < int{Words}; i += 4, ++block) {
+        const philox_block b = philox4x32(key, block);
+        to[i] = b.word[0], to[i + 1] = b.word[1], to[i + 2] = b.word[2], to[i + 3] = b.word[3];
+      }
+      return;
+    }
+  }
+  philox_block b = philox4x32(key, block);
+  for (int i = 0; i < int{Words}; ++i) {
+    if (place == 4) {
+      b = philox4x32(key, ++block);
+      place = 0;
+    }
+    to[i] = word_at(b, place++);
+  }
+}
+
+/// The high half of the 128-bit product.
+SINTER_WORD std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+#if defined(__CUDA_ARCH__)
+  if (!std::is_constant_evaluated()) return __umul64hi(a, b);
+#endif
+  const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+  const std::uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
+  const std::uint64_t carry = a0 * b1 + (middle & 0xffffffffu);
+  return a1 * b1 + (middle >> 32) + (carry >> 32);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// Hands out keys, one per draw (`rand`, `dropout`, ...). A copy continues alike and independently. The numbers of a
+/// draw depend on the seed, the number of the draw and the element's index only: not on device or threads.
+///
+///     generator gen(42);
+///     tensor x = randn<float>(gen, {128, 784});
+class generator {
+ public:
+  explicit constexpr generator(std::uint64_t seed = 0, std::uint64_t offset = 0) noexcept : key_{seed, offset} {}
+
+  /// The key of the next draw.
+  constexpr random_key next() noexcept {
+    const random_key key = key_;
+    ++key_.draw;
+    return key;
+  }
+
+  /// A generator whose draws have nothing to do with this one's; costs this one a draw.
+  constexpr generator split() noexcept {
+    const philox_block b = philox4x32(next(), ~std::uint64_t{0});
+    return generator(std::uint64_t{b.word[1]} << 32 | b.word[0], std::uint64_t{b.word[3]} << 32 | b.word[2]);
+  }
+
+  constexpr std::uint64_t seed() const noexcept { return key_.seed; }
+  /// How many draws have been made (plus the offset it started from): with seed(), all there is to save.
+  constexpr std::uint64_t offset() const noexcept { return key_.draw; }
+
+ private:
+  random_key key_;
+};
+
+}  // namespace sinter
+
 namespace sinter {
 
 // Names in messages.
 template <class...>
-struct module_fed_from_another_device;
-template <class...>
 struct parameter_on_another_device_than_its_module;
-struct copy_the_input_with_dot_to;
 struct declare_the_parameter_on_the_device_of_the_module;
+template <class>
+struct plain_tensor_listed_by_a_tracked_module;
+struct declare_it_as_nn_parameter_or_nn_buffer;
+template <class>
+struct member_that_modules_do_not_understand;
+struct make_it_an_nn_module_list;
+struct make_it_a_parameter_buffer_or_module_or_say_nn_is_setting;
 
 namespace nn {
 
@@ -5061,12 +5264,53 @@ struct mode {
   bool training = true;
 };
 
+/// True for what a module may list beside parameters, buffers and modules: values that to() and infer() copy as they
+/// are. Numbers, enumerations, strings, extents, generators, modes, and arrays, vectors and optionals of these; other
+/// types by
+///
+///     template <>
+///     inline constexpr bool sinter::nn::is_setting<my_options> = true;
+template <class X>
+inline constexpr bool is_setting = literal<X> || std::is_enum_v<X>;
+template <>
+inline constexpr bool is_setting<std::string> = true;
+template <>
+inline constexpr bool is_setting<generator> = true;
+template <>
+inline constexpr bool is_setting<mode> = true;
+template <int R>
+inline constexpr bool is_setting<extents<R>> = true;
+template <class X, std::size_t N>
+inline constexpr bool is_setting<std::array<X, N>> = is_setting<X>;
+template <class X>
+inline constexpr bool is_setting<std::vector<X>> = is_setting<X>;
+template <class X>
+inline constexpr bool is_setting<std::optional<X>> = is_setting<X>;
+
 template <class Self>
 class module;
 
-/// A type derived from module<itself>.
+namespace detail {
+
+struct any_visitor {
+  template <class X>
+  void operator()(sinter::detail::text_piece, X&) const {}
+};
+
+/// A class that is complete and derives from its own module, without asking more of it.
 template <class M>
-concept is_module = std::derived_from<detail::bare<M>, module<detail::bare<M>>>;
+concept derives_from_its_module = std::is_class_v<M> && requires { sizeof(M); } && std::derived_from<M, module<M>>;
+
+}  // namespace detail
+
+/// A type derived from module<itself>, with a device, a kind, and a list of its members. False, never an error, for
+/// any other type, an incomplete one too; ask only once a type is complete, as the answer stays.
+template <class M>
+concept is_module = detail::derives_from_its_module<sinter::detail::bare<M>> && requires(sinter::detail::bare<M>& m) {
+  typename sinter::detail::bare<M>::device_type;
+  typename sinter::detail::bare<M>::kind;
+  sinter::detail::bare<M>::visit(detail::any_visitor{}, m);
+};
 
 namespace detail {
 
@@ -5074,26 +5318,23 @@ using sinter::detail::bare;
 using sinter::detail::is_tensor;
 using sinter::detail::is_variable;
 
-template <class M>
-struct output_device {
-  using type = device_of<M>;
-};
-template <class M>
-  requires requires { typename M::output_device; }
-struct output_device<M> {
-  using type = typename M::output_device;
-};
+template <class X>
+inline constexpr bool is_buffer = false;
+template <class T, int R, class D>
+inline constexpr bool is_buffer<buffer<T, R, D>> = true;
 
-/// M with parameters of another kind, each on the device where it is.
-template <class M, class Kind>
-struct kind_changed {
-  using type = typename M::template rebind<device_of<M>, Kind>;
-};
-template <class M, class Kind>
-  requires requires { typename M::template as<Kind>; }
-struct kind_changed<M, Kind> {
-  using type = typename M::template as<Kind>;
-};
+template <class X>
+inline constexpr bool is_parameter = is_tensor<X> || is_variable<X>;
+/// Parameters and buffers: what has a value that moves and is saved.
+template <class X>
+inline constexpr bool is_stored = is_parameter<X> || is_buffer<X>;
+
+/// The tensor that a parameter or buffer holds.
+template <class X>
+auto stored_value(const X& x) {
+  if constexpr (is_tensor<X>) return x;
+  else return x.value();
+}
 
 template <class First, class... Rest>
 struct first_of {
@@ -5110,60 +5351,88 @@ struct member_name {
   }
 };
 
-/// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself.
+/// True for any_module, whose members have no types that a list could show.
+template <class M>
+concept is_erased = requires { typename M::erased_module; };
+
+/// Calls f(name, member of m...) for everything in the lists of equally built modules that is not a module itself, and
+/// f.erased(name, m...) for modules whose type is hidden; their name is null for the outermost.
 template <class F, class... M>
 void walk(const member_name* outer, F& f, M&... m) {
-  first_of<bare<M>...>::type::visit(
-      [&](sinter::detail::text_piece own, auto&... member) {
-        const member_name name{outer, own};
-        using X = typename first_of<bare<decltype(member)>...>::type;
-        if constexpr (is_module<X>) walk(&name, f, member...);
-        else f(name, member...);
-      },
-      m...);
+  using Module = typename first_of<bare<M>...>::type;
+  if constexpr (is_erased<Module>) {
+    f.erased(outer, m...);
+  } else {
+    Module::visit(
+        [&](sinter::detail::text_piece own, auto&... member) {
+          const member_name name{outer, own};
+          using X = typename first_of<bare<decltype(member)>...>::type;
+          if constexpr (is_module<X>) walk(&name, f, member...);
+          else f(name, member...);
+        },
+        m...);
+  }
 }
-
-template <class X, class M>
-constexpr auto find_input_mistake() {
-  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
-  else
-    return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
-                                   copy_the_input_with_dot_to>{};
-}
-template <class X, class M>
-using input_check = decltype(find_input_mistake<bare<X>, M>());
 
 template <class X, class D>
 concept lives_elsewhere = !std::is_same_v<device_of<X>, any_device> && !on_device<X, D>;
 
-/// The visitor that only looks at types: members live on D.
-template <device D>
-struct members_on {
-  template <class X>
-    requires(!lives_elsewhere<X, D>)
-  void operator()(sinter::detail::text_piece, const X&) const {}
-  template <class X, class Problem = parameter_on_another_device_than_its_module<device_of<X>, D>,
-            class Fix = declare_the_parameter_on_the_device_of_the_module>
-    requires lives_elsewhere<X, D>
-  void operator()(sinter::detail::text_piece, const X&) const = delete;
-};
-
 template <class M>
 concept on_one_device = device<device_of<M>> && !requires { typename M::output_device; };
+
+template <class X>
+concept holds_modules = !is_module<X> && requires(const X& x) {
+  *x.begin();
+  requires is_module<decltype(*x.begin())>;
+};
+
+template <class X, class M>
+concept on_other_device_than = on_one_device<M> && lives_elsewhere<X, device_of<M>>;
+
+/// What is wrong with a member of type X in the list of M.
+template <class X, class M>
+constexpr auto find_member_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (is_setting<X>) return sinter::detail::fitting<void>{};
+  else if constexpr (holds_modules<X>)
+    return mistake<member_that_modules_do_not_understand<X>, make_it_an_nn_module_list>{};
+  else if constexpr (!is_module<X> && !is_stored<X>)
+    return mistake<member_that_modules_do_not_understand<X>,
+                   make_it_a_parameter_buffer_or_module_or_say_nn_is_setting>{};
+  else if constexpr (on_other_device_than<X, M>)
+    return mistake<parameter_on_another_device_than_its_module<device_of<X>, device_of<M>>,
+                   declare_the_parameter_on_the_device_of_the_module>{};
+  else if constexpr (is_tensor<X> && std::is_same_v<typename M::kind, tracked>)
+    return mistake<plain_tensor_listed_by_a_tracked_module<X>, declare_it_as_nn_parameter_or_nn_buffer>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class X, class M>
+using member_mistake = decltype(find_member_mistake<X, M>());
+
+/// The visitor that only looks at types: members that M may list.
+template <class M>
+struct members_of {
+  template <class X>
+    requires(sinter::detail::is_fitting<member_mistake<X, M>>)
+  void operator()(sinter::detail::text_piece, const X&) const {}
+  template <class X, class Problem = typename member_mistake<X, M>::problem,
+            class Fix = typename member_mistake<X, M>::fix>
+  void operator()(sinter::detail::text_piece, const X&) const = delete;
+};
 
 /// Copies of members, in which a parameter that stands in several places stays one.
 class member_copies {
  public:
   template <class To, class From>
   void copy(To& to, const From& from) {
-    if constexpr (is_tensor<From> || is_variable<From>) {
+    if constexpr (is_stored<From>) {
       using D = device_of<To>;
       if (!from.defined()) return;
-      const auto& value = sinter::detail::plain(from);
+      const auto value = stored_value(from);
       static constexpr char type = 0;
       for (const entry& e : done_) {
         if (e.type != &type) continue;
-        const auto& before = sinter::detail::plain(*static_cast<const From*>(e.from));
+        const auto before = stored_value(*static_cast<const From*>(e.from));
         if (sinter::detail::access::data(before) != sinter::detail::access::data(value) ||
             before.shape() != value.shape() || before.strides() != value.strides())
           continue;
@@ -5185,15 +5454,298 @@ class member_copies {
   std::vector<entry> done_;
 };
 
-template <class To, class From>
-void share_member(To& to, const From& from) {
-  if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
-  else to = from;
+// What modules do with their members, for walk().
+
+struct copy_members {
+  member_copies& copies;
+  template <class To, class From>
+  void operator()(const member_name&, To& to, const From& from) const {
+    copies.copy(to, from);
+  }
+  template <class To, class From>
+  void erased(const member_name*, To& to, const From& from) const {
+    to = from.template moved<device_of<To>>(copies);
+  }
+};
+
+struct share_members {
+  template <class To, class From>
+  void operator()(const member_name&, To& to, const From& from) const {
+    if constexpr (is_variable<From> && is_tensor<To>) to = from.value();
+    else to = from;
+  }
+  template <class To, class From>
+  void erased(const member_name*, To& to, const From& from) const {
+    to = from.plain_view();
+  }
+};
+
+struct set_mode {
+  bool training;
+  template <class X>
+  void operator()(const member_name&, X& x) const {
+    if constexpr (std::is_same_v<X, mode>) x.training = training;
+  }
+  template <class M>
+  void erased(const member_name*, M& m) const {
+    m.set_training(training);
+  }
+};
+
+/// Calls f(name, parameter) for parameters, or f(name, buffer) for buffers.
+template <bool Buffers, class F>
+struct pick_members {
+  const F& f;
+  template <class X>
+  void operator()(const member_name& name, const X& x) const {
+    if constexpr (Buffers ? is_buffer<X> : is_parameter<X>) f(name, x);
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+
+}  // namespace detail
+}  // namespace nn
+}  // namespace sinter
+// sinter/nn/members.hpp: SINTER_MEMBERS, the one line that lists the members of a module.
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct members_missing_in_the_list_of;
+struct name_them_all_in_SINTER_MEMBERS_or_write_visit_by_hand;
+
+namespace nn::detail {
+
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t align) { return (bytes + align - 1) / align * align; }
+
+/// False only if M holds more than what its line lists: no order of the members takes more room than each of them
+/// rounded up to the alignment of M.
+template <class M>
+constexpr bool lists_all_members() {
+  if constexpr (requires { M::template listed_bytes<M>(); })
+    return sizeof(M) <= rounded_up(decltype(M::template listed_bytes<M>())::value +
+                                       (std::is_polymorphic_v<M> ? sizeof(void*) : 0) + (std::is_empty_v<M> ? 1 : 0),
+                                   alignof(M));
+  else return true;
 }
+
+template <class M>
+  requires(lists_all_members<M>())
+constexpr void check_list() {}
+template <class M, class Problem = members_missing_in_the_list_of<M>,
+          class Fix = name_them_all_in_SINTER_MEMBERS_or_write_visit_by_hand>
+  requires(!lists_all_members<M>())
+constexpr void check_list() = delete;
+
+}  // namespace nn::detail
+}  // namespace sinter
+
+/// Lists the members of a module, up to 256, in the order of named_parameters(): parameters, buffers, submodules,
+/// nn::mode and settings. It is the module's visit(). A member that is left out does not compile, as far as the size of
+/// the module tells: one that fits between others, such as a bool beside an int, goes unseen.
+///
+///     SINTER_MEMBERS(fc, scale)
+#define SINTER_MEMBERS(...)                                                                                  \
+  template <class SinterVisitor, class... SinterModule>                                                      \
+  static void visit([[maybe_unused]] SinterVisitor&& sinter_visitor,                                         \
+                    [[maybe_unused]] SinterModule&... sinter_module) {                                       \
+    __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_VISIT_EACH(__VA_ARGS__)))                                  \
+  }                                                                                                          \
+  template <class SinterModule>                                                                              \
+  static auto listed_bytes()                                                                                 \
+      -> ::std::integral_constant<::std::size_t,                                                             \
+                                  0 __VA_OPT__(SINTER_DETAIL_EXPAND(SINTER_DETAIL_SIZE_EACH(__VA_ARGS__)))>; \
+  static_assert(true)
+
+#define SINTER_DETAIL_VISIT_EACH(member, ...)       \
+  sinter_visitor(#member, sinter_module.member...); \
+  __VA_OPT__(SINTER_DETAIL_VISIT_AGAIN SINTER_DETAIL_PARENTHESES(__VA_ARGS__))
+#define SINTER_DETAIL_VISIT_AGAIN() SINTER_DETAIL_VISIT_EACH
+#define SINTER_DETAIL_SIZE_EACH(member, ...)                                                               \
+  +::sinter::nn::detail::rounded_up(sizeof(::std::declval<SinterModule&>().member), alignof(SinterModule)) \
+      __VA_OPT__(SINTER_DETAIL_SIZE_AGAIN SINTER_DETAIL_PARENTHESES(__VA_ARGS__))
+#define SINTER_DETAIL_SIZE_AGAIN() SINTER_DETAIL_SIZE_EACH
+#define SINTER_DETAIL_PARENTHESES ()
+// Each level expands four times as often as the one below it.
+#define SINTER_DETAIL_EXPAND(...) \
+  SINTER_DETAIL_EXPAND64(SINTER_DETAIL_EXPAND64(SINTER_DETAIL_EXPAND64(SINTER_DETAIL_EXPAND64(__VA_ARGS__))))
+#define SINTER_DETAIL_EXPAND64(...) \
+  SINTER_DETAIL_EXPAND16(SINTER_DETAIL_EXPAND16(SINTER_DETAIL_EXPAND16(SINTER_DETAIL_EXPAND16(__VA_ARGS__))))
+#define SINTER_DETAIL_EXPAND16(...) \
+  SINTER_DETAIL_EXPAND4(SINTER_DETAIL_EXPAND4(SINTER_DETAIL_EXPAND4(SINTER_DETAIL_EXPAND4(__VA_ARGS__))))
+#define SINTER_DETAIL_EXPAND4(...) \
+  SINTER_DETAIL_EXPAND1(SINTER_DETAIL_EXPAND1(SINTER_DETAIL_EXPAND1(SINTER_DETAIL_EXPAND1(__VA_ARGS__))))
+#define SINTER_DETAIL_EXPAND1(...) __VA_ARGS__
+// sinter/nn/observe.hpp: who wants to know what modules give, while summary() runs a model.
+
+// sinter/nn/place.hpp: where in a model a forward failed: "3.block1.conv2".
+
+namespace sinter::nn::detail {
+
+template <class M>
+inline constexpr char type_mark = 0;  ///< its address tells types apart
+
+/// A shape_error that has left the forward of a module. Each module that it passes through knows its members by their
+/// address, and puts the name of the one it came from before the path.
+class placed_error final : public shape_error {
+ public:
+  placed_error(const std::string& message, std::string in_path, const void* module, const void* type)
+      : shape_error(in_path.empty() ? message : sinter::detail::joined({"in module ", in_path, ": ", message})),
+        path(std::move(in_path)),
+        reason(message),
+        where(module),
+        mark(type) {}
+
+  std::string path;    ///< from the module at `where` to the one that failed
+  std::string reason;  ///< what the failed operation said
+  const void* where;
+  const void* mark;
+};
+
+/// The path from m to the module at an address, of the type that mark stands for; empty if there is none.
+template <class M>
+SINTER_COLD std::string path_to(const M& m, const void* where, const void* mark, const member_name* outer = nullptr) {
+  std::string path;
+  M::visit(
+      [&](sinter::detail::text_piece own, const auto& member) {
+        using X = bare<decltype(member)>;
+        if constexpr (is_module<X>) {
+          if (!path.empty()) return;
+          const member_name name{outer, own};
+          if (&member == where && mark == &type_mark<X>) path = name.text();
+          else path = path_to(member, where, mark, &name);
+        }
+      },
+      m);
+  return path;
+}
+
+/// The error on its way out of m.
+template <class M>
+[[noreturn]] SINTER_COLD void rethrow_from(const M& m, const placed_error& e) {
+  std::string path = path_to(m, e.where, e.mark);
+  if (!path.empty() && !e.path.empty()) path += '.';
+  throw placed_error(e.reason, path + e.path, &m, &type_mark<M>);
+}
+template <class M>
+[[noreturn]] SINTER_COLD void rethrow_from(const M& m, const shape_error& e) {
+  throw placed_error(e.what(), {}, &m, &type_mark<M>);
+}
+
+}  // namespace sinter::nn::detail
+
+namespace sinter::nn::detail {
+
+/// Told of every call of a module on this thread while it is in call_observer_now().
+struct call_observer {
+  virtual void called(const void* module, const void* mark, sinter::detail::shape_piece output,
+                      index_t multiply_adds) = 0;
+
+ protected:
+  ~call_observer() = default;
+};
+
+inline call_observer*& call_observer_now() {
+  static thread_local call_observer* observer = nullptr;
+  return observer;
+}
+
+template <class M, class Y>
+SINTER_COLD void tell_observer(const M& m, const Y& y) {
+  const auto shape = y.shape();
+  index_t multiply_adds = 0;
+  if constexpr (requires { m.multiply_adds(shape); }) multiply_adds = m.multiply_adds(shape);
+  call_observer_now()->called(&m, &type_mark<M>, {shape.data(), Y::rank}, multiply_adds);
+}
+
+}  // namespace sinter::nn::detail
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct module_fed_from_another_device;
+struct copy_the_input_with_dot_to;
+template <class>
+struct module_that_is_no_template_of_device_and_kind;
+struct declare_it_template_device_D_class_Kind_or_give_it_a_rebind;
+
+namespace nn {
+
+namespace detail {
+
+/// What a module need not say: template <device, class Kind> has its device, kind and rebind in its type; others live
+/// on the cpu and are tracked unless they say otherwise.
+template <class Self>
+struct module_types {
+  using device_type = cpu;
+  using kind = tracked;
+};
+template <template <class, class> class Template, device D, class Kind>
+  requires(std::is_same_v<Kind, tracked> || std::is_same_v<Kind, plain>)
+struct module_types<Template<D, Kind>> {
+  using device_type = D;
+  using kind = Kind;
+  template <device To, class K>
+  using rebind = Template<To, K>;
+};
+
+template <class M>
+struct output_device {
+  using type = device_of<M>;
+};
+template <class M>
+  requires requires { typename M::output_device; }
+struct output_device<M> {
+  using type = typename M::output_device;
+};
+
+/// M with parameters of another kind, each on the device where it is; nothing where M does not say how.
+template <class M, class Kind>
+struct kind_changed {};
+template <class M, class Kind>
+  requires requires { typename M::template rebind<device_of<M>, Kind>; } &&
+           (!requires { typename M::template as<Kind>; })
+struct kind_changed<M, Kind> {
+  using type = typename M::template rebind<device_of<M>, Kind>;
+};
+template <class M, class Kind>
+  requires requires { typename M::template as<Kind>; }
+struct kind_changed<M, Kind> {
+  using type = typename M::template as<Kind>;
+};
+
+template <class M>
+concept has_plain_twin = requires { typename kind_changed<M, plain>::type; };
+template <class M, class D>
+concept has_twin_on = requires { typename M::template rebind<D, typename M::kind>; };
+
+/// M on device D; nothing for a transfer, which is tied to its devices.
+template <class M, class D, class K>
+struct rebound {};
+template <class M, class D, class K>
+  requires requires { typename M::template rebind<D, K>; }
+struct rebound<M, D, K> {
+  using type = typename M::template rebind<D, K>;
+};
+
+template <class X, class M>
+constexpr auto find_input_mistake() {
+  if constexpr (same_device<X, M>) return sinter::detail::fitting<device_of<X>>{};
+  else
+    return sinter::detail::mistake<module_fed_from_another_device<device_of<X>, device_of<M>>,
+                                   copy_the_input_with_dot_to>{};
+}
+template <class X, class M>
+using input_check = decltype(find_input_mistake<bare<X>, M>());
 
 }  // namespace detail
 
-/// A row of named_parameters().
+/// A row of named_parameters() or named_buffers().
 struct parameter_info {
   std::string name;  ///< as in PyTorch: "0.weight", "fc1.bias"
   std::vector<index_t> shape;
@@ -5202,22 +5754,53 @@ struct parameter_info {
   index_t numel = 1;
 };
 
-/// Base of every module. Self has
+/// Base of every module. A module is its members, a forward, and the line that lists them:
+///
+///     template <device D = cpu, class Kind = nn::tracked>
+///     struct residual : nn::module<residual<D, Kind>> {
+///       nn::linear<float, D, Kind> fc;
+///       nn::parameter<float, 1, D, Kind> scale;
+///
+///       template <class X>
+///       auto forward(const X& x) const {  // the value, usually an expression
+///         return x + scale * tanh(fc(x));
+///       }
+///       SINTER_MEMBERS(fc, scale);
+///     };
+///     residual<> block{{}, nn::linear(8, 8, gen), ones<float>({8})};  // {} for the base
+///
+/// Device, kind and rebind come from the two template parameters. A module without them lives on the cpu, is tracked,
+/// and has no to() and infer(). A module may say all of it itself:
 ///   using device_type                        where its parameters and inputs live (any_device: it has none)
-///   auto forward(x) const                    the value, usually an expression
-///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
-///   every
-///                                            parameter, submodule, mode and setting
+///   using kind                               tracked or plain
 ///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
-/// and is default constructible for to() and infer(). docs/library.md shows a module written by a user.
+///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
+///                                            every parameter, buffer, submodule, mode and setting (see is_setting)
+/// and is default constructible for to() and infer(). docs/modules.md tells more.
 template <class Self>
-class module {
+class module : public detail::module_types<Self> {
  public:
-  /// forward(x) for an x on the module's device.
+  // Public, so that modules can be aggregates; not `module()` alone: nvcc reads that as the keyword.
+  constexpr module() {
+    detail::check_list<Self>();
+    static_cast<void>([](Self& m) { Self::visit(detail::members_of<Self>{}, m); });
+  }
+
+  /// forward(x) for an x on the module's device. A shape_error names the path to the module that failed.
   template <expression X, class S = Self>
     requires(sinter::detail::is_fitting<detail::input_check<X, S>>)
   auto operator()(X&& x) const {
-    return self().forward(std::forward<X>(x));
+    try {
+      auto y = self().forward(std::forward<X>(x));
+      if constexpr (expression<decltype(y)>) {
+        if (detail::call_observer_now() != nullptr) detail::tell_observer(self(), y);
+      }
+      return y;
+    } catch (const detail::placed_error& e) {
+      detail::rethrow_from(self(), e);
+    } catch (const shape_error& e) {
+      detail::rethrow_from(self(), e);
+    }
   }
   template <expression X, class S = Self, class Problem = typename detail::input_check<X, S>::problem,
             class Fix = typename detail::input_check<X, S>::fix>
@@ -5225,14 +5808,18 @@ class module {
 
   /// A module of its own on device D, with copies of all values; tied parameters stay tied. Gradients are not copied.
   template <device D, class S = Self>
-    requires requires { typename S::template rebind<D, typename S::kind>; }
+    requires detail::has_twin_on<S, D>
   [[nodiscard]] auto to() const {
     typename S::template rebind<D, typename S::kind> copy;
-    detail::member_copies members;
-    auto put = [&members](const detail::member_name&, auto& a, const auto& b) { members.copy(a, b); };
+    detail::member_copies copies;
+    const detail::copy_members put{copies};
     detail::walk(nullptr, put, copy, self());
     return copy;
   }
+  template <device D, class S = Self, class Problem = module_that_is_no_template_of_device_and_kind<S>,
+            class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
+    requires(!detail::has_twin_on<S, D>)
+  void to() const = delete;
 
   /// Calls f(name, parameter) for every parameter, in the order of the lists. Names are PyTorch's: "fc1.weight".
   template <class F>
@@ -5243,15 +5830,24 @@ class module {
     });
   }
 
+  /// Calls f(name, buffer) for every nn::buffer, likewise.
+  template <class F>
+  void for_each_buffer(F&& f) const {
+    each_buffer([&f](const detail::member_name& name, const auto& b) {
+      const std::string text = name.text();
+      f(text, b);
+    });
+  }
+
   std::vector<parameter_info> named_parameters() const {
     std::vector<parameter_info> list;
-    for_each_parameter([&list](const std::string& name, const auto& p) {
-      using P = detail::bare<decltype(p)>;
-      parameter_info info{
-          name, {p.shape().begin(), p.shape().end()}, element_name<element_of<P>>(), device_name<device_of<P>>()};
-      info.numel = p.numel();
-      list.push_back(std::move(info));
-    });
+    each_parameter([&list](const detail::member_name& name, const auto& p) { list.push_back(info_of(name, p)); });
+    return list;
+  }
+  /// The same of the buffers.
+  std::vector<parameter_info> named_buffers() const {
+    std::vector<parameter_info> list;
+    each_buffer([&list](const detail::member_name& name, const auto& b) { list.push_back(info_of(name, b)); });
     return list;
   }
 
@@ -5273,27 +5869,28 @@ class module {
 
   /// Training mode on or off, in all submodules too.
   void train(bool on = true) {
-    auto set = [on](const detail::member_name&, auto& x) {
-      if constexpr (std::is_same_v<detail::bare<decltype(x)>, mode>) x.training = on;
-    };
+    const detail::set_mode set{on};
     detail::walk(nullptr, set, self());
   }
   void eval() { train(false); }
 
- protected:
-  constexpr module() {  // not `module()` alone: nvcc reads that as the keyword
-    if constexpr (detail::on_one_device<Self>)
-      static_cast<void>([](Self& m) { Self::visit(detail::members_on<device_of<Self>>{}, m); });
-  }
-
  private:
   template <class F>
   void each_parameter(const F& f) const {
-    auto pick = [&f](const detail::member_name& name, const auto& x) {
-      using X = detail::bare<decltype(x)>;
-      if constexpr (detail::is_tensor<X> || detail::is_variable<X>) f(name, x);
-    };
+    const detail::pick_members<false, F> pick{f};
     detail::walk(nullptr, pick, self());
+  }
+  template <class F>
+  void each_buffer(const F& f) const {
+    const detail::pick_members<true, F> pick{f};
+    detail::walk(nullptr, pick, self());
+  }
+  template <class X>
+  static parameter_info info_of(const detail::member_name& name, const X& x) {
+    parameter_info info{
+        name.text(), {x.shape().begin(), x.shape().end()}, element_name<element_of<X>>(), device_name<device_of<X>>()};
+    info.numel = x.numel();
+    return info;
   }
   const Self& self() const { return static_cast<const Self&>(*this); }
   Self& self() { return static_cast<Self&>(*this); }
@@ -5304,30 +5901,18 @@ class module {
 ///
 ///     tensor scores = infer(model)(images);
 template <is_module M>
+  requires detail::has_plain_twin<M>
 [[nodiscard]] auto infer(const M& model) {
   typename detail::kind_changed<M, plain>::type view;
-  auto put = [](const detail::member_name&, auto& a, const auto& b) { detail::share_member(a, b); };
+  const detail::share_members put;
   detail::walk(nullptr, put, view, model);
   view.eval();
   return view;
 }
-
-/// Copies the values of all parameters into those of an equally built module, on any devices. Errors: shape_error
-/// naming the parameter.
-template <is_module From, is_module To>
-void copy_state(const From& from, const To& to) {
-  auto put = [](const detail::member_name& name, const auto& a, const auto& b) {
-    using A = detail::bare<decltype(a)>;
-    if constexpr (detail::is_tensor<A> || detail::is_variable<A>) {
-      if (!(a.shape() == b.shape()))
-        sinter::detail::refuse<shape_error>({"copy_state: parameter '", name.text(), "' has shape ", b.shape(),
-                                             " in the source and ", a.shape(), " in the destination"});
-      if constexpr (detail::is_variable<A>) copy(b.value(), a.value());
-      else copy(b, a);
-    }
-  };
-  detail::walk(nullptr, put, to, from);
-}
+template <is_module M, class Problem = module_that_is_no_template_of_device_and_kind<M>,
+          class Fix = declare_it_template_device_D_class_Kind_or_give_it_a_rebind>
+  requires(!detail::has_plain_twin<M>)
+void infer(const M&) = delete;
 
 }  // namespace nn
 }  // namespace sinter
@@ -6502,6 +7087,84 @@ detail::no_graph capture(F&&, int = 1) {
 
 }  // namespace sinter
 #endif
+// sinter/core/host_tensor.hpp: a tensor whose element type and rank are known at run time, as files hold them.
+
+namespace sinter {
+
+/// An element type at run time.
+enum class element_kind : std::uint8_t {
+  float32,
+  float64,
+  float16,
+  bfloat16,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  boolean
+};
+
+/// Calls f(T{}) with the element type of that kind.
+template <class F>
+decltype(auto) with_element(element_kind kind, F&& f) {
+  switch (kind) {
+    case element_kind::float64:
+      return f(double{});
+    case element_kind::float16:
+      return f(half{});
+    case element_kind::bfloat16:
+      return f(bfloat16{});
+    case element_kind::int8:
+      return f(std::int8_t{});
+    case element_kind::int16:
+      return f(std::int16_t{});
+    case element_kind::int32:
+      return f(std::int32_t{});
+    case element_kind::int64:
+      return f(std::int64_t{});
+    case element_kind::uint8:
+      return f(std::uint8_t{});
+    case element_kind::boolean:
+      return f(bool{});
+    case element_kind::float32:
+      break;
+  }
+  return f(float{});
+}
+
+/// The kind of element type T.
+template <element T>
+constexpr element_kind kind_of_element() {
+  if constexpr (std::is_same_v<T, double>) return element_kind::float64;
+  if constexpr (std::is_same_v<T, half>) return element_kind::float16;
+  if constexpr (std::is_same_v<T, bfloat16>) return element_kind::bfloat16;
+  if constexpr (std::is_same_v<T, std::int8_t>) return element_kind::int8;
+  if constexpr (std::is_same_v<T, std::int16_t>) return element_kind::int16;
+  if constexpr (std::is_same_v<T, std::int32_t>) return element_kind::int32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return element_kind::int64;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return element_kind::uint8;
+  if constexpr (std::is_same_v<T, bool>) return element_kind::boolean;
+  return element_kind::float32;
+}
+
+inline const char* element_name(element_kind kind) {
+  return with_element(kind, [](auto x) { return element_name<decltype(x)>(); });
+}
+inline std::size_t element_size(element_kind kind) {
+  return with_element(kind, [](auto x) { return sizeof(x); });
+}
+
+/// Elements in the host's memory, row-major, at any address. It refers to memory that `owner` keeps alive, such as a
+/// mapped file; without an owner the memory is the caller's.
+struct host_tensor {
+  element_kind element = element_kind::float32;
+  std::vector<index_t> shape;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+}  // namespace sinter
 // sinter/core/print.hpp: tensors as text.
 
 namespace sinter {
@@ -10816,8 +11479,6 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
 // A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer.
 // While a row is worked on, the next one is fetched.
 
-#include <optional>
-
 // sinter/ops/row_op.hpp: ops that need all of a row for each of its elements: softmax, layer_norm and their
 // relatives.
 //
@@ -11017,19 +11678,19 @@ struct elementwise_node : tape_node {
     for (std::size_t s = 0; s < target.size(); ++s) {
       const saved_leaf& l = target[s];
       out[s].element_size = l.element_size;
-      const index_t* strides = nullptr;
-      extents<max_rank> dense;
+      const auto set_strides = [&](const index_t* strides) {
+        broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
+      };
       if (state[s]) {
         out[s].data = state[s]->gradient(out[s].add);
-        strides = state[s]->strides();
+        set_strides(state[s]->strides());
       } else {
-        strides = (dense = dense_strides(l)).data();
+        set_strides(dense_strides(l).data());
         index_t n = l.element_size;
         for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
         unused.push_back(allocate(static_cast<std::size_t>(n)));
         out[s].data = unused.back()->data;
       }
-      broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
     }
   }
 
@@ -12397,8 +13058,6 @@ void scan(loop& l, bool is_leaf, int axis, const Out& out, thread_pool& pool, co
 
 }  // namespace sinter::cpu_impl
 // sinter/cpu/sort.hpp: the order of the elements along an axis.
-
-#include <array>
 
 // sinter/expr/sort_key.hpp: values as unsigned numbers of the same order, by which every device sorts.
 
@@ -15277,10 +15936,9 @@ template <class E, class L, class Reduction = reduction::mean_t,
 void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 
 }  // namespace sinter
-// sinter/ops/cross_entropy_options.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
-// and against probabilities.
+// sinter/ops/cummax.hpp: running maxima.
 
-// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
+// sinter/ops/running_extreme.hpp: what cummax and cummin share.
 
 // sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
 
@@ -15491,433 +16149,6 @@ evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int ax
 
 }  // namespace detail
 }  // namespace sinter
-
-namespace sinter {
-
-namespace detail {
-
-/// Indices as int64 on their device; each must lie in [0, extent).
-template <class I>
-auto checked_indices(const char* op, const I& index, index_t extent) {
-  check_defined(op, index);
-  const auto i = [&] {
-    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
-    else return eval(cast<std::int64_t>(index));
-  }();
-  const auto dense = i.contiguous();
-  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
-  return i;
-}
-
-}  // namespace detail
-
-template <class...>
-struct index_of_element_type;
-template <int...>
-struct elements_and_index_of_ranks;
-struct use_an_integer_index;
-struct use_an_index_of_the_rank_of_the_elements;
-struct use_an_index_of_rank_1;
-
-namespace detail {
-
-template <class X, class I, bool OneAxis>
-constexpr auto find_index_mistake() {
-  if constexpr (!expression<X> || !expression<I>) return not_operands{};
-  else if constexpr (!same_device<X, I>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!integer_element<element_of<I>>)
-    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
-  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
-    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
-  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
-    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
-  else return fitting<element_of<X>>{};
-}
-template <class X, class I>
-using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
-template <class X, class I>
-using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
-
-}  // namespace detail
-
-namespace ops {
-
-/// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
-struct gather_op : kernel_op {
-  static constexpr const char* name = "gather";
-  static constexpr unsigned grad_uses[1] = {uses::second};
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-  static constexpr take takes(int) { return take::strided; }
-
-  int axis;
-  const char* called;  ///< gather, or index_select
-
-  gather_op(int along, const char* by) : axis(along), called(by) {}
-  template <int R>
-  const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
-    for (int d = 0; d < R; ++d)
-      if (d != axis && index[d] > x[d])
-        sinter::detail::refuse<shape_error>(
-            {called, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
-    return index;
-  }
-  template <class X, class I>
-  static constexpr auto mistake() {
-    return sinter::detail::gather_mistake<X, I>{};
-  }
-};
-
-}  // namespace ops
-
-namespace detail {
-
-template <device D>
-struct kernels<ops::gather_op, D> {
-  template <class T, int R, class Epilogue>
-  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<std::int64_t, R, D>& index) {
-    backend<D>::gather(x, op.axis, index, y);
-  }
-  template <class Backward>
-  static void reverse(const ops::gather_op& op, const Backward& b) {
-    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
-  }
-};
-
-}  // namespace detail
-
-/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
-/// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
-/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
-/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
-///
-///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
-template <expression X, expression I>
-  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
-detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
-  detail::check_defined("gather", x);
-  const int a = detail::checked_axis("gather", axis, rank_of<X>);
-  return eval(
-      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
-}
-
-/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
-/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
-/// as for gather.
-///
-///     tensor batch = index_select(images, 0, permutation);
-template <expression X, expression I>
-  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
-detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
-  detail::check_defined("index_select", x);
-  constexpr int R = rank_of<X>;
-  const int a = detail::checked_axis("index_select", axis, R);
-  const auto i = detail::checked_indices("index_select", index, x.shape()[a]);
-  extents<R> line = detail::ones_extents<R>();
-  extents<R> shape = x.shape();
-  line[a] = shape[a] = i.numel();
-  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
-}
-
-template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
-          class Fix = typename detail::gather_mistake<X, I>::fix>
-void gather(X&&, index_t, I&&) = delete;
-template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
-          class Fix = typename detail::index_select_mistake<X, I>::fix>
-void index_select(X&&, index_t, I&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/log_softmax.hpp: log-probabilities from scores.
-
-namespace sinter {
-namespace ops {
-
-struct log_softmax_op : row_op {
-  static constexpr const char* name = "log_softmax";
-  using row_op::row_op;
-
-  template <class Row>
-  SINTER_WORD auto forward(const Row& r) const {
-    const auto x = r.keep(r.x());
-    const auto s = r.sum_of_exp(x);
-    return r.finish(x, {.shift = s.shift, .rest = math::log(s.sum)});
-  }
-  template <class Row>
-  SINTER_WORD void reverse(const Row& r) const {
-    const auto y = r.result(), g = r.gradient();
-    const auto total = r.sum(g);
-    r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
-  }
-};
-
-}  // namespace ops
-
-/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank
-/// from
-/// 1. Derivative: g - exp(y) sum(g).
-///
-///     tensor lp = log_softmax(logits, 1);
-template <class E>
-  requires detail::takes_operands<ops::log_softmax_op, E>
-detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis) {
-  return detail::make_kernel(ops::log_softmax_op(detail::checked_axis("log_softmax", axis, rank_of<E>)),
-                             std::forward<E>(x));
-}
-SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
-
-}  // namespace sinter
-// sinter/ops/negate.hpp: the additive inverse.
-
-namespace sinter {
-namespace ops {
-
-struct negate_op : number_op {
-  static constexpr const char* name = "negate";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::neg(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return -g;
-  }
-};
-
-}  // namespace ops
-
-/// -x, elementwise. Derivative: -g. Integers wrap around.
-///
-///     tensor y = -x;
-template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
-auto operator-(A&& a) {
-  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
-}
-// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
-template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
-          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
-void operator-(A&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/not_equal.hpp: a != b.
-
-namespace sinter {
-namespace ops {
-
-struct not_equal_op : predicate_op {
-  static constexpr const char* name = "not_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) != plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x != 0;
-SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// What cross_entropy takes into account, as torch.nn.functional.cross_entropy.
-template <class T, device D>
-struct cross_entropy_options {
-  tensor<T, 1, D> weight = {};       ///< of each class, (C,); none: all 1
-  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
-  double label_smoothing = 0;        ///< the part of a target that all classes share, in [0, 1]
-};
-
-namespace detail {
-
-template <class R>
-concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduction::mean_t>;
-
-/// The type of a loss of E over labels of rank R, or of its mean or sum.
-template <class E, class R, int Rank>
-using loss_value = typename result_of_point<element_of<E>, std::is_same_v<R, reduction::none_t> ? Rank : 0,
-                                            device_of<E>, bare<E>::order>::type;
-
-/// (N,C,…) => (N…,C), or (C) => (1,C).
-template <class X>
-auto class_rows(const X& x) {
-  constexpr int R = X::rank;
-  if constexpr (R == 2) {
-    return x;
-  } else {
-    const index_t classes = x.shape()[R == 1 ? 0 : 1];
-    index_t rows = 1, axes[std::size_t{R}] = {};
-    for (int d = 0; d < R; ++d) {
-      if (R == 1 || d != 1) rows *= R == 1 ? 1 : x.shape()[d];
-      axes[d] = d == 0 ? 0 : d + 1 < R ? d + 1 : 1;
-    }
-    if constexpr (R == 1) return x.reshape({rows, classes});
-    else return x.permute(axes).reshape({rows, classes});
-  }
-}
-
-/// Labels have the shape of the logits without axis 1.
-template <int R>
-void check_label_shape(const char* op, const extents<R>& logits, const extents<R - 1>& labels) {
-  bool fits = true;
-  for (int d = 0, from = 0; d < R - 1; ++d, ++from) {
-    if (from == 1) ++from;
-    fits = fits && labels[d] == logits[from];
-  }
-  if (!fits)
-    refuse<shape_error>({op, ": labels of shape ", labels, " for logits of shape ", logits,
-                         "; labels have the shape of the logits without axis 1"});
-}
-
-/// losses, or their sum, or that divided by `count`.
-template <class R, class Losses, class Count>
-auto reduce_losses(const Losses& losses, const Count& count) {
-  if constexpr (std::is_same_v<R, reduction::mean_t>) return eval(sum(losses) / count);
-  else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
-  else return eval(losses);
-}
-
-template <class T, device D>
-void check_options(const cross_entropy_options<T, D>& o, index_t classes) {
-  if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
-    refuse<value_error>({"cross_entropy: label_smoothing is ", o.label_smoothing, "; it must be in [0, 1]"});
-  if (o.weight.defined() && o.weight.shape()[0] != classes)
-    refuse<shape_error>(
-        {"cross_entropy: weights of shape ", o.weight.shape(), " for ", classes, " classes; each class has one"});
-}
-
-/// Of rows of scores (M,C) and labels (M,).
-template <class R, class E, class T, device D>
-auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labels,
-                           const cross_entropy_options<T, D>& o) {
-  const index_t classes = rows.shape()[1];
-  check_options(o, classes);
-  const auto safe = eval(where(labels != o.ignore_index, labels, 0));
-  // What a sample counts: the weight of its class, or nothing.
-  tensor<T, 1, D> scale = cast<T>(labels != o.ignore_index);
-  if (o.weight.defined()) scale = scale * index_select(o.weight, 0, safe);
-  const auto log_p = eval(log_softmax(rows, 1));
-  const auto picked = gather(log_p, 1, safe.unsqueeze(1)).squeeze(1);
-  const auto count = eval(sum(scale));
-  if (o.label_smoothing == 0) return reduce_losses<R>(-picked * scale, count);
-  const double each = o.label_smoothing / static_cast<double>(classes);
-  const auto present = eval(cast<T>(labels != o.ignore_index) * each);
-  const auto all_classes = [&] {
-    if (o.weight.defined()) return eval(sum(log_p * o.weight, 1));
-    return eval(sum(log_p, 1));
-  }();
-  return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
-}
-
-/// make(rows, labels) of logits and labels of any rank.
-template <class R, class E, class L, class Make>
-loss_value<E, R, bare<L>::rank> cross_entropy_over_axes(E&& logits, const L& labels, const Make& make) {
-  check_defined("cross_entropy", logits);
-  check_defined("cross_entropy", labels);
-  check_label_shape("cross_entropy", logits.shape(), labels.shape());
-  const auto rows = class_rows(eval_to_read(std::forward<E>(logits)));
-  const auto loss = make(rows, eval(cast<std::int64_t>(labels)).reshape({labels.shape().numel()}));
-  if constexpr (!std::is_same_v<R, reduction::none_t> || bare<L>::rank == 1) return loss;
-  else if constexpr (bare<L>::rank == 0) return loss.select(0, 0);
-  else return loss.reshape(labels.shape().values);
-}
-
-template <class E, class P>
-constexpr auto find_distribution_mistake() {
-  if constexpr (!expression<E> || !expression<P>) return not_operands{};
-  else if constexpr (!floating_element<element_of<E>> || !floating_element<element_of<P>>) return not_operands{};
-  else if constexpr (!is_fitting<operand_check<E, P>>) return operand_check<E, P>{};
-  else if constexpr (rank_of<E> < 1 || rank_of<P> != rank_of<E>)
-    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<P>>, use_reshape_squeeze_or_unsqueeze>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E, class P>
-using distribution_mistake = decltype(find_distribution_mistake<bare<E>, bare<P>>());
-template <class E, class P>
-concept compares_distributions = is_fitting<distribution_mistake<E, P>>;
-
-template <class E>
-using cross_entropy_options_for = cross_entropy_options<element_of<E>, device_of<E>>;
-
-}  // namespace detail
-
-/// cross_entropy of logits (N,C,…) against labels (N,…), or of (C,) against one label: the mean over all labels, their
-/// sum, or a loss for each. Runs at once. Errors: as of (N,C) against (N,).
-///
-///     variable loss = cross_entropy(scores, pixels);  // (N,C,H,W) against (N,H,W)
-template <class E, class L, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>> && rank_of<E> != 2)
-detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, R = {}) {
-  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [](const auto& rows, const auto& y) {
-    return eval(cross_entropy(rows, y, R{}));
-  });
-}
-
-/// The same with class weights, an ignored label, and label smoothing s: the target of a sample with label y is
-/// 1 - s + s / C for y and s / C for the others. The mean is that of the samples that count, by the weights of their
-/// classes. As torch.nn.functional.cross_entropy; without options, a label outside [0, C) is an error. Runs at once.
-/// Szegedy et al., "Rethinking the Inception architecture", 2016. Errors: shape_error for weights that are not one for
-/// each class, value_error for a smoothing outside [0, 1], index_error for labels outside [0, C) that are not ignored.
-///
-///     variable loss = cross_entropy(logits, labels, {.weight = rare, .label_smoothing = 0.1});
-template <class E, class L, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels,
-                                                   const detail::cross_entropy_options_for<E>& options, R = {}) {
-  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [&](const auto& rows, const auto& y) {
-    return detail::cross_entropy_of_rows<R>(rows, y, options);
-  });
-}
-
-/// -sum over classes of p log_softmax(logits), for probabilities p of the logits' shape (N,C,…); the mean is that over
-/// samples. ignore_index has no meaning here. Runs at once. Errors: shape_error when the shapes differ.
-///
-///     variable loss = cross_entropy(student, softmax(teacher, 1));
-template <class E, class P, detail::loss_reduction R = reduction::mean_t>
-  requires detail::compares_distributions<E, P>
-detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities,
-                                                       const detail::cross_entropy_options_for<E>& options, R = {}) {
-  detail::check_defined("cross_entropy", logits);
-  detail::check_defined("cross_entropy", probabilities);
-  if (!(logits.shape() == probabilities.shape()))
-    detail::refuse<shape_error>({"cross_entropy: logits of shape ", logits.shape(), " and probabilities of shape ",
-                                 probabilities.shape(), " differ"});
-  constexpr int axis = rank_of<E> == 1 ? 0 : 1;
-  const index_t classes = logits.shape()[axis];
-  detail::check_options(options, classes);
-  const auto log_p = eval(log_softmax(std::forward<E>(logits), axis));
-  const double s = options.label_smoothing, each = s / static_cast<double>(classes);
-  const auto losses = [&] {
-    const auto targets = std::forward<P>(probabilities) * (1 - s) + each;
-    if (!options.weight.defined()) return eval(-sum(targets * log_p, axis));
-    index_t shape[std::size_t{rank_of<E>}] = {};
-    for (index_t& n : shape) n = 1;
-    shape[axis] = classes;
-    return eval(-sum(targets * log_p * options.weight.reshape(shape), axis));
-  }();
-  return detail::reduce_losses<R>(losses, static_cast<double>(losses.numel()));
-}
-template <class E, class P, detail::loss_reduction R = reduction::mean_t>
-  requires detail::compares_distributions<E, P>
-detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities, R r = {}) {
-  return cross_entropy(std::forward<E>(logits), std::forward<P>(probabilities), detail::cross_entropy_options_for<E>{},
-                       r);
-}
-template <class E, class P, class R = reduction::mean_t,
-          class Problem = typename detail::distribution_mistake<E, P>::problem,
-          class Fix = typename detail::distribution_mistake<E, P>::fix>
-  requires(floating_element<element_of<P>>)
-void cross_entropy(E&&, P&&, R = {}) = delete;
-
-}  // namespace sinter
-// sinter/ops/cummax.hpp: running maxima.
-
-// sinter/ops/running_extreme.hpp: what cummax and cummin share.
 
 namespace sinter::detail {
 
@@ -16508,6 +16739,145 @@ struct fmod_op : number_op {
 ///
 ///     tensor y = fmod(x, 2);
 SINTER_BINARY_FUNCTION(fmod, ops::fmod_op)
+
+}  // namespace sinter
+// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
+
+namespace sinter {
+
+namespace detail {
+
+/// Indices as int64 on their device; each must lie in [0, extent).
+template <class I>
+auto checked_indices(const char* op, const I& index, index_t extent) {
+  check_defined(op, index);
+  const auto i = [&] {
+    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
+    else return eval(cast<std::int64_t>(index));
+  }();
+  const auto dense = i.contiguous();
+  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
+  return i;
+}
+
+}  // namespace detail
+
+template <class...>
+struct index_of_element_type;
+template <int...>
+struct elements_and_index_of_ranks;
+struct use_an_integer_index;
+struct use_an_index_of_the_rank_of_the_elements;
+struct use_an_index_of_rank_1;
+
+namespace detail {
+
+template <class X, class I, bool OneAxis>
+constexpr auto find_index_mistake() {
+  if constexpr (!expression<X> || !expression<I>) return not_operands{};
+  else if constexpr (!same_device<X, I>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!integer_element<element_of<I>>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
+  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class I>
+using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
+template <class X, class I>
+using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
+
+}  // namespace detail
+
+namespace ops {
+
+/// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
+struct gather_op : kernel_op {
+  static constexpr const char* name = "gather";
+  static constexpr unsigned grad_uses[1] = {uses::second};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::strided; }
+
+  int axis;
+  const char* called;  ///< gather, or index_select
+
+  gather_op(int along, const char* by) : axis(along), called(by) {}
+  template <int R>
+  const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
+    for (int d = 0; d < R; ++d)
+      if (d != axis && index[d] > x[d])
+        sinter::detail::refuse<shape_error>(
+            {called, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
+    return index;
+  }
+  template <class X, class I>
+  static constexpr auto mistake() {
+    return sinter::detail::gather_mistake<X, I>{};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <device D>
+struct kernels<ops::gather_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    backend<D>::gather(x, op.axis, index, y);
+  }
+  template <class Backward>
+  static void reverse(const ops::gather_op& op, const Backward& b) {
+    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
+  }
+};
+
+}  // namespace detail
+
+/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
+/// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
+/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
+/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
+///
+///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
+template <expression X, expression I>
+  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
+detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
+  detail::check_defined("gather", x);
+  const int a = detail::checked_axis("gather", axis, rank_of<X>);
+  return eval(
+      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
+}
+
+/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
+/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
+/// as for gather.
+///
+///     tensor batch = index_select(images, 0, permutation);
+template <expression X, expression I>
+  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
+detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
+  detail::check_defined("index_select", x);
+  constexpr int R = rank_of<X>;
+  const int a = detail::checked_axis("index_select", axis, R);
+  const auto i = detail::checked_indices("index_select", index, x.shape()[a]);
+  extents<R> line = detail::ones_extents<R>();
+  extents<R> shape = x.shape();
+  line[a] = shape[a] = i.numel();
+  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
+}
+
+template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
+          class Fix = typename detail::gather_mistake<X, I>::fix>
+void gather(X&&, index_t, I&&) = delete;
+template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
+          class Fix = typename detail::index_select_mistake<X, I>::fix>
+void index_select(X&&, index_t, I&&) = delete;
 
 }  // namespace sinter
 // sinter/ops/gelu.hpp: the Gaussian error linear unit.
@@ -17344,7 +17714,101 @@ struct log_sigmoid_op : real_op {
 SINTER_UNARY_FUNCTION(log_sigmoid, ops::log_sigmoid_op)
 
 }  // namespace sinter
+// sinter/ops/log_softmax.hpp: log-probabilities from scores.
+
+namespace sinter {
+namespace ops {
+
+struct log_softmax_op : row_op {
+  static constexpr const char* name = "log_softmax";
+  using row_op::row_op;
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    const auto x = r.keep(r.x());
+    const auto s = r.sum_of_exp(x);
+    return r.finish(x, {.shift = s.shift, .rest = math::log(s.sum)});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto total = r.sum(g);
+    r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
+  }
+};
+
+}  // namespace ops
+
+/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank
+/// from
+/// 1. Derivative: g - exp(y) sum(g).
+///
+///     tensor lp = log_softmax(logits, 1);
+template <class E>
+  requires detail::takes_operands<ops::log_softmax_op, E>
+detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis) {
+  return detail::make_kernel(ops::log_softmax_op(detail::checked_axis("log_softmax", axis, rank_of<E>)),
+                             std::forward<E>(x));
+}
+SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
+
+}  // namespace sinter
 // sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
+
+// sinter/ops/negate.hpp: the additive inverse.
+
+namespace sinter {
+namespace ops {
+
+struct negate_op : number_op {
+  static constexpr const char* name = "negate";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::neg(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return -g;
+  }
+};
+
+}  // namespace ops
+
+/// -x, elementwise. Derivative: -g. Integers wrap around.
+///
+///     tensor y = -x;
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/not_equal.hpp: a != b.
+
+namespace sinter {
+namespace ops {
+
+struct not_equal_op : predicate_op {
+  static constexpr const char* name = "not_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) != plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x != 0;
+SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
+
+}  // namespace sinter
 
 namespace sinter {
 namespace ops {
@@ -19228,6 +19692,201 @@ struct var_op {
 ///
 ///     tensor spread = sqrt(var(x, 0));
 SINTER_REDUCTION(var, ops::var_op)
+
+}  // namespace sinter
+// sinter/ops/weighted_cross_entropy.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
+// and against probabilities.
+
+namespace sinter {
+
+/// What cross_entropy takes into account, as torch.nn.functional.cross_entropy.
+template <class T, device D>
+struct cross_entropy_options {
+  tensor<T, 1, D> weight = {};       ///< of each class, (C,); none: all 1
+  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
+  double label_smoothing = 0;        ///< the part of a target that all classes share, in [0, 1]
+};
+
+namespace detail {
+
+template <class R>
+concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduction::mean_t>;
+
+/// The type of a loss of E over labels of rank R, or of its mean or sum.
+template <class E, class R, int Rank>
+using loss_value = typename result_of_point<element_of<E>, std::is_same_v<R, reduction::none_t> ? Rank : 0,
+                                            device_of<E>, bare<E>::order>::type;
+
+/// (N,C,…) => (N…,C), or (C) => (1,C).
+template <class X>
+auto class_rows(const X& x) {
+  constexpr int R = X::rank;
+  if constexpr (R == 2) {
+    return x;
+  } else {
+    const index_t classes = x.shape()[R == 1 ? 0 : 1];
+    index_t rows = 1, axes[std::size_t{R}] = {};
+    for (int d = 0; d < R; ++d) {
+      if (R == 1 || d != 1) rows *= R == 1 ? 1 : x.shape()[d];
+      axes[d] = d == 0 ? 0 : d + 1 < R ? d + 1 : 1;
+    }
+    if constexpr (R == 1) return x.reshape({rows, classes});
+    else return x.permute(axes).reshape({rows, classes});
+  }
+}
+
+/// Labels have the shape of the logits without axis 1.
+template <int R>
+void check_label_shape(const char* op, const extents<R>& logits, const extents<R - 1>& labels) {
+  bool fits = true;
+  for (int d = 0, from = 0; d < R - 1; ++d, ++from) {
+    if (from == 1) ++from;
+    fits = fits && labels[d] == logits[from];
+  }
+  if (!fits)
+    refuse<shape_error>({op, ": labels of shape ", labels, " for logits of shape ", logits,
+                         "; labels have the shape of the logits without axis 1"});
+}
+
+/// losses, or their sum, or that divided by `count`.
+template <class R, class Losses, class Count>
+auto reduce_losses(const Losses& losses, const Count& count) {
+  if constexpr (std::is_same_v<R, reduction::mean_t>) return eval(sum(losses) / count);
+  else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
+  else return eval(losses);
+}
+
+template <class T, device D>
+void check_options(const cross_entropy_options<T, D>& o, index_t classes) {
+  if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
+    refuse<value_error>({"cross_entropy: label_smoothing is ", o.label_smoothing, "; it must be in [0, 1]"});
+  if (o.weight.defined() && o.weight.shape()[0] != classes)
+    refuse<shape_error>(
+        {"cross_entropy: weights of shape ", o.weight.shape(), " for ", classes, " classes; each class has one"});
+}
+
+/// Of rows of scores (M,C) and labels (M,).
+template <class R, class E, class T, device D>
+auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labels,
+                           const cross_entropy_options<T, D>& o) {
+  const index_t classes = rows.shape()[1];
+  check_options(o, classes);
+  const auto safe = eval(where(labels != o.ignore_index, labels, 0));
+  // What a sample counts: the weight of its class, or nothing.
+  tensor<T, 1, D> scale = cast<T>(labels != o.ignore_index);
+  if (o.weight.defined()) scale = scale * index_select(o.weight, 0, safe);
+  const auto log_p = eval(log_softmax(rows, 1));
+  const auto picked = gather(log_p, 1, safe.unsqueeze(1)).squeeze(1);
+  const auto count = eval(sum(scale));
+  if (o.label_smoothing == 0) return reduce_losses<R>(-picked * scale, count);
+  const double each = o.label_smoothing / static_cast<double>(classes);
+  const auto present = eval(cast<T>(labels != o.ignore_index) * each);
+  const auto all_classes = [&] {
+    if (o.weight.defined()) return eval(sum(log_p * o.weight, 1));
+    return eval(sum(log_p, 1));
+  }();
+  return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
+}
+
+/// make(rows, labels) of logits and labels of any rank.
+template <class R, class E, class L, class Make>
+loss_value<E, R, bare<L>::rank> cross_entropy_over_axes(E&& logits, const L& labels, const Make& make) {
+  check_defined("cross_entropy", logits);
+  check_defined("cross_entropy", labels);
+  check_label_shape("cross_entropy", logits.shape(), labels.shape());
+  const auto rows = class_rows(eval_to_read(std::forward<E>(logits)));
+  const auto loss = make(rows, eval(cast<std::int64_t>(labels)).reshape({labels.shape().numel()}));
+  if constexpr (!std::is_same_v<R, reduction::none_t> || bare<L>::rank == 1) return loss;
+  else if constexpr (bare<L>::rank == 0) return loss.select(0, 0);
+  else return loss.reshape(labels.shape().values);
+}
+
+template <class E, class P>
+constexpr auto find_distribution_mistake() {
+  if constexpr (!expression<E> || !expression<P>) return not_operands{};
+  else if constexpr (!floating_element<element_of<E>> || !floating_element<element_of<P>>) return not_operands{};
+  else if constexpr (!is_fitting<operand_check<E, P>>) return operand_check<E, P>{};
+  else if constexpr (rank_of<E> < 1 || rank_of<P> != rank_of<E>)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<P>>, use_reshape_squeeze_or_unsqueeze>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, class P>
+using distribution_mistake = decltype(find_distribution_mistake<bare<E>, bare<P>>());
+template <class E, class P>
+concept compares_distributions = is_fitting<distribution_mistake<E, P>>;
+
+template <class E>
+using cross_entropy_options_for = cross_entropy_options<element_of<E>, device_of<E>>;
+
+}  // namespace detail
+
+/// cross_entropy of logits (N,C,…) against labels (N,…), or of (C,) against one label: the mean over all labels, their
+/// sum, or a loss for each. Runs at once. Errors: as of (N,C) against (N,).
+///
+///     variable loss = cross_entropy(scores, classes);  // (N,C,H,W) against (N,H,W)
+template <class E, class L, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>> && rank_of<E> != 2)
+detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, R = {}) {
+  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [](const auto& rows, const auto& y) {
+    return eval(cross_entropy(rows, y, R{}));
+  });
+}
+
+/// The same with class weights, an ignored label, and label smoothing s: the target of a sample with label y is
+/// 1 - s + s / C for y and s / C for the others. The mean is that of the samples that count, by the weights of their
+/// classes. As torch.nn.functional.cross_entropy; without options, a label outside [0, C) is an error. Runs at once.
+/// Szegedy et al., "Rethinking the Inception architecture", 2016. Errors: shape_error for weights that are not one for
+/// each class, value_error for a smoothing outside [0, 1], index_error for labels outside [0, C) that are not ignored.
+///
+///     auto loss = cross_entropy(logits, labels, {.weight = rare, .label_smoothing = 0.1});
+template <class E, class L, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels,
+                                                   const detail::cross_entropy_options_for<E>& options, R = {}) {
+  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [&](const auto& rows, const auto& y) {
+    return detail::cross_entropy_of_rows<R>(rows, y, options);
+  });
+}
+
+/// -sum over classes of p log_softmax(logits), for probabilities p of the logits' shape (N,C,…); the mean is that over
+/// samples. ignore_index has no meaning here. Runs at once. Errors: shape_error when the shapes differ.
+///
+///     variable loss = cross_entropy(student, softmax(teacher, 1));
+template <class E, class P, detail::loss_reduction R = reduction::mean_t>
+  requires detail::compares_distributions<E, P>
+detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities,
+                                                       const detail::cross_entropy_options_for<E>& options, R = {}) {
+  detail::check_defined("cross_entropy", logits);
+  detail::check_defined("cross_entropy", probabilities);
+  if (!(logits.shape() == probabilities.shape()))
+    detail::refuse<shape_error>({"cross_entropy: logits of shape ", logits.shape(), " and probabilities of shape ",
+                                 probabilities.shape(), " differ"});
+  constexpr int axis = rank_of<E> == 1 ? 0 : 1;
+  const index_t classes = logits.shape()[axis];
+  detail::check_options(options, classes);
+  const auto log_p = eval(log_softmax(std::forward<E>(logits), axis));
+  const double s = options.label_smoothing, each = s / static_cast<double>(classes);
+  const auto losses = [&] {
+    const auto targets = std::forward<P>(probabilities) * (1 - s) + each;
+    if (!options.weight.defined()) return eval(-sum(targets * log_p, axis));
+    index_t shape[std::size_t{rank_of<E>}] = {};
+    for (index_t& n : shape) n = 1;
+    shape[axis] = classes;
+    return eval(-sum(targets * log_p * options.weight.reshape(shape), axis));
+  }();
+  return detail::reduce_losses<R>(losses, static_cast<double>(losses.numel()));
+}
+template <class E, class P, detail::loss_reduction R = reduction::mean_t>
+  requires detail::compares_distributions<E, P>
+detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities, R r = {}) {
+  return cross_entropy(std::forward<E>(logits), std::forward<P>(probabilities), detail::cross_entropy_options_for<E>{},
+                       r);
+}
+template <class E, class P, class R = reduction::mean_t,
+          class Problem = typename detail::distribution_mistake<E, P>::problem,
+          class Fix = typename detail::distribution_mistake<E, P>::fix>
+  requires(floating_element<element_of<P>>)
+void cross_entropy(E&&, P&&, R = {}) = delete;
 
 }  // namespace sinter
 
@@ -25385,158 +26044,6 @@ auto gather(const S& set, std::span<const index_t> rows) {
 
 // sinter/random/distribution.hpp: from random words to numbers, and the kernel that writes them.
 
-// sinter/random/generator.hpp: the generator a program passes around: a seed and the number of the next draw.
-
-// sinter/random/philox.hpp: Philox 4x32-10, random words as a pure function of key and counter.
-//
-// J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11.
-// There is no state to share: any element of any draw is computed alone, so that the same bits come out whatever the
-// device, the number of threads or the order.
-
-namespace sinter {
-
-/// Four random words, or a counter.
-struct philox_block {
-  std::uint32_t word[4];
-  constexpr bool operator==(const philox_block&) const = default;
-};
-
-/// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a
-/// step is captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run
-/// r makes draw
-/// + 2^32 r of it.
-struct random_key {
-  std::uint64_t seed = 0;
-  std::uint64_t draw = 0;
-  const std::int64_t* run = nullptr;
-  constexpr bool operator==(const random_key&) const = default;
-};
-
-namespace detail {
-
-struct word_pair {
-  std::uint32_t low, high;
-};
-/// The product of two words. A GPU multiplies words; left to itself its compiler makes long products of what they are
-/// part of.
-SINTER_WORD word_pair multiply_words(std::uint32_t a, std::uint32_t b) {
-#if defined(__CUDA_ARCH__)
-  if (!std::is_constant_evaluated()) return {a * b, __umulhi(a, b)};
-#endif
-  const std::uint64_t product = std::uint64_t{a} * b;
-  return {static_cast<std::uint32_t>(product), static_cast<std::uint32_t>(product >> 32)};
-}
-
-}  // namespace detail
-
-/// The ten rounds of Philox 4x32.
-SINTER_WORD philox_block philox4x32(philox_block counter, std::uint64_t key) {
-  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-  std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
-  SINTER_UNROLL
-  for (int round = 0; round < 10; ++round) {
-    const detail::word_pair p = detail::multiply_words(0xD2511F53u, a);
-    const detail::word_pair q = detail::multiply_words(0xCD9E8D57u, c);
-    a = q.high ^ b ^ k0;
-    b = q.low;
-    c = p.high ^ d ^ k1;
-    d = p.low;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  return {{a, b, c, d}};
-}
-
-/// Block number `index` of a draw.
-SINTER_WORD philox_block philox4x32(const random_key& key, std::uint64_t index) {
-  return philox4x32(philox_block{{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
-                                  static_cast<std::uint32_t>(key.draw), static_cast<std::uint32_t>(key.draw >> 32)}},
-                    key.seed);
-}
-
-namespace detail {
-
-/// Word number `place` of a block. Chosen, not indexed: what is indexed would lie in a GPU's memory.
-SINTER_WORD std::uint32_t word_at(const philox_block& b, unsigned place) {
-  return place < 2 ? (place == 0 ? b.word[0] : b.word[1]) : place == 2 ? b.word[2] : b.word[3];
-}
-
-/// The words of elements first, first + 1, ... of a draw that spends Each (1, 2 or 4) words on an element: element i
-/// owns words i Each, ... of the sequence of blocks.
-template <int Each, std::size_t Words>
-SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
-  const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
-  const random_key key{of_step.seed, of_step.draw + (run << 32)};
-  const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
-  std::uint64_t block = start / 4;
-  auto place = static_cast<unsigned>(start % 4);
-  if constexpr (Words % 4 == 0) {
-    if (place == 0) {
-      for (int i = 0; i < int{Words}; i += 4, ++block) {
-        const philox_block b = philox4x32(key, block);
-        to[i] = b.word[0], to[i + 1] = b.word[1], to[i + 2] = b.word[2], to[i + 3] = b.word[3];
-      }
-      return;
-    }
-  }
-  philox_block b = philox4x32(key, block);
-  for (int i = 0; i < int{Words}; ++i) {
-    if (place == 4) {
-      b = philox4x32(key, ++block);
-      place = 0;
-    }
-    to[i] = word_at(b, place++);
-  }
-}
-
-/// The high half of the 128-bit product.
-SINTER_WORD std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
-#if defined(__CUDA_ARCH__)
-  if (!std::is_constant_evaluated()) return __umul64hi(a, b);
-#endif
-  const std::uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
-  const std::uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
-  const std::uint64_t carry = a0 * b1 + (middle & 0xffffffffu);
-  return a1 * b1 + (middle >> 32) + (carry >> 32);
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-
-/// Hands out keys, one per draw (`rand`, `dropout`, ...). A copy continues alike and independently. The numbers of a
-/// draw depend on the seed, the number of the draw and the element's index only: not on device or threads.
-///
-///     generator gen(42);
-///     tensor x = randn<float>(gen, {128, 784});
-class generator {
- public:
-  explicit constexpr generator(std::uint64_t seed = 0, std::uint64_t offset = 0) noexcept : key_{seed, offset} {}
-
-  /// The key of the next draw.
-  constexpr random_key next() noexcept {
-    const random_key key = key_;
-    ++key_.draw;
-    return key;
-  }
-
-  /// A generator whose draws have nothing to do with this one's; costs this one a draw.
-  constexpr generator split() noexcept {
-    const philox_block b = philox4x32(next(), ~std::uint64_t{0});
-    return generator(std::uint64_t{b.word[1]} << 32 | b.word[0], std::uint64_t{b.word[3]} << 32 | b.word[2]);
-  }
-
-  constexpr std::uint64_t seed() const noexcept { return key_.seed; }
-  /// How many draws have been made (plus the offset it started from): with seed(), all there is to save.
-  constexpr std::uint64_t offset() const noexcept { return key_.draw; }
-
- private:
-  random_key key_;
-};
-
-}  // namespace sinter
-
 namespace sinter {
 namespace detail {
 
@@ -27407,7 +27914,669 @@ struct dropout : module<dropout<Kind>> {
   mutable generator source;
 };
 
+static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && is_module<dropout<>>);
+
 }  // namespace sinter::nn
+// sinter/nn/any_module.hpp: a module whose type is hidden, so that a deep network is not one type.
+
+// sinter/nn/state.hpp: the parameters and buffers of a model by name, taken out and put back.
+
+namespace sinter::nn {
+
+/// An entry of a state.
+struct named_tensor {
+  std::string name;  ///< as in PyTorch: "0.weight", "1.running_mean"
+  host_tensor value;
+};
+/// All parameters and buffers of a model, in the order of its lists, on the host.
+using state_dict = std::vector<named_tensor>;
+
+struct load_options {
+  bool strict = true;    ///< false: entries that are missing or unexpected are passed over
+  bool convert = false;  ///< true: float, double, half and bfloat16 are converted into each other
+};
+
+namespace detail {
+
+/// What state() and load_state() do with a parameter or buffer of a type; its address is the first argument.
+struct stored_actions {
+  element_kind element;
+  bool is_buffer;
+  std::vector<index_t> (*shape)(const void*);
+  host_tensor (*read)(const void*);
+  /// The values as a tensor beside the member, if writing them could fail otherwise; null if it cannot.
+  std::shared_ptr<const void> (*stage)(const void*, const host_tensor&);
+  void (*write)(const void*, const host_tensor&, const void* staged);
+};
+
+struct stored_member {
+  std::string name;
+  const void* object;
+  const stored_actions* actions;
+};
+
+inline bool is_floating(element_kind kind) {
+  return with_element(kind, [](auto x) { return floating_element<decltype(x)>; });
+}
+
+/// The elements of `from`, of any address and, for floating-point T, any floating-point type.
+template <class T>
+void read_elements(const host_tensor& from, T* to) {
+  if constexpr (floating_element<T>) {
+    if (from.element != kind_of_element<T>()) {
+      with_element(from.element, [&](auto x) {
+        using From = decltype(x);
+        if constexpr (floating_element<From>) {
+          for (std::size_t i = 0; i < from.bytes.size() / sizeof(From); ++i) {
+            std::memcpy(&x, from.bytes.data() + i * sizeof(From), sizeof(From));
+            to[i] = static_cast<T>(static_cast<compute_type<From>>(x));
+          }
+        }
+      });
+      return;
+    }
+  }
+  if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+}
+
+template <class X>
+struct stored_type {
+  using T = element_of<X>;
+  using D = device_of<X>;
+  static const X& at(const void* object) { return *static_cast<const X*>(object); }
+
+  static std::vector<index_t> shape(const void* object) {
+    return {at(object).shape().begin(), at(object).shape().end()};
+  }
+  static host_tensor read(const void* object) {
+    const auto value = stored_value(at(object)).template to<cpu>();
+    const auto dense = value.is_contiguous() ? value.clone() : value.contiguous();
+    const auto keep = std::make_shared<const bare<decltype(dense)>>(dense);
+    const auto* data = reinterpret_cast<const std::byte*>(sinter::detail::access::data(*keep));
+    return {kind_of_element<T>(), shape(object), {data, static_cast<std::size_t>(keep->numel()) * sizeof(T)}, keep};
+  }
+  static bool writes_in_place(const X& x, const host_tensor& from) {
+    return is_cpu_v<D> && from.element == kind_of_element<T>() && stored_value(x).is_contiguous();
+  }
+  static std::shared_ptr<const void> stage(const void* object, const host_tensor& from) {
+    const X& x = at(object);
+    if (writes_in_place(x, from)) return nullptr;
+    auto values = tensor<T, X::rank, cpu>::uninitialized(x.shape());
+    read_elements(from, sinter::detail::access::data(values));
+    return std::make_shared<const tensor<T, X::rank, D>>(values.template to<D>());
+  }
+  static void write(const void* object, const host_tensor& from, const void* staged) {
+    const auto to = stored_value(at(object));
+    if (staged != nullptr) return copy(*static_cast<const tensor<T, X::rank, D>*>(staged), to);
+    read_elements(from, sinter::detail::access::data(to));
+    sinter::detail::note_write(*sinter::detail::access::storage_of(to).get());
+  }
+  static constexpr stored_actions actions{kind_of_element<T>(), is_buffer<X>, &shape, &read, &stage, &write};
+};
+
+/// Gathers the parameters and buffers that have a value.
+struct collect_stored {
+  std::vector<stored_member>& members;
+  template <class X>
+  void operator()(const member_name& name, const X& x) const {
+    if constexpr (is_stored<X>) {
+      if (x.defined()) members.push_back({name.text(), &x, &stored_type<X>::actions});
+    }
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+
+template <class M>
+std::vector<stored_member> stored_members(const M& model, const member_name* outer = nullptr) {
+  std::vector<stored_member> members;
+  const collect_stored collect{members};
+  walk(outer, collect, model);
+  return members;
+}
+
+/// What keeps an entry from being written to a member; nothing if it fits.
+SINTER_COLD inline std::string misfit_of(const stored_member& member, const host_tensor& entry, bool convert) {
+  using sinter::detail::joined;
+  using sinter::detail::shape_piece;
+  const std::vector<index_t> shape = member.actions->shape(member.object);
+  if (shape != entry.shape)
+    return joined({"has shape ", shape_piece{entry.shape.data(), static_cast<int>(entry.shape.size())},
+                   " in the state and ", shape_piece{shape.data(), static_cast<int>(shape.size())}, " in the model"});
+  const element_kind want = member.actions->element;
+  if (entry.element != want) {
+    const bool floats = is_floating(entry.element) && is_floating(want);
+    if (!floats || !convert)
+      return joined({"has elements of type ", element_name(entry.element), " in the state and ", element_name(want),
+                     " in the model", floats ? "; pass {.convert = true} to convert them" : ""});
+  }
+  std::size_t bytes = element_size(entry.element);
+  for (const index_t n : shape) bytes *= static_cast<std::size_t>(n);
+  if (entry.bytes.size() != bytes) return joined({"has ", entry.bytes.size(), " bytes in the state, not ", bytes});
+  return {};
+}
+
+/// The values of the members on the host.
+inline state_dict read_members(const std::vector<stored_member>& members) {
+  state_dict all;
+  for (const stored_member& m : members) all.push_back({m.name, m.actions->read(m.object)});
+  return all;
+}
+
+/// Writes the entries to the members, or throws and writes none.
+inline void load(const char* op, const std::vector<stored_member>& members, const state_dict& state,
+                 const load_options& options) {
+  struct assignment {
+    const stored_member* to;
+    const host_tensor* from;
+    std::shared_ptr<const void> staged;
+  };
+  std::vector<assignment> plan;
+  std::string problems;
+  const auto report = [&](const std::string& name, const std::string& what) {
+    problems += sinter::detail::joined({"\n  '", name, "' ", what});
+  };
+  std::unordered_map<std::string, const host_tensor*> entries;
+  for (const named_tensor& entry : state)
+    if (!entries.emplace(entry.name, &entry.value).second) report(entry.name, "is in the state twice");
+  for (const stored_member& member : members) {
+    const auto entry = entries.find(member.name);
+    if (entry == entries.end()) {
+      if (options.strict) report(member.name, "is missing in the state");
+      continue;
+    }
+    const std::string misfit = misfit_of(member, *entry->second, options.convert);
+    if (!misfit.empty()) report(member.name, misfit);
+    plan.push_back({&member, entry->second, nullptr});
+    entry->second = nullptr;
+  }
+  if (options.strict) {
+    for (const named_tensor& entry : state)
+      if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
+  }
+  if (!problems.empty())
+    sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
+  for (assignment& a : plan) a.staged = a.to->actions->stage(a.to->object, *a.from);
+  for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
+}
+
+}  // namespace detail
+
+/// A copy of all parameters and buffers of a model on the host, by PyTorch's names, from any devices. Those without a
+/// value are left out. Mode, settings and generators are not part of it.
+///
+///     nn::state_dict saved = nn::state(model);
+///     nn::load_state(model, saved);
+template <is_module M>
+[[nodiscard]] state_dict state(const M& model) {
+  return detail::read_members(detail::stored_members(model));
+}
+
+/// Writes a state into the parameters and buffers of a model, on any devices. Errors: value_error that lists every
+/// entry that is missing, unexpected, of another shape or of another element type; the model is then as it was.
+template <is_module M>
+void load_state(const M& model, const state_dict& state, const load_options& options = {}) {
+  detail::load("load_state", detail::stored_members(model), state, options);
+}
+
+namespace detail {
+
+struct copy_values {
+  template <class To, class From>
+  void operator()(const member_name& name, const To& to, const From& from) const {
+    if constexpr (is_stored<To>) {
+      if (!(to.shape() == from.shape()))
+        sinter::detail::refuse<shape_error>({"copy_state: ", is_buffer<To> ? "buffer" : "parameter", " '", name.text(),
+                                             "' has shape ", from.shape(), " in the source and ", to.shape(),
+                                             " in the destination"});
+      copy(stored_value(from), stored_value(to));
+    }
+  }
+  /// By way of the host, as neither side shows its types.
+  template <class To, class From>
+  void erased(const member_name* name, const To& to, const From& from) const {
+    load("copy_state", stored_members(to, name), read_members(stored_members(from, name)), {});
+  }
+};
+
+}  // namespace detail
+
+/// Copies the values of all parameters and buffers into those of an equally built module, on any devices. Errors:
+/// shape_error naming the parameter or buffer; value_error of load_state where modules are held by any_module.
+template <is_module From, is_module To>
+void copy_state(const From& from, const To& to) {
+  const detail::copy_values put;
+  detail::walk(nullptr, put, to, from);
+}
+
+}  // namespace sinter::nn
+// sinter/nn/summary.hpp: a table of the modules of a model: shapes, parameters, multiply-adds, bytes, device.
+
+namespace sinter::nn {
+
+/// A row of a summary: one module, with what is its own and not its submodules'.
+struct summary_row {
+  std::string name;             ///< the path to it; empty for the model itself
+  std::string type;             ///< as in C++, without namespace and template arguments: "linear"
+  std::vector<index_t> output;  ///< the shape of what it gave last
+  bool called = false;
+  index_t parameters = 0;     ///< elements; a parameter that stands in several places counts in the first
+  index_t multiply_adds = 0;  ///< of all its calls; 0 where unknown
+  index_t bytes = 0;          ///< of its parameters and buffers
+  std::string device;
+};
+
+/// What summary() gives: a row for each module in the order of the lists, and their sums.
+struct summary_table {
+  std::vector<summary_row> rows;
+  index_t parameters = 0, multiply_adds = 0, bytes = 0;
+
+  /// The table as text, a line for each row and one for the sums.
+  std::string text() const {
+    const auto shape_of = [](const summary_row& r) {
+      return r.called ? sinter::detail::joined(
+                            {sinter::detail::shape_piece{r.output.data(), static_cast<int>(r.output.size())}})
+                      : std::string("not called");
+    };
+    std::vector<std::vector<std::string>> cells{
+        {"module", "type", "output", "parameters", "multiply-adds", "bytes", "device"}};
+    for (const summary_row& r : rows)
+      cells.push_back({r.name.empty() ? "(model)" : r.name, r.type, shape_of(r), std::to_string(r.parameters),
+                       std::to_string(r.multiply_adds), std::to_string(r.bytes), r.device});
+    cells.push_back(
+        {"total", "", "", std::to_string(parameters), std::to_string(multiply_adds), std::to_string(bytes), ""});
+    std::string lines;
+    for (const auto& row : cells) {
+      std::string line;
+      for (std::size_t column = 0; column < row.size(); ++column) {
+        std::size_t width = 0;
+        for (const auto& other : cells) width = other[column].size() > width ? other[column].size() : width;
+        const std::string space(width - row[column].size(), ' ');
+        const bool is_number = column >= 3 && column <= 5;
+        line += (is_number ? space + row[column] : row[column] + space) + "  ";
+      }
+      lines += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+    }
+    return lines;
+  }
+};
+
+/// Writes the table to a stream.
+template <class Stream>
+  requires requires(Stream& s, const std::string& text) { s << text; }
+Stream& operator<<(Stream& out, const summary_table& table) {
+  out << table.text();
+  return out;
+}
+
+namespace detail {
+
+/// "linear" for sinter::nn::linear<float, ...>.
+template <class M>
+std::string type_text() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("M = ") + 4);
+  text = text.substr(0, text.find_first_of("<;]"));
+  const std::size_t scope = text.rfind("::");
+  return std::string(scope == std::string_view::npos ? text : text.substr(scope + 2));
+}
+
+class summary_builder final : public call_observer {
+ public:
+  summary_table table;
+
+  /// A row for m, and for all that it lists.
+  template <class M>
+  void add(const member_name* name, const M& m) {
+    if constexpr (is_erased<M>) {
+      m.describe(name, *this);
+    } else {
+      const std::size_t at = table.rows.size();
+      modules_.push_back(&m);
+      marks_.push_back(&type_mark<M>);
+      table.rows.push_back({name == nullptr ? std::string() : name->text(), type_text<M>(), {}, false, 0, 0, 0, {}});
+      if constexpr (device<device_of<M>>) table.rows[at].device = device_name<device_of<M>>();
+      M::visit(
+          [&](sinter::detail::text_piece own, const auto& member) {
+            using X = bare<decltype(member)>;
+            const member_name path{name, own};
+            if constexpr (is_module<X>) {
+              add(&path, member);
+            } else if constexpr (is_stored<X>) {
+              if (member.defined() && seen_.add(sinter::detail::access::data(stored_value(member)))) {
+                const index_t bytes = member.numel() * static_cast<index_t>(sizeof(element_of<X>));
+                table.rows[at].bytes += bytes;
+                table.bytes += bytes;
+                if constexpr (is_parameter<X>) {
+                  table.rows[at].parameters += member.numel();
+                  table.parameters += member.numel();
+                }
+              }
+            }
+          },
+          m);
+    }
+  }
+
+  void called(const void* module, const void* mark, sinter::detail::shape_piece output,
+              index_t multiply_adds) override {
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      if (modules_[i] != module || marks_[i] != mark) continue;
+      summary_row& row = table.rows[i];
+      row.output.assign(output.extents, output.extents + output.rank);
+      row.called = true;
+      row.multiply_adds += multiply_adds;
+      table.multiply_adds += multiply_adds;
+    }
+  }
+
+ private:
+  std::vector<const void*> modules_, marks_;
+  sinter::detail::addresses seen_;
+};
+
+/// While it lives, the observer is told of calls.
+class observing {
+ public:
+  explicit observing(call_observer& o) : before_(call_observer_now()) { call_observer_now() = &o; }
+  ~observing() { call_observer_now() = before_; }
+  observing(const observing&) = delete;
+  observing& operator=(const observing&) = delete;
+
+ private:
+  call_observer* before_;
+};
+
+}  // namespace detail
+
+/// Runs a copy of the model, in eval() mode, once on zeros of that shape, and tells what each of its modules gave and
+/// holds. T is the element type of the input. Errors: those of forward.
+///
+///     std::cout << nn::summary(model, {1, 784});
+template <element T = float, is_module M, std::size_t R>
+summary_table summary(const M& model, const index_t (&input_shape)[R]) {
+  using D = std::conditional_t<device<device_of<M>>, device_of<M>, cpu>;
+  M copy = model;
+  copy.eval();
+  detail::summary_builder builder;
+  builder.add(nullptr, copy);
+  const no_grad guard;
+  const detail::observing scope(builder);
+  static_cast<void>(copy(zeros<T, D>(input_shape)));
+  return builder.table;
+}
+
+}  // namespace sinter::nn
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct module_on_another_device_than_any_module;
+struct move_the_module_with_dot_to;
+template <class>
+struct parameter_or_buffer_that_any_module_cannot_hold;
+struct use_rank_0_to_5_and_the_element_type_of_any_module;
+template <class, class>
+struct any_module_that_was_not_told_of_device;
+struct name_the_device_in_nn_devices;
+
+namespace nn {
+
+/// The devices on which an any_module may live.
+template <device... D>
+struct devices {
+  template <class X>
+  static constexpr bool contain = (std::is_same_v<X, D> || ...);
+};
+
+template <element T, int R, device D, class Kind, class Devices>
+class any_module;
+
+namespace detail {
+
+/// The types of parameters and buffers that an any_module may hold; their place in the list is their number.
+template <class T, class D, class Kind>
+using held_types = sinter::detail::kernel::type_list<
+    parameter<T, 0, D, Kind>, parameter<T, 1, D, Kind>, parameter<T, 2, D, Kind>, parameter<T, 3, D, Kind>,
+    parameter<T, 4, D, Kind>, parameter<T, 5, D, Kind>, buffer<T, 0, D>, buffer<T, 1, D>, buffer<T, 2, D>,
+    buffer<T, 3, D>, buffer<T, 4, D>, buffer<T, 5, D>, buffer<std::int64_t, 0, D>, buffer<std::int64_t, 1, D>>;
+
+template <class X, class... L>
+constexpr int number_in(sinter::detail::kernel::type_list<L...>) {
+  int i = 0, found = -1;
+  static_cast<void>(((std::is_same_v<X, L> ? void(found = i++) : void(++i)), ...));
+  return found;
+}
+
+/// Takes what an any_module holds, one by one; `number` is that of its type.
+struct held_sink {
+  void* to;
+  void (*take)(void* to, const member_name&, const void* member, int number);
+};
+
+/// Passes the members of a module on to a sink.
+template <class Types>
+struct pass_members {
+  held_sink sink;
+  template <class X>
+  void operator()(const member_name& name, const X& x) const {
+    if constexpr (is_stored<X>) sink.take(sink.to, name, &x, number_in<X>(Types{}));
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+
+/// Calls f(name, member) with the member in its type.
+template <class F, class... L>
+void call_typed(const F& f, const member_name& name, const void* member, int number,
+                sinter::detail::kernel::type_list<L...>) {
+  int i = 0;
+  static_cast<void>(((i++ == number ? void(f(name, *static_cast<const L*>(member))) : void()), ...));
+}
+
+/// The visitor that finds a member which no any_module<T, ..., D, Kind> can hold.
+template <class T, class D, class Kind>
+struct holdable_members {
+  template <class X>
+    requires(!is_stored<X> || number_in<X>(held_types<T, D, Kind>{}) >= 0)
+  void operator()(const member_name&, const X&) const {}
+  template <class X, class Problem = parameter_or_buffer_that_any_module_cannot_hold<X>,
+            class Fix = use_rank_0_to_5_and_the_element_type_of_any_module>
+    requires(is_stored<X> && number_in<X>(held_types<T, D, Kind>{}) < 0)
+  void operator()(const member_name&, const X&) const = delete;
+  template <class M>
+  void erased(const member_name*, const M&) const {}
+};
+
+template <class T, int R, class To, class Kind, class Devices>
+struct held_mover {
+  any_module<T, R, To, Kind, Devices> (*moved)(const void*, member_copies&);
+};
+
+/// What is done with the module of an any_module; its address is the first argument.
+template <class T, int R, class D, class Kind, class Devices>
+struct held_actions;
+template <class T, int R, class D, class Kind, class... Ds>
+struct held_actions<T, R, D, Kind, devices<Ds...>> : held_mover<T, R, Ds, Kind, devices<Ds...>>... {
+  using value_type = parameter<T, R, D, Kind>;
+  void* (*copy)(const void*);
+  void (*destroy)(void*) noexcept;
+  value_type (*forward)(const void*, const value_type&);
+  void (*each_member)(const member_name*, const void*, held_sink);
+  void (*train)(void*, bool);
+  void (*describe)(const member_name*, const void*, summary_builder&);
+  any_module<T, R, D, plain, devices<Ds...>> (*plain_view)(const void*);
+};
+
+template <class M, class T, int R, class D, class Kind, class Devices>
+struct held_module;
+template <class M, class T, int R, class D, class Kind, class... Ds>
+struct held_module<M, T, R, D, Kind, devices<Ds...>> {
+  using value_type = parameter<T, R, D, Kind>;
+  static const M& at(const void* m) { return *static_cast<const M*>(m); }
+
+  static void* copy(const void* m) { return new M(at(m)); }
+  static void destroy(void* m) noexcept { delete static_cast<M*>(m); }
+  static value_type forward(const void* m, const value_type& x) { return at(m)(x); }
+  static void each_member(const member_name* outer, const void* m, held_sink sink) {
+    const pass_members<held_types<T, D, Kind>> pass{sink};
+    walk(outer, pass, at(m));
+  }
+  static void train(void* m, bool on) { static_cast<M*>(m)->train(on); }
+  static void describe(const member_name* outer, const void* m, summary_builder& to) { to.add(outer, at(m)); }
+  static auto plain_view(const void* m) { return any_module<T, R, D, plain, devices<Ds...>>(infer(at(m))); }
+  template <class To>
+  static auto moved(const void* m, member_copies& copies) {
+    using Moved = typename rebound<M, To, typename M::kind>::type;
+    auto copy = std::make_unique<Moved>();
+    const copy_members put{copies};
+    walk(nullptr, put, *copy, at(m));
+    return any_module<T, R, To, Kind, devices<Ds...>>(std::move(copy));
+  }
+  static constexpr held_actions<T, R, D, Kind, devices<Ds...>> actions{{&moved<Ds>}..., &copy,  &destroy,  &forward,
+                                                                       &each_member,    &train, &describe, &plain_view};
+};
+
+template <class M, class D, class Devices>
+inline constexpr bool goes_everywhere = false;
+template <class M, class D, class... Ds>
+inline constexpr bool goes_everywhere<M, D, devices<Ds...>> =
+    has_plain_twin<M> && (requires { typename rebound<M, Ds, typename M::kind>::type; } && ...);
+
+/// What is wrong with holding M.
+template <class M, class D, class Devices>
+constexpr auto find_held_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M> || is_erased<M>) return sinter::detail::not_operands{};
+  else if constexpr ((device<device_of<M>> && !on_device<M, D>) || requires { typename M::output_device; })
+    return mistake<module_on_another_device_than_any_module<device_of<M>, D>, move_the_module_with_dot_to>{};
+  else if constexpr (!goes_everywhere<M, D, Devices>)
+    return mistake<module_that_is_no_template_of_device_and_kind<M>,
+                   declare_it_template_device_D_class_Kind_or_give_it_a_rebind>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class M, class D, class Devices>
+using held_mistake = decltype(find_held_mistake<bare<M>, D, Devices>());
+
+}  // namespace detail
+
+/// Holds any module from tensors of T, rank R, on D to such tensors, and is then that module: parameters, buffers,
+/// state, names, training and errors are those of the one it holds. Code that uses it is compiled once for all of them,
+/// so that compile time grows with the kinds of blocks of a network, not with their number.
+///
+/// Copies are those of the held module: they share its weights. Moves to devices that Devices names, D among them.
+/// Kind tracked takes variables and plain tensors and gives variables; kind plain, which infer() makes, takes and gives
+/// tensors. The held module's parameters and buffers have T as element type and rank 0 to 5; buffers may also be int64
+/// of rank 0 and 1. Errors: value_error for a call while it is empty.
+///
+///     using block = nn::any_module<float, 2>;
+///     nn::module_list<block> blocks;
+///     blocks.push_back(nn::linear(8, 8, gen));
+///     blocks.push_back(nn::relu());
+template <element T, int R, device D = cpu, class Kind = tracked, class Devices = devices<D>>
+class any_module : public module<any_module<T, R, D, Kind, Devices>> {
+  static_assert(Devices::template contain<D>, "sinter: nn::devices of an any_module must name the device it lives on");
+
+ public:
+  using device_type = D;
+  using kind = Kind;
+  using value_type_of_module = parameter<T, R, D, Kind>;
+  using erased_module = void;
+  template <class To, class K>
+    requires(Devices::template contain<To>)
+  using rebind = any_module<T, R, To, K, Devices>;
+
+  any_module() = default;
+  template <class M>
+    requires(sinter::detail::is_fitting<detail::held_mistake<M, D, Devices>>)
+  any_module(M held)  // NOLINT: implicit on purpose
+      : any_module(std::make_unique<M>(std::move(held))) {}
+  template <class M, class Problem = typename detail::held_mistake<M, D, Devices>::problem,
+            class Fix = typename detail::held_mistake<M, D, Devices>::fix>
+  any_module(M) = delete;
+
+  any_module(const any_module& other)
+      : module<any_module>(),
+        held_(other.held_ == nullptr ? nullptr : other.actions_->copy(other.held_)),
+        actions_(other.actions_) {}
+  any_module(any_module&& other) noexcept : held_(std::exchange(other.held_, nullptr)), actions_(other.actions_) {}
+  any_module& operator=(any_module other) noexcept {
+    std::swap(held_, other.held_);
+    std::swap(actions_, other.actions_);
+    return *this;
+  }
+  ~any_module() {
+    if (held_ != nullptr) actions_->destroy(held_);
+  }
+
+  /// Whether it holds a module.
+  bool defined() const noexcept { return held_ != nullptr; }
+
+  template <class X>
+  value_type_of_module forward(const X& x) const {
+    if (held_ == nullptr) throw value_error("any_module: it holds no module");
+    if constexpr (std::is_same_v<Kind, tracked> && !is_tracked_v<X>)
+      return actions_->forward(held_, sinter::detail::unrecorded<1>(tensor<T, R, D>(x)));
+    else return actions_->forward(held_, value_type_of_module(x));
+  }
+
+  /// Empty: what it holds has no types that could be listed.
+  template <class F, class... M>
+  static void visit(F&&, M&...) {}
+
+  // For walk().
+  template <class F>
+  void each_member(const detail::member_name* outer, const F& f) const {
+    if (held_ == nullptr) return;
+    const auto take = [](void* to, const detail::member_name& name, const void* member, int number) {
+      detail::call_typed(*static_cast<const F*>(to), name, member, number, detail::held_types<T, D, Kind>{});
+    };
+    actions_->each_member(outer, held_, {const_cast<F*>(&f), take});
+  }
+  void describe(const detail::member_name* outer, detail::summary_builder& to) const {
+    if (held_ != nullptr) actions_->describe(outer, held_, to);
+  }
+  template <class To>
+  any_module<T, R, To, Kind, Devices> moved(detail::member_copies& copies) const {
+    if (held_ == nullptr) return {};
+    const detail::held_mover<T, R, To, Kind, Devices>& mover = *actions_;
+    return mover.moved(held_, copies);
+  }
+  any_module<T, R, D, plain, Devices> plain_view() const {
+    if (held_ == nullptr) return {};
+    return actions_->plain_view(held_);
+  }
+  void set_training(bool on) {
+    if (held_ != nullptr) actions_->train(held_, on);
+  }
+
+ private:
+  template <class, class, int, class, class, class>
+  friend struct detail::held_module;
+
+  template <class M>
+  explicit any_module(std::unique_ptr<M> held)
+      : held_(held.get()), actions_(&detail::held_module<M, T, R, D, Kind, Devices>::actions) {
+    static_cast<void>([](M& m) {
+      const detail::holdable_members<T, D, Kind> look;
+      detail::walk(nullptr, look, m);
+    });
+    static_cast<void>(held.release());
+  }
+
+  void* held_ = nullptr;
+  const detail::held_actions<T, R, D, Kind, Devices>* actions_ = nullptr;
+};
+
+static_assert(is_module<any_module<float, 2>>);
+
+}  // namespace nn
+}  // namespace sinter
 // sinter/nn/init.hpp: initial values of parameters.
 
 namespace sinter::nn::init {
@@ -27498,6 +28667,12 @@ struct linear : module<linear<T, D, Kind, Bias>> {
     else return sinter::linear(std::forward<X>(x), weight);
   }
 
+  /// Of one call that gives this shape; see summary().
+  template <int R>
+  index_t multiply_adds(const extents<R>& output) const {
+    return output.numel() * weight.extent(1);
+  }
+
   template <class F, class... M>
   static void visit(F&& f, M&... m) {
     f("weight", m.weight...);
@@ -27509,6 +28684,8 @@ struct linear : module<linear<T, D, Kind, Bias>> {
 };
 
 linear(index_t, index_t, generator&, no_bias_t) -> linear<float, cpu, tracked, false>;
+
+static_assert(is_module<linear<>>);
 
 }  // namespace sinter::nn
 // sinter/nn/loss.hpp: losses: mse_loss, nll_loss, bce_with_logits; cross_entropy is in ops/.
@@ -27616,6 +28793,99 @@ template <class A, class B, class R = reduction::mean_t,
 void nll_loss(A&&, B&&, R = {}) = delete;
 
 }  // namespace sinter
+// sinter/nn/module_list.hpp: a run-time number of modules of one type.
+
+namespace sinter {
+
+// Names in messages.
+struct module_list_has_no_forward;
+struct call_its_modules_in_a_loop;
+
+namespace nn {
+
+/// Modules of one type, their number known at run time, as torch.nn.ModuleList. It has no forward: the module that
+/// holds it calls them. Parameters are named "0.weight", "1.weight", ...
+///
+///     nn::module_list layers(12, [&] { return nn::linear(64, 64, gen); });
+///     for (const auto& layer : layers) h = layer(h);
+template <is_module M>
+class module_list : public module<module_list<M>> {
+ public:
+  using device_type = device_of<M>;
+  using kind = typename M::kind;
+  template <class D, class K>
+  using rebind = module_list<typename detail::rebound<M, D, K>::type>;
+  template <class K>
+  using as = module_list<typename detail::kind_changed<M, K>::type>;
+
+  module_list() = default;
+  explicit module_list(std::vector<M> modules) : modules_(std::move(modules)) {}
+  /// n modules, each what make() or make(its number) gives. Errors: value_error for a negative n.
+  template <class Make>
+    requires(std::invocable<Make&, index_t> || std::invocable<Make&>)
+  module_list(sinter::detail::whole n, Make make) {
+    if (n < 0) sinter::detail::refuse<value_error>({"module_list: ", index_t{n}, " modules"});
+    modules_.reserve(static_cast<std::size_t>(n));
+    for (index_t i = 0; i < n; ++i) {
+      if constexpr (std::invocable<Make&, index_t>) modules_.push_back(make(i));
+      else modules_.push_back(make());
+    }
+  }
+
+  void push_back(M m) { modules_.push_back(std::move(m)); }
+  index_t size() const noexcept { return static_cast<index_t>(modules_.size()); }
+  bool empty() const noexcept { return modules_.empty(); }
+
+  /// Module number i; counted from the end where i is negative. Errors: index_error.
+  M& operator[](sinter::detail::whole i) { return modules_[place(i)]; }
+  const M& operator[](sinter::detail::whole i) const { return modules_[place(i)]; }
+
+  auto begin() noexcept { return modules_.begin(); }
+  auto end() noexcept { return modules_.end(); }
+  auto begin() const noexcept { return modules_.begin(); }
+  auto end() const noexcept { return modules_.end(); }
+
+  template <class X, class Problem = module_list_has_no_forward, class Fix = call_its_modules_in_a_loop>
+  void operator()(X&&) const = delete;
+
+  /// Of several lists, a first that can be written to is one to be filled: it gets as many modules as the others hold.
+  template <class F, class First, class... Rest>
+  static void visit(F&& f, First& first, Rest&... rest) {
+    if constexpr (std::is_const_v<First>) (refuse_other_size(first, rest), ...);
+    else (first.modules_.resize(rest.modules_.size()), ...);
+    for (std::size_t i = 0; i < first.modules_.size(); ++i)
+      f(std::to_string(i), first.modules_[i], rest.modules_[i]...);
+  }
+
+ private:
+  template <is_module>
+  friend class module_list;
+
+  std::size_t place(index_t i) const {
+    const index_t from_start = i < 0 ? i + size() : i;
+    if (from_start < 0 || from_start >= size())
+      sinter::detail::refuse<index_error>({"module_list: there is no module ", i, " among ", size()});
+    return static_cast<std::size_t>(from_start);
+  }
+
+  template <class A, class B>
+  static void refuse_other_size(const A& a, const B& b) {
+    if (a.size() != b.size())
+      sinter::detail::refuse<shape_error>({"module_list: ", a.size(), " modules beside ", b.size()});
+  }
+
+  std::vector<M> modules_;
+};
+
+template <class Make>
+  requires std::invocable<Make&, index_t>
+module_list(sinter::detail::whole, Make) -> module_list<std::invoke_result_t<Make&, index_t>>;
+template <class Make>
+  requires(std::invocable<Make&> && !std::invocable<Make&, index_t>)
+module_list(sinter::detail::whole, Make) -> module_list<std::invoke_result_t<Make&>>;
+
+}  // namespace nn
+}  // namespace sinter
 // sinter/nn/sequential.hpp: modules one after the other, their devices checked where they are put together.
 
 namespace sinter {
@@ -27693,15 +28963,6 @@ struct chain_devices {
   using takes = decltype(device_at<report.after, false>());
   static constexpr bool one_device =
       std::is_same_v<input, output> && ((device_code<device_of<M>>() < 0 || on_device<M, input>) && ...);
-};
-
-/// M on device D; nothing for a transfer, which is tied to its devices.
-template <class M, class D, class K>
-struct rebound {};
-template <class M, class D, class K>
-  requires requires { typename M::template rebind<D, K>; }
-struct rebound<M, D, K> {
-  using type = typename M::template rebind<D, K>;
 };
 
 template <class V>
@@ -27828,6 +29089,8 @@ struct transfer : module<transfer<From, To>> {
   template <class F, class... M>
   static void visit(F&&, M&...) {}
 };
+
+static_assert(is_module<sequential<transfer<numa<0>, cpu>>> && is_module<transfer<numa<0>, cpu>>);
 
 }  // namespace nn
 }  // namespace sinter
@@ -27992,7 +29255,10 @@ constexpr auto find_source_mistake() {
     if constexpr (Source::order == 1) return fitting<void>{};
     else return mistake<variable_of_order_2_given_to_an_optimizer, declare_it_with_order_1>{};
   } else if constexpr (nn::is_module<Source>) return fitting<void>{};
-  else if constexpr (requires(const Source& s) { s.begin() != s.end(); })
+  else if constexpr (requires(const Source& s) {
+                       s.begin() != s.end();
+                       requires !std::is_same_v<bare<decltype(*s.begin())>, Source>;  // a path is a range of paths
+                     })
     return find_source_mistake<bare<decltype(*std::declval<const Source&>().begin())>>();
   else return sinter::detail::not_operands{};
 }
