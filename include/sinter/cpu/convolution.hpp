@@ -1,0 +1,154 @@
+// sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
+#pragma once
+
+#include <numeric>
+
+#include "sinter/cpu/detail/conv_depthwise.hpp"
+#include "sinter/cpu/detail/conv_product.hpp"
+#include "sinter/cpu/detail/conv_shape.hpp"
+#include "sinter/cpu/detail/conv_weights.hpp"
+
+namespace sinter::cpu_impl {
+
+namespace detail {
+
+/// A problem of stride 1 that makes every `stride`th element of an axis of dx: taps first, first - tap_step, ... of the
+/// kernel, for dx at `phase`, phase + stride, ...
+struct gradient_phase {
+  conv_axis axis;  ///< over dy
+  index_t last_tap, tap_step;
+};
+
+/// Element i of dx meets o of dy at tap k where i + padding = o * stride + k * dilation. With g the greatest common
+/// divisor of stride and dilation, the taps for i = phase + q * stride are k0, k0 + stride / g, ..., if there are any,
+/// and they meet o = q + (phase + padding - k0 * dilation) / stride, and every dilation / g th one before. The taps are
+/// taken in reverse order, so that o rises.
+inline gradient_phase phase_of(const conv_shape& s, int a, index_t phase) {
+  const index_t stride = s.stride[a], dilation = s.dilation[a], g = std::gcd(stride, dilation);
+  const index_t tap_step = stride / g, o_step = dilation / g, reach = smaller(s.kernel[a], tap_step);
+  index_t k0 = 0;
+  while (k0 < reach && (phase + s.padding[a] - k0 * dilation) % stride != 0) ++k0;
+  const index_t taps = k0 < reach ? ceil_div(s.kernel[a] - k0, tap_step) : 0;
+  const index_t last = taps > 0 ? k0 + (taps - 1) * tap_step : 0;
+  const index_t first = taps > 0 ? (phase + s.padding[a] - last * dilation) / stride : 0;
+  const index_t results = phase < s.in[a] ? ceil_div(s.in[a] - phase, stride) : 0;
+  return {{s.out[a], results, taps, 1, o_step, first}, last, tap_step};
+}
+
+/// patches * weights for one group.
+template <class T>
+void multiply_patches(const patches<T>& a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
+                      bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
+  if (a.rows() == 0 || w.columns == 0) return;
+  if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
+  const packed_weights<T> packed(w, pool);
+  patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
+}
+
+inline bool is_depthwise(const conv_shape& s) {
+  return s.groups > 1 && s.channels == s.groups && s.filters == s.groups;
+}
+
+}  // namespace detail
+
+/// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
+/// filters) of y; see conv_shape. x and y do not overlap. Every bit of the result is the same for any number of
+/// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread; nothing is kept for
+/// later calls.
+///
+///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
+///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
+template <class T>
+void conv_forward(const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y, bool add,
+                  const conv_finish<T>& finish, thread_pool& pool) {
+  const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
+  const bool depthwise = detail::is_depthwise(s);
+  const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
+  const index_t line = s.out[2] * s.filters, area = s.out[1] * line;
+  const detail::result_rows<T> rows{y, s.out[0] * area, {area, line, s.filters}, s.filters, 0};
+  for (index_t g = 0; g < groups; ++g) {
+    const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
+    const detail::weight_source<T> weights{w + g * filters * w_strides.filter,
+                                           {s.kernel[0], s.kernel[1], s.kernel[2]},
+                                           {w_strides.tap[0], w_strides.tap[1], w_strides.tap[2]},
+                                           channels,
+                                           w_strides.channel,
+                                           filters,
+                                           w_strides.filter};
+    detail::multiply_patches(patches, weights, rows, g * filters, depthwise, add, finish, pool);
+  }
+}
+
+/// dx = the gradient of x for the gradient dy of y, or dx += it where `add` is set. `finish` is that of conv_forward,
+/// over the matrix (pixels, channels) of dx: what is the gradient of one convolution is the result of a transposed one.
+template <class T>
+void conv_backward_data(const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx,
+                        bool add, const conv_finish<T>& finish, thread_pool& pool) {
+  const bool depthwise = detail::is_depthwise(s);
+  const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
+  const index_t line = s.in[2] * s.channels, area = s.in[1] * line, steps[] = {area, line, s.channels};
+  const index_t phases = s.stride[0] * s.stride[1] * s.stride[2];
+  for (index_t phase = 0; phase < phases; ++phase) {
+    const index_t at[] = {phase / s.stride[2] / s.stride[1], phase / s.stride[2] % s.stride[1], phase % s.stride[2]};
+    detail::conv_axis axes[3];
+    index_t origin = 0, first_tap = 0, tap_strides[3];
+    for (int a = 0; a < 3; ++a) {
+      const detail::gradient_phase p = detail::phase_of(s, a, at[a]);
+      axes[a] = p.axis;
+      origin += at[a] * steps[a];
+      first_tap += p.last_tap * w_strides.tap[a];
+      tap_strides[a] = -p.tap_step * w_strides.tap[a];
+    }
+    const detail::result_rows<T> rows{dx + origin,
+                                      s.in[0] * area,
+                                      {s.stride[0] * steps[0], s.stride[1] * steps[1], s.stride[2] * steps[2]},
+                                      s.channels,
+                                      origin};
+    for (index_t g = 0; g < groups; ++g) {
+      const detail::patches<T> patches(dy + g * filters, s.batch, s.filters, filters, axes);
+      const detail::weight_source<T> weights{w + (g * filters * w_strides.filter + first_tap),
+                                             {axes[0].taps, axes[1].taps, axes[2].taps},
+                                             {tap_strides[0], tap_strides[1], tap_strides[2]},
+                                             filters,
+                                             w_strides.filter,
+                                             channels,
+                                             depthwise ? w_strides.filter : w_strides.channel};
+      detail::multiply_patches(patches, weights, rows, g * channels, depthwise, add, finish, pool);
+    }
+  }
+}
+
+/// dw = the gradient of the weights for the gradient dy of y, and db, unless it is null, that of the bias: the sums of
+/// dy's columns. Both are added to what is there where `add` is set.
+template <class T>
+void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, const conv_weight_strides& w_strides,
+                           T* db, bool add, thread_pool& pool) {
+  const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
+  const bool depthwise = detail::is_depthwise(s);
+  const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
+  const auto tap_place = [&](index_t tap) {
+    return tap / s.kernel[2] / s.kernel[1] * w_strides.tap[0] + tap / s.kernel[2] % s.kernel[1] * w_strides.tap[1] +
+           tap % s.kernel[2] * w_strides.tap[2];
+  };
+  for (index_t g = 0; g < groups; ++g) {
+    const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
+    T* const to = dw + g * filters * w_strides.filter;
+    T* const sums = db != nullptr ? db + g * filters : nullptr;
+    if (depthwise) {
+      detail::depthwise_weights<T>(patches, dy)
+          .compute(
+              to, [&](index_t channel, index_t tap) { return channel * w_strides.filter + tap_place(tap); }, sums, add,
+              pool);
+    } else {
+      detail::weight_product<T>(patches, dy + g * filters, filters, s.filters)
+          .compute(
+              to,
+              [&](index_t filter, index_t column) {
+                return filter * w_strides.filter + column % channels * w_strides.channel + tap_place(column / channels);
+              },
+              sums, add, pool);
+    }
+  }
+}
+
+}  // namespace sinter::cpu_impl

@@ -1,0 +1,182 @@
+// sinter/cpu/detail/conv_depthwise.hpp: convolutions whose channels do not mix, a vector of channels at a time.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "sinter/cpu/detail/conv_product.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// One element of the scalar type, in the place of a packet where too few channels are left for one.
+template <class T>
+struct one_lane {
+  static constexpr index_t width = 1;
+  T v;
+  SINTER_INLINE static one_lane load(const T* p) { return {*p}; }
+  SINTER_INLINE void store(T* p) const { *p = v; }
+  SINTER_INLINE one_lane plus(one_lane x) const { return {v + x.v}; }
+  SINTER_INLINE one_lane plus_product(one_lane x, one_lane y) const { return {v + x.v * y.v}; }
+};
+
+template <class T>
+struct all_lanes {
+  using packet = typename tile_shape<T>::packet;
+  static constexpr index_t width = tile_shape<T>::lanes;
+  packet v;
+  SINTER_INLINE static all_lanes load(const T* p) { return {Eigen::internal::ploadu<packet>(p)}; }
+  SINTER_INLINE void store(T* p) const { Eigen::internal::pstoreu(p, v); }
+  SINTER_INLINE all_lanes plus(all_lanes x) const { return {Eigen::internal::padd(v, x.v)}; }
+  SINTER_INLINE all_lanes plus_product(all_lanes x, all_lanes y) const { return {Eigen::internal::pmadd(x.v, y.v, v)}; }
+};
+
+/// Calls f(channel, V, integer_sequence of the vectors V at once) for all channels.
+template <class T, class F>
+SINTER_INLINE void for_channels(index_t channels, F&& f) {
+  constexpr index_t width = all_lanes<T>::width;
+  index_t c = 0;
+  for (; c + 4 * width <= channels; c += 4 * width) f(c, all_lanes<T>{}, std::make_integer_sequence<int, 4>{});
+  for (; c + width <= channels; c += width) f(c, all_lanes<T>{}, std::make_integer_sequence<int, 1>{});
+  for (; c < channels; ++c) f(c, one_lane<T>{}, std::make_integer_sequence<int, 1>{});
+}
+
+/// result(pixel, c) = [result +] sum over taps of patch(pixel, (tap, c)) w(tap, c).
+template <class T>
+struct depthwise_product {
+  static constexpr index_t rows_per_task = 128;
+
+  const patches<T>& a;  ///< of all channels
+  const result_rows<T>& c;
+  bool add;
+  const conv_finish<T>& finish;
+  temporary_array<T> weights;
+
+  /// The columns of `w` are the channels; it has one channel per column.
+  depthwise_product(const patches<T>& image, const weight_source<T>& w, const result_rows<T>& result, bool accumulate,
+                    const conv_finish<T>& last)
+      : a(image), c(result), add(accumulate), finish(last), weights(image.columns()) {
+    index_t tap = 0;
+    for (index_t t0 = 0; t0 < w.taps[0]; ++t0)
+      for (index_t t1 = 0; t1 < w.taps[1]; ++t1)
+        for (index_t t2 = 0; t2 < w.taps[2]; ++t2, ++tap) {
+          const T* const from = w.data + (t0 * w.tap_stride[0] + t1 * w.tap_stride[1] + t2 * w.tap_stride[2]);
+          for (index_t j = 0; j < w.columns; ++j) weights[tap * w.columns + j] = from[j * w.column_stride];
+        }
+  }
+
+  void compute(thread_pool& pool) const {
+    const index_t rows = a.rows();
+    pool.parallel_for(ceil_div(rows, rows_per_task), [&](index_t task) {
+      const index_t begin = task * rows_per_task, end = smaller(begin + rows_per_task, rows);
+      patch_walk<T> walk(a, begin);
+      for (index_t r = begin; r < end; ++r, walk.skip(1)) {
+        index_t to = walk.image() * c.image;
+        for (int axis = 0; axis < 3; ++axis) to += walk.at(axis) * c.step[axis];
+        compute_row(walk.line(), c.data + to);
+        if (finish.epilogue == nullptr) continue;
+        const index_t row = (c.offset + to) / c.row_length;
+        finish.epilogue(finish.ctx, row, row + 1, 0, a.channels);
+      }
+    });
+  }
+
+  void compute_row(const patch_line& line, T* to) const {
+    for_channels<T>(a.channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
+      V sum[] = {(static_cast<void>(I), V{})...};
+      if (add) ((sum[I] = V::load(to + c0 + I * V::width)), ...);
+      for (index_t t0 = line.taps[0].begin; t0 < line.taps[0].end; ++t0)
+        for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
+          const index_t begin = line.taps[2].begin;
+          const index_t step = a.axes[2].dilation * a.axis_stride[2];
+          const T* x = a.data + (line.base + t0 * a.axes[0].dilation * a.axis_stride[0] +
+                                 t1 * a.axes[1].dilation * a.axis_stride[1] + begin * step + c0);
+          const T* w = &weights[((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0];
+          for (index_t t2 = begin; t2 < line.taps[2].end; ++t2, x += step, w += a.channels)
+            ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
+        }
+      if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I * V::width))), ...);
+      (sum[I].store(to + c0 + I * V::width), ...);
+    });
+  }
+};
+
+/// w(tap, c) = sum over pixels of patch(pixel, (tap, c)) dy(pixel, c). The lines of pixels are cut into parts by the
+/// shape alone, and the parts are added in order.
+template <class T>
+struct depthwise_weights {
+  const patches<T>& a;
+  const T* dy;
+  index_t lines, parts, size;
+  temporary_array<T> partial;
+
+  depthwise_weights(const patches<T>& image, const T* gradient)
+      : a(image),
+        dy(gradient),
+        lines(image.axes[2].out > 0 ? image.rows() / image.axes[2].out : 0),
+        parts(lines < 1 ? 1 : smaller(lines, 16)),
+        size(image.columns() + image.channels),
+        partial(parts * size) {}
+
+  template <class Place>
+  void compute(T* dw, const Place& dw_of, T* sums, bool add, thread_pool& pool) {
+    pool.parallel_for(parts, [&](index_t part) {
+      T* const to = &partial[0] + part * size;
+      std::fill_n(to, size, T(0));
+      if (lines == 0) return;
+      patch_walk<T> walk(a, share_begin(lines, parts, part) * a.axes[2].out);
+      for (index_t l = share_begin(lines, parts, part); l < share_begin(lines, parts, part + 1); ++l) {
+        add_line(walk, dy + l * a.axes[2].out * a.channels, to, sums != nullptr);
+        walk.skip(a.axes[2].out);
+      }
+    });
+    const auto sum_of = [&](index_t i) {
+      T sum = partial[i];
+      for (index_t s = 1; s < parts; ++s) sum += partial[s * size + i];
+      return sum;
+    };
+    for (index_t i = 0; i < a.columns(); ++i) {
+      T& to = dw[dw_of(i % a.channels, i / a.channels)];
+      to = add ? to + sum_of(i) : sum_of(i);
+    }
+    if (sums == nullptr) return;
+    for (index_t i = 0; i < a.channels; ++i)
+      sums[i] = add ? sums[i] + sum_of(a.columns() + i) : sum_of(a.columns() + i);
+  }
+
+  void add_line(const patch_walk<T>& walk, const T* of, T* to, bool with_sums) const {
+    const index_t out = a.axes[2].out, channels = a.channels;
+    const patch_line line = walk.line();
+    for (index_t t0 = line.taps[0].begin; t0 < line.taps[0].end; ++t0)
+      for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1)
+        for (index_t t2 = 0; t2 < a.axes[2].taps; ++t2) {
+          const index_range inside = a.axes[2].results_inside(t2, t2, 0, out);
+          if (inside.begin == inside.end) continue;
+          const index_t at = walk.line_base() + t0 * a.axes[0].dilation * a.axis_stride[0] +
+                             t1 * a.axes[1].dilation * a.axis_stride[1] +
+                             a.axes[2].at(inside.begin, t2) * a.axis_stride[2];
+          T* const sums = to + ((t0 * a.axes[1].taps + t1) * a.axes[2].taps + t2) * channels;
+          for_channels<T>(channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
+            V sum[] = {(static_cast<void>(I), V{})...};
+            const T* x = a.data + at + c0;
+            const T* g = of + inside.begin * channels + c0;
+            for (index_t o = inside.begin; o < inside.end; ++o, x += a.axes[2].step * a.axis_stride[2], g += channels)
+              ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(g + I * V::width))), ...);
+            ((V::load(sums + c0 + I * V::width).plus(sum[I]).store(sums + c0 + I * V::width)), ...);
+          });
+        }
+    if (!with_sums) return;
+    T* const sums = to + a.columns();
+    for (index_t o = 0; o < out; ++o) add_elements(sums, of + o * channels, channels);
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif

@@ -1,0 +1,309 @@
+// tests/cpu/convolution_test.cpp: the convolutions of the host devices against plain loops in double.
+#include "sinter/cpu/convolution.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <ostream>
+#include <type_traits>
+#include <vector>
+
+#include "../catch.hpp"
+
+using sinter::index_t;
+using sinter::cpu_impl::conv_backward_data;
+using sinter::cpu_impl::conv_backward_weights;
+using sinter::cpu_impl::conv_finish;
+using sinter::cpu_impl::conv_forward;
+using sinter::cpu_impl::conv_shape;
+using sinter::cpu_impl::conv_weight_strides;
+using sinter::cpu_impl::dense_weights;
+using sinter::cpu_impl::thread_pool;
+
+namespace sinter::cpu_impl {
+
+std::ostream& operator<<(std::ostream& out, const conv_shape& s) {
+  out << "batch " << s.batch << ", channels " << s.channels << ", filters " << s.filters << ", groups " << s.groups;
+  for (int a = 0; a < 3; ++a)
+    out << "; in " << s.in[a] << ", out " << s.out[a] << ", kernel " << s.kernel[a] << ", stride " << s.stride[a]
+        << ", padding " << s.padding[a] << ", dilation " << s.dilation[a];
+  return out;
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace {
+
+struct sequence {
+  std::uint32_t state = 1;
+  std::uint32_t next() { return (state = state * 1664525u + 1013904223u) >> 8; }
+  index_t below(index_t n) { return static_cast<index_t>(next()) % n; }
+  index_t between(index_t low, index_t high) { return low + below(high - low + 1); }
+};
+
+template <class T>
+std::vector<T> values(index_t n, std::uint32_t seed) {
+  sequence numbers{seed};
+  std::vector<T> v(static_cast<std::size_t>(n));
+  for (T& x : v) x = static_cast<T>(static_cast<double>(numbers.below(2001)) / 1024. - 1);
+  return v;
+}
+
+constexpr index_t product(const index_t (&e)[3]) { return e[0] * e[1] * e[2]; }
+index_t x_size(const conv_shape& s) { return s.batch * product(s.in) * s.channels; }
+index_t y_size(const conv_shape& s) { return s.batch * product(s.out) * s.filters; }
+index_t w_size(const conv_shape& s) { return s.filters * s.channels / s.groups * product(s.kernel); }
+
+/// As many results as the padding on both sides allows.
+conv_shape with_results(conv_shape s, index_t behind = 0) {
+  for (int a = 0; a < 3; ++a) {
+    const index_t span = s.in[a] + 2 * s.padding[a] + behind - s.dilation[a] * (s.kernel[a] - 1);
+    s.out[a] = span > 0 ? (span - 1) / s.stride[a] + 1 : 0;
+  }
+  return s;
+}
+
+conv_shape square(index_t batch, index_t channels, index_t filters, index_t extent, index_t kernel, index_t stride,
+                  index_t padding, index_t dilation = 1, index_t groups = 1) {
+  return with_results({batch,
+                       channels,
+                       filters,
+                       groups,
+                       {1, extent, extent},
+                       {},
+                       {1, kernel, kernel},
+                       {1, stride, stride},
+                       {0, padding, padding},
+                       {1, dilation, dilation}});
+}
+
+/// f(x index, w index, y index) for every product of the definition.
+template <class F>
+void for_products(const conv_shape& s, const conv_weight_strides& ws, F f) {
+  const index_t cg = s.channels / s.groups, fg = s.filters / s.groups;
+  index_t pixel = 0;
+  for (index_t n = 0; n < s.batch; ++n)
+    for (index_t o0 = 0; o0 < s.out[0]; ++o0)
+      for (index_t o1 = 0; o1 < s.out[1]; ++o1)
+        for (index_t o2 = 0; o2 < s.out[2]; ++o2, ++pixel)
+          for (index_t t = 0; t < product(s.kernel); ++t) {
+            const index_t tap[] = {t / s.kernel[2] / s.kernel[1], t / s.kernel[2] % s.kernel[1], t % s.kernel[2]};
+            const index_t o[] = {o0, o1, o2};
+            index_t at = n, weight = 0;
+            bool inside = true;
+            for (int a = 0; a < 3; ++a) {
+              const index_t i = o[a] * s.stride[a] + tap[a] * s.dilation[a] - s.padding[a];
+              inside = inside && i >= 0 && i < s.in[a];
+              at = at * s.in[a] + i;
+              weight += tap[a] * ws.tap[a];
+            }
+            if (!inside) continue;
+            for (index_t filter = 0; filter < s.filters; ++filter)
+              for (index_t c = 0; c < cg; ++c)
+                f(at * s.channels + filter / fg * cg + c, weight + filter * ws.filter + c * ws.channel,
+                  pixel * s.filters + filter);
+          }
+}
+
+/// Sums in double, and the sums of the sizes of what was added.
+struct sums {
+  std::vector<double> value, size;
+  explicit sums(std::size_t n, double before) : value(n, before), size(n, std::abs(before)) {}
+  void add(index_t at, double x) {
+    value[static_cast<std::size_t>(at)] += x;
+    size[static_cast<std::size_t>(at)] += std::abs(x);
+  }
+};
+
+template <class T>
+index_t wrong_elements(const std::vector<T>& got, const sums& expected) {
+  index_t wrong = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double bound = 40 * static_cast<double>(std::numeric_limits<T>::epsilon()) * expected.size[i];
+    wrong += !(std::abs(static_cast<double>(got[i]) - expected.value[i]) <= bound);
+  }
+  return wrong;
+}
+
+template <class T>
+struct results {
+  std::vector<T> y, dx, dw, db;
+};
+
+/// All passes; what is added to is 3 everywhere.
+template <class T>
+results<T> compute(const conv_shape& s, const conv_weight_strides& ws, bool add, bool with_bias, thread_pool& pool) {
+  const auto x = values<T>(x_size(s), 1), w = values<T>(w_size(s), 2), dy = values<T>(y_size(s), 3),
+             bias = values<T>(s.filters, 4);
+  const auto filled = [](index_t n) { return std::vector<T>(static_cast<std::size_t>(n), T(3)); };
+  results<T> r{filled(y_size(s)), filled(x_size(s)), filled(w_size(s)), filled(with_bias ? s.filters : 0)};
+  conv_forward<T>(s, x.data(), w.data(), ws, r.y.data(), add, {with_bias ? bias.data() : nullptr}, pool);
+  conv_backward_data<T>(s, dy.data(), w.data(), ws, r.dx.data(), add, {}, pool);
+  conv_backward_weights<T>(s, x.data(), dy.data(), r.dw.data(), ws, with_bias ? r.db.data() : nullptr, add, pool);
+  return r;
+}
+
+template <class T>
+void check(const conv_shape& s, const conv_weight_strides& ws, bool add, bool with_bias, thread_pool& pool) {
+  const results<T> got = compute<T>(s, ws, add, with_bias, pool);
+  const auto x = values<T>(x_size(s), 1), w = values<T>(w_size(s), 2), dy = values<T>(y_size(s), 3),
+             bias = values<T>(s.filters, 4);
+  const double before = add ? 3 : 0;
+  sums y(got.y.size(), before), dx(got.dx.size(), before), dw(got.dw.size(), before), db(got.db.size(), before);
+  for_products(s, ws, [&](index_t i, index_t j, index_t k) {
+    const auto of = [](const std::vector<T>& v, index_t at) {
+      return static_cast<double>(v[static_cast<std::size_t>(at)]);
+    };
+    y.add(k, of(x, i) * of(w, j));
+    dx.add(i, of(dy, k) * of(w, j));
+    dw.add(j, of(dy, k) * of(x, i));
+  });
+  if (with_bias)
+    for (index_t i = 0; i < y_size(s); ++i) {
+      const auto at = static_cast<std::size_t>(i), filter = static_cast<std::size_t>(i % s.filters);
+      y.add(i, static_cast<double>(bias[filter]));
+      db.add(static_cast<index_t>(filter), static_cast<double>(dy[at]));
+    }
+  INFO(s << (add ? ", added" : "") << (with_bias ? ", bias" : ""));
+  CHECK(wrong_elements(got.y, y) == 0);
+  CHECK(wrong_elements(got.dx, dx) == 0);
+  CHECK(wrong_elements(got.dw, dw) == 0);
+  CHECK(wrong_elements(got.db, db) == 0);
+}
+
+/// Weights with the channels last, and those of gradients of transposed ones.
+conv_weight_strides channels_last(const conv_shape& s) {
+  const index_t c = s.channels / s.groups;
+  return {product(s.kernel) * c, 1, {s.kernel[1] * s.kernel[2] * c, s.kernel[2] * c, c}};
+}
+
+/// Small shapes of all kinds: 1 to 3 axes, strides beyond the kernel, padding beyond it, few results or none.
+conv_shape any_shape(sequence& numbers) {
+  const index_t kind = numbers.below(4), rank = numbers.between(1, 3);
+  const index_t groups = kind == 2 ? numbers.between(2, 3) : kind == 3 ? numbers.between(2, 40) : 1;
+  conv_shape s{numbers.between(0, 3), 0, 0, groups, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}};
+  s.channels = groups * (kind == 3 ? 1 : numbers.between(1, 21));
+  s.filters = groups * (kind == 3 ? 1 : numbers.between(1, 37));
+  for (int a = 3 - static_cast<int>(rank); a < 3; ++a) {
+    s.in[a] = numbers.between(1, rank == 1 ? 60 : rank == 2 ? 12 : 6);
+    s.kernel[a] = numbers.between(1, rank == 3 ? 3 : 5);
+    s.stride[a] = numbers.below(2) == 0 ? 1 : numbers.between(1, 7);
+    s.dilation[a] = numbers.below(2) == 0 ? 1 : numbers.between(1, 6);
+    s.padding[a] = numbers.below(2) == 0 ? s.kernel[a] / 2 : numbers.between(0, 9);
+  }
+  return with_results(s, numbers.below(3));
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("convolutions of all shapes equal the plain sums", "[convolution]", float, double) {
+  thread_pool pool(2);
+  sequence numbers;
+  for (int i = 0; i < 400; ++i) {
+    const conv_shape s = any_shape(numbers);
+    check<TestType>(s, i % 3 == 0 ? channels_last(s) : dense_weights(s), i % 2 == 1, i % 4 < 2, pool);
+  }
+}
+
+TEMPLATE_TEST_CASE("convolutions equal the plain sums beyond every block", "[convolution]", float, double) {
+  thread_pool pool(3);
+  for (const conv_shape& s : {
+           square(2, 64, 40, 14, 3, 1, 1),         // several blocks of k
+           square(1, 200, 310, 5, 3, 1, 1),        // several chunks of columns, of filters
+           square(3, 3, 19, 37, 7, 2, 3),          // short segments
+           square(2, 70, 33, 17, 1, 1, 0),         // a plain product
+           square(2, 70, 33, 17, 1, 2, 0),         // phases without taps
+           square(2, 24, 16, 19, 3, 1, 2, 2),      // taps apart
+           square(4, 16, 16, 30, 3, 1, 1),         // few filters
+           square(1, 65, 65, 20, 5, 1, 2, 1, 65),  // channel by channel
+           square(2, 96, 64, 12, 3, 2, 1, 1, 4),
+       })
+    check<TestType>(s, dense_weights(s), false, true, pool);
+}
+
+TEMPLATE_TEST_CASE("convolutions give the same bits on any number of threads", "[convolution]", float, double) {
+  thread_pool one(1), two(2), three(3);
+  for (const conv_shape& s :
+       {square(3, 20, 40, 15, 3, 1, 1), square(4, 3, 24, 33, 5, 2, 2), square(2, 130, 150, 7, 3, 1, 1),
+        square(5, 40, 40, 20, 3, 1, 1, 1, 40), square(2, 24, 48, 16, 3, 2, 1, 1, 3), square(1, 64, 300, 4, 1, 1, 0)}) {
+    INFO(s);
+    const auto expected = compute<TestType>(s, dense_weights(s), false, true, one);
+    for (thread_pool* pool : {&two, &three}) {
+      const auto got = compute<TestType>(s, dense_weights(s), false, true, *pool);
+      const auto same = [](const std::vector<TestType>& a, const std::vector<TestType>& b) {
+        return std::memcmp(a.data(), b.data(), a.size() * sizeof(TestType)) == 0;
+      };
+      CHECK(same(got.y, expected.y));
+      CHECK(same(got.dx, expected.dx));
+      CHECK(same(got.dw, expected.dw));
+      CHECK(same(got.db, expected.db));
+    }
+  }
+}
+
+TEST_CASE("convolutions hand the epilogue every finished element once", "[convolution]") {
+  struct doubling {
+    float* to;
+    index_t columns;
+  };
+  const auto twice = [](void* context, index_t r0, index_t r1, index_t c0, index_t c1) {
+    const auto& d = *static_cast<doubling*>(context);
+    for (index_t r = r0; r < r1; ++r)
+      for (index_t c = c0; c < c1; ++c) d.to[r * d.columns + c] *= 2;
+  };
+  thread_pool pool(3);
+  for (const conv_shape& s : {square(2, 17, 200, 9, 3, 1, 1), square(2, 48, 48, 12, 3, 2, 1, 1, 3),
+                              square(1, 60, 18, 11, 3, 3, 1, 2), square(2, 12, 12, 9, 3, 2, 1, 1, 12)}) {
+    INFO(s);
+    const auto x = values<float>(x_size(s), 1), w = values<float>(w_size(s), 2), dy = values<float>(y_size(s), 3),
+               of_filters = values<float>(s.filters, 4), of_channels = values<float>(s.channels, 5);
+    std::vector<float> y(static_cast<std::size_t>(y_size(s))), dx(static_cast<std::size_t>(x_size(s)));
+    auto y_twice = y, dx_twice = dx;
+    doubling of_y{y_twice.data(), s.filters}, of_dx{dx_twice.data(), s.channels};
+    const auto ws = dense_weights(s);
+    conv_forward<float>(s, x.data(), w.data(), ws, y.data(), false, {of_filters.data()}, pool);
+    conv_forward<float>(s, x.data(), w.data(), ws, y_twice.data(), false, {of_filters.data(), twice, &of_y}, pool);
+    conv_backward_data<float>(s, dy.data(), w.data(), ws, dx.data(), false, {of_channels.data()}, pool);
+    conv_backward_data<float>(s, dy.data(), w.data(), ws, dx_twice.data(), false, {of_channels.data(), twice, &of_dx},
+                              pool);
+    index_t wrong = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) wrong += y_twice[i] != 2 * y[i];
+    for (std::size_t i = 0; i < dx.size(); ++i) wrong += dx_twice[i] != 2 * dx[i];
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("A transposed convolution is the gradient of x with a bias", "[convolution]") {
+  thread_pool pool(2);
+  const conv_shape s = square(2, 5, 7, 10, 3, 2, 1);  // from 7 channels of 5 x 5 to 5 of 10 x 10
+  const auto dy = values<double>(y_size(s), 1), w = values<double>(w_size(s), 2), bias = values<double>(s.channels, 3);
+  std::vector<double> got(static_cast<std::size_t>(x_size(s)));
+  conv_backward_data<double>(s, dy.data(), w.data(), dense_weights(s), got.data(), false, {bias.data()}, pool);
+  sums expected(got.size(), 0);
+  for_products(s, dense_weights(s), [&](index_t i, index_t j, index_t k) {
+    expected.add(i, dy[static_cast<std::size_t>(k)] * w[static_cast<std::size_t>(j)]);
+  });
+  for (index_t i = 0; i < x_size(s); ++i) expected.add(i, bias[static_cast<std::size_t>(i % s.channels)]);
+  CHECK(wrong_elements(got, expected) == 0);
+}
+
+TEST_CASE("convolutions let NaN through where a patch holds it, and nowhere else", "[convolution]") {
+  thread_pool pool(2);
+  for (const index_t groups : {index_t{1}, index_t{16}}) {
+    const conv_shape s = square(1, 16, 16, 8, 3, 1, 1, 1, groups);
+    auto x = values<float>(x_size(s), 1);
+    const auto w = values<float>(w_size(s), 2);
+    x[static_cast<std::size_t>((3 * 8 + 4) * 16 + 5)] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> y(static_cast<std::size_t>(y_size(s)));
+    conv_forward<float>(s, x.data(), w.data(), dense_weights(s), y.data(), false, {}, pool);
+    index_t wrong = 0;
+    for (index_t h = 0; h < 8; ++h)
+      for (index_t v = 0; v < 8; ++v)
+        for (index_t f = 0; f < 16; ++f) {
+          const bool met = std::abs(h - 3) <= 1 && std::abs(v - 4) <= 1 && (groups == 1 || f == 5);
+          wrong += std::isnan(y[static_cast<std::size_t>((h * 8 + v) * 16 + f)]) != met;
+        }
+    CHECK(wrong == 0);
+  }
+}
