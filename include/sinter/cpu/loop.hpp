@@ -616,7 +616,8 @@ template <class T>
 class temporary_array {
  public:
   explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
-  T& operator[](index_t i) const { return static_cast<T*>(memory_.data())[i]; }
+  T* data() const { return static_cast<T*>(memory_.data()); }
+  T& operator[](index_t i) const { return data()[i]; }
 
  private:
   temporary<cpu> memory_;

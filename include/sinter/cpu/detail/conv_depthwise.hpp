@@ -125,7 +125,7 @@ struct depthwise_weights {
   template <class Place>
   void compute(T* dw, const Place& dw_of, T* sums, bool add, thread_pool& pool) {
     pool.parallel_for(parts, [&](index_t part) {
-      T* const to = &partial[0] + part * size;
+      T* const to = partial.data() + part * size;
       std::fill_n(to, size, T(0));
       if (lines == 0) return;
       patch_walk<T> walk(a, share_begin(lines, parts, part) * a.axes[2].out);

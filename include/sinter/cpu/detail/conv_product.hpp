@@ -47,7 +47,7 @@ class packed_weights {
   index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
   index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
   index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
-  const T* strip(index_t block, index_t s) const { return &memory_[0] + strip_begin(block, s); }
+  const T* strip(index_t block, index_t s) const { return memory_.data() + strip_begin(block, s); }
 
   const index_t k, columns, strips, blocks, k_block;
 
@@ -67,7 +67,7 @@ class packed_weights {
           for (index_t c = c0; c < c1;) {
             const index_t row = tap * w.channels + c, block = row / k_block;
             const index_t end = smaller(c1, c + k_end(block) - row);
-            T* to = &memory_[0] + strip_begin(block, s) + (row - k_begin(block)) * width;
+            T* to = memory_.data() + strip_begin(block, s) + (row - k_begin(block)) * width;
             for (; c < end; ++c, to += width) {
               const T* const from = data + at + c * w.channel_stride;
               for (index_t j = 0; j < valid; ++j) to[j] = from[j * w.column_stride];

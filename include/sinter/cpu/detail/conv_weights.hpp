@@ -56,7 +56,7 @@ struct weight_product {
   template <class Place>
   void compute(T* dw, const Place& dw_of, T* sums, bool add, thread_pool& pool) {
     const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
-    T* const sums_of = sums != nullptr ? &partial_sums[0] : nullptr;
+    T* const sums_of = sums != nullptr ? partial_sums.data() : nullptr;
     const index_t tiles = filter_parts * column_parts;
     pool.parallel_for(parts * tiles, [&](index_t task) {
       compute_tile(task / tiles, task % tiles / column_parts, task % column_parts, sums_of);
@@ -85,7 +85,7 @@ struct weight_product {
     T* const packed =
         scratch<T>(1, static_cast<std::size_t>(panels * panel_size + shape::lanes + block_rows * shape::max_columns));
     T* const strip = packed + ceil_div(panels * panel_size, shape::lanes) * shape::lanes;
-    T* const c = &partial[0] + part * filters * columns;
+    T* const c = partial.data() + part * filters * columns;
     T* const own_sums = sums != nullptr && column_part == 0 ? sums + part * filters : nullptr;
     if (own_sums != nullptr) std::fill(own_sums + f0, own_sums + f1, T(0));
     const index_t begin = share_begin(blocks, parts, part), end = share_begin(blocks, parts, part + 1);
