@@ -41,7 +41,7 @@ void multiply_patches(const patches<T>& a, const weight_source<T>& w, const resu
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
   if (a.rows() == 0 || w.columns == 0) return;
   if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
-  const packed_weights<T> packed(w, pool);
+  const packed_weights<T> packed(w, patch_product<T>::max_block(a), pool);
   patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
 }
 

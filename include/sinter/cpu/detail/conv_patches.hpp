@@ -22,8 +22,9 @@ template <class T>
 inline constexpr index_t patch_block = 1536 / static_cast<index_t>(sizeof(T));
 
 /// What stands for the elements outside of the image.
+inline constexpr index_t zero_line_length = 2048;
 template <class T>
-alignas(64) inline constexpr T zero_line[std::size_t{patch_block<T>}] = {};
+alignas(64) inline constexpr T zero_line[std::size_t{zero_line_length}] = {};
 
 /// Copies elements that lie side by side; `to` is not read, and nothing behind the last element is touched.
 template <class T>
@@ -106,18 +107,16 @@ struct patches {
   struct place {
     index_t tap[3], offset;
   };
+  index_t segments() const { return joined ? axes[0].taps * axes[1].taps : taps(); }
   place segment_place(index_t s) const {
-    place p;
     const index_t across = joined ? 1 : axes[2].taps;
-    p.tap[2] = s % across;
-    p.tap[1] = s / across % axes[1].taps;
-    p.tap[0] = s / across / axes[1].taps;
-    p.offset = 0;
+    place p{{s / across / axes[1].taps, s / across % axes[1].taps, s % across}, 0};
     for (int a = 0; a < 3; ++a) p.offset += p.tap[a] * axes[a].dilation * axis_stride[a];
     return p;
   }
 
-  /// Elements [from, from + count) of a segment, where they are, or assembled in `stage`; count <= patch_block.
+  /// Elements [from, from + count) of a segment, where they are, or assembled in `stage`; count is at
+  /// most zero_line_length.
   const T* piece(const patch_line& line, const place& p, index_t from, index_t count, T* stage) const {
     const index_t at = line.base + p.offset + from;
     if (line.whole) return data + at;
@@ -162,9 +161,7 @@ class patch_walk {
   /// The rest of this line of pixels begins here, and is passed by skip.
   index_t left_in_line() const { return of_.axes[2].out - o_[2]; }
   index_t line_base() const { return base_; }
-  bool line_meets(const typename patches<T>::place& p) const {
-    return taps_[0].holds(p.tap[0]) && taps_[1].holds(p.tap[1]);
-  }
+  bool meets(index_t tap0, index_t tap1) const { return taps_[0].holds(tap0) && taps_[1].holds(tap1); }
 
   void skip(index_t pixels) {
     o_[2] += pixels;
@@ -240,6 +237,38 @@ void pack_patch_panel(const patches<T>& p, const patch_line* rows, index_t count
   });
 }
 
+/// Where a tap of each of `rows` pixels from `row` on lies in the image, or -1 outside of it.
+template <class T>
+void find_pixels(const patches<T>& p, index_t row, index_t rows, const index_t* tap, index_t* to) {
+  const conv_axis& last = p.axes[2];
+  patch_walk<T> walk(p, row);
+  const index_t offset =
+      tap[0] * p.axes[0].dilation * p.axis_stride[0] + tap[1] * p.axes[1].dilation * p.axis_stride[1];
+  for (index_t left = rows; left > 0;) {
+    const index_t first = walk.at(2), run = smaller(left, walk.left_in_line());
+    const index_range inside = walk.meets(tap[0], tap[1]) ? last.results_inside(tap[2], tap[2], first, first + run)
+                                                          : index_range{first, first};
+    index_t at = walk.line_base() + offset + last.at(inside.begin, tap[2]) * p.axis_stride[2];
+    for (index_t o = first; o < inside.begin; ++o) *to++ = -1;
+    for (index_t o = inside.begin; o < inside.end; ++o, at += last.step * p.axis_stride[2]) *to++ = at;
+    for (index_t o = inside.end; o < first + run; ++o) *to++ = -1;
+    left -= run;
+    walk.skip(run);
+  }
+}
+
+/// Packs `width` elements of each pixel as (row, width).
+template <class T>
+void pack_pixels(const T* data, const index_t* pixels, index_t rows, index_t width, T* dst) {
+  using packet = typename tile_shape<T>::packet;
+  constexpr index_t lanes = tile_shape<T>::lanes;
+  for (index_t i = 0; i < rows; ++i, dst += width) {
+    const T* const from = pixels[i] >= 0 ? data + pixels[i] : zero_line<T>;
+    for (index_t j = 0; j < width; j += lanes)
+      Eigen::internal::pstore(dst + j, Eigen::internal::ploadu<packet>(from + j));
+  }
+}
+
 /// Packs columns [begin, end) of `rows` rows from `row` on as (row, width), the columns up to `width` filled with
 /// zeros.
 template <class T>
@@ -262,7 +291,7 @@ void pack_patch_strip(const patches<T>& p, index_t row, index_t rows, index_t be
     for (index_t left = rows; left > 0;) {
       const index_t first = walk.at(2), run = smaller(left, walk.left_in_line());
       left -= run;
-      if (!walk.line_meets(place)) {
+      if (!walk.meets(place.tap[0], place.tap[1])) {
         for (index_t i = 0; i < run; ++i, to += width) copy_elements(to, zero_line<T>, n);
         walk.skip(run);
         continue;

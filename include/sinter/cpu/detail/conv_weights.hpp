@@ -88,10 +88,12 @@ struct weight_product {
     T* const c = partial.data() + part * filters * columns;
     T* const own_sums = sums != nullptr && column_part == 0 ? sums + part * filters : nullptr;
     if (own_sums != nullptr) std::fill(own_sums + f0, own_sums + f1, T(0));
+    index_t pixels[std::size_t{patch_block<T>}], pixels_of = -1;  // where they lie for the tap of that number
     const index_t begin = share_begin(blocks, parts, part), end = share_begin(blocks, parts, part + 1);
     for (index_t block = begin; block < end; ++block) {
       const index_t r0 = block * block_rows, r1 = smaller(r0 + block_rows, rows);
       const index_t count = r1 > r0 ? r1 - r0 : 0;
+      pixels_of = -1;
       for (index_t p = 0; p < panels; ++p) {
         const index_t f = f0 + p * shape::max_rows, valid = smaller(f1 - f, shape::max_rows);
         const index_t width = (valid + 1) / 2 * 2;
@@ -102,7 +104,16 @@ struct weight_product {
       for (index_t s = s0; s < s1; ++s) {
         const index_t column = s * shape::max_columns, width = strip_width<T>(columns - column);
         const index_t column_end = smaller(column + width, columns);
-        pack_patch_strip(a, r0, count, column, column_end, width, strip);
+        const index_t tap = column / a.channels, channel = column % a.channels;
+        if (channel + width <= a.channels) {
+          const index_t taps[] = {tap / a.axes[2].taps / a.axes[1].taps, tap / a.axes[2].taps % a.axes[1].taps,
+                                  tap % a.axes[2].taps};
+          if (tap != pixels_of) find_pixels(a, r0, count, taps, pixels);
+          pixels_of = tap;
+          pack_pixels(a.data + channel, pixels, count, width, strip);
+        } else {
+          pack_patch_strip(a, r0, count, column, column_end, width, strip);
+        }
         for (index_t p = 0; p < panels; ++p) {
           const index_t f = f0 + p * shape::max_rows;
           multiply(packed + p * panel_size, strip, count, width, smaller(f1 - f, shape::max_rows), column_end - column,
