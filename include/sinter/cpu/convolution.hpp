@@ -41,7 +41,7 @@ void multiply_patches(const patches<T>& a, const weight_source<T>& w, const resu
                       bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
   if (a.rows() == 0 || w.columns == 0) return;
   if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
-  const packed_weights<T> packed(w, patch_product<T>::max_block(a), pool);
+  const packed_weights<T> packed(w, pool);
   patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
 }
 
@@ -126,28 +126,13 @@ void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, 
   const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
   const bool depthwise = detail::is_depthwise(s);
   const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
-  const auto tap_place = [&](index_t tap) {
-    return tap / s.kernel[2] / s.kernel[1] * w_strides.tap[0] + tap / s.kernel[2] % s.kernel[1] * w_strides.tap[1] +
-           tap % s.kernel[2] * w_strides.tap[2];
-  };
   for (index_t g = 0; g < groups; ++g) {
     const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
     T* const to = dw + g * filters * w_strides.filter;
     T* const sums = db != nullptr ? db + g * filters : nullptr;
-    if (depthwise) {
-      detail::depthwise_weights<T>(patches, dy)
-          .compute(
-              to, [&](index_t channel, index_t tap) { return channel * w_strides.filter + tap_place(tap); }, sums, add,
-              pool);
-    } else {
-      detail::weight_product<T>(patches, dy + g * filters, filters, s.filters)
-          .compute(
-              to,
-              [&](index_t filter, index_t column) {
-                return filter * w_strides.filter + column % channels * w_strides.channel + tap_place(column / channels);
-              },
-              sums, add, pool);
-    }
+    if (depthwise) detail::depthwise_weights<T>(patches, dy).compute(to, w_strides, sums, add, pool);
+    else
+      detail::weight_product<T>(patches, dy + g * filters, filters, s.filters).compute(to, w_strides, sums, add, pool);
   }
 }
 

@@ -93,8 +93,7 @@ struct depthwise_product {
         for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
           const index_t begin = line.taps[2].begin;
           const index_t step = a.axes[2].dilation * a.axis_stride[2];
-          const T* x = a.data + (line.base + t0 * a.axes[0].dilation * a.axis_stride[0] +
-                                 t1 * a.axes[1].dilation * a.axis_stride[1] + begin * step + c0);
+          const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
           const T* w = &weights[((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0];
           for (index_t t2 = begin; t2 < line.taps[2].end; ++t2, x += step, w += a.channels)
             ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
@@ -122,8 +121,7 @@ struct depthwise_weights {
         size(image.columns() + image.channels),
         partial(parts * size) {}
 
-  template <class Place>
-  void compute(T* dw, const Place& dw_of, T* sums, bool add, thread_pool& pool) {
+  void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
     pool.parallel_for(parts, [&](index_t part) {
       T* const to = partial.data() + part * size;
       std::fill_n(to, size, T(0));
@@ -139,13 +137,16 @@ struct depthwise_weights {
       for (index_t s = 1; s < parts; ++s) sum += partial[s * size + i];
       return sum;
     };
-    for (index_t i = 0; i < a.columns(); ++i) {
-      T& to = dw[dw_of(i % a.channels, i / a.channels)];
-      to = add ? to + sum_of(i) : sum_of(i);
-    }
+    index_t i = 0;
+    for (index_t t0 = 0; t0 < a.axes[0].taps; ++t0)
+      for (index_t t1 = 0; t1 < a.axes[1].taps; ++t1)
+        for (index_t t2 = 0; t2 < a.axes[2].taps; ++t2)
+          for (index_t c = 0; c < a.channels; ++c, ++i) {
+            T& to = dw[t0 * strides.tap[0] + t1 * strides.tap[1] + t2 * strides.tap[2] + c * strides.filter];
+            to = add ? to + sum_of(i) : sum_of(i);
+          }
     if (sums == nullptr) return;
-    for (index_t i = 0; i < a.channels; ++i)
-      sums[i] = add ? sums[i] + sum_of(a.columns() + i) : sum_of(a.columns() + i);
+    for (index_t c = 0; c < a.channels; ++c, ++i) sums[c] = add ? sums[c] + sum_of(i) : sum_of(i);
   }
 
   void add_line(const patch_walk<T>& walk, const T* of, T* to, bool with_sums) const {
@@ -156,8 +157,7 @@ struct depthwise_weights {
         for (index_t t2 = 0; t2 < a.axes[2].taps; ++t2) {
           const index_range inside = a.axes[2].results_inside(t2, t2, 0, out);
           if (inside.begin == inside.end) continue;
-          const index_t at = walk.line_base() + t0 * a.axes[0].dilation * a.axis_stride[0] +
-                             t1 * a.axes[1].dilation * a.axis_stride[1] +
+          const index_t at = walk.line_base() + a.tap_offset(0, t0) + a.tap_offset(1, t1) +
                              a.axes[2].at(inside.begin, t2) * a.axis_stride[2];
           T* const sums = to + ((t0 * a.axes[1].taps + t1) * a.axes[2].taps + t2) * channels;
           for_channels<T>(channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {

@@ -17,14 +17,13 @@
 
 namespace sinter::cpu_impl::detail {
 
-/// Columns of the matrix of patches that are packed at a time, at most.
+/// Columns of the matrix of patches, or pixels of its transpose, in a block at most.
 template <class T>
 inline constexpr index_t patch_block = 1536 / static_cast<index_t>(sizeof(T));
 
 /// What stands for the elements outside of the image.
-inline constexpr index_t zero_line_length = 2048;
 template <class T>
-alignas(64) inline constexpr T zero_line[std::size_t{zero_line_length}] = {};
+alignas(64) inline constexpr T zero_line[std::size_t{patch_block<T>}] = {};
 
 /// Copies elements that lie side by side; `to` is not read, and nothing behind the last element is touched.
 template <class T>
@@ -50,32 +49,19 @@ SINTER_INLINE void add_elements(T* to, const T* from, index_t count) {
   for (; i < count; ++i) to[i] += from[i];
 }
 
-/// (lines, k) -> (k, width): dst[k * width + line]; see pack_across, which this repeats for lines anywhere.
-template <class T>
-void pack_lines(T* dst, index_t width, const T* const* lines, index_t k_count) {
-  namespace ei = Eigen::internal;
-  using packet = typename transposing<T>::packet;
-  constexpr int lanes = transposing<T>::lanes;
-  const index_t last_block = (width - 1) / lanes * lanes;
-  index_t k = 0;
-  for (; k + lanes <= k_count; k += lanes) {
-    for (index_t line = last_block; line >= 0; line -= lanes) {
-      ei::PacketBlock<packet, lanes> block;
-      for (int i = 0; i < lanes; ++i)
-        block.packet[i] = line + i < width ? ei::ploadu<packet>(lines[line + i] + k) : ei::pset1<packet>(T(0));
-      ei::ptranspose(block);
-      for (int i = 0; i < lanes; ++i) ei::pstoreu(dst + (k + i) * width + line, block.packet[i]);
-    }
-  }
-  for (; k < k_count; ++k)
-    for (index_t line = 0; line < width; ++line) dst[k * width + line] = lines[line][k];
-}
-
 /// A result pixel: where its patch begins, as if the image went on outside, and the taps that meet the image.
 struct patch_line {
   index_t base;
   index_range taps[3];
   bool whole;  ///< all taps meet the image
+};
+
+/// Columns of the matrix of patches that lie side by side in the image: of a tap, or of several taps of the last axis.
+struct patch_piece {
+  index_t tap[3];  ///< tap[2] is 0 where taps are joined
+  index_t from;    ///< the first element of those of the tap, or of the row of taps
+  index_t count;
+  index_t offset;  ///< from the base of a line
 };
 
 /// The image of one group as a matrix of patches.
@@ -99,36 +85,48 @@ struct patches {
   index_t rows() const { return batch * pixels(); }
   index_t taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
   index_t columns() const { return taps() * channels; }
+  index_t tap_offset(int axis, index_t tap) const { return tap * axes[axis].dilation * axis_stride[axis]; }
 
-  /// Elements of a patch that lie side by side in the image: those of a tap, or of a row of taps.
-  index_t segment() const { return joined ? axes[2].taps * channels : channels; }
-
-  /// A segment by its taps; for joined taps tap[2] is 0.
-  struct place {
-    index_t tap[3], offset;
-  };
-  index_t segments() const { return joined ? axes[0].taps * axes[1].taps : taps(); }
-  place segment_place(index_t s) const {
-    const index_t across = joined ? 1 : axes[2].taps;
-    place p{{s / across / axes[1].taps, s / across % axes[1].taps, s % across}, 0};
-    for (int a = 0; a < 3; ++a) p.offset += p.tap[a] * axes[a].dilation * axis_stride[a];
-    return p;
+  /// Is the matrix of patches the image itself?
+  bool plain() const {
+    for (const conv_axis& a : axes)
+      if (a.taps != 1 || a.step != 1 || a.first != 0 || a.in != a.out) return false;
+    return true;
   }
 
-  /// Elements [from, from + count) of a segment, where they are, or assembled in `stage`; count is at
-  /// most zero_line_length.
-  const T* piece(const patch_line& line, const place& p, index_t from, index_t count, T* stage) const {
-    const index_t at = line.base + p.offset + from;
+  /// Elements of a patch that lie side by side in the image.
+  index_t segment() const { return joined ? axes[2].taps * channels : channels; }
+  index_t most_pieces(index_t columns_at_once) const { return segment() > 0 ? columns_at_once / segment() + 2 : 0; }
+
+  /// Cuts columns [begin, end) into pieces, and returns their number.
+  index_t cut(index_t begin, index_t end, patch_piece* to) const {
+    patch_piece* const first = to;
+    const index_t length = segment(), across = joined ? 1 : axes[2].taps;
+    for (; begin < end; begin += to++->count) {
+      const index_t s = begin / length;
+      to->tap[0] = s / across / axes[1].taps;
+      to->tap[1] = s / across % axes[1].taps;
+      to->tap[2] = s % across;
+      to->from = begin % length;
+      to->count = smaller(length - to->from, end - begin);
+      to->offset = to->from + tap_offset(0, to->tap[0]) + tap_offset(1, to->tap[1]) + tap_offset(2, to->tap[2]);
+    }
+    return to - first;
+  }
+
+  /// The elements of a piece, where they are, or assembled in `stage`; they are at most patch_block.
+  const T* elements(const patch_line& line, const patch_piece& p, T* stage) const {
+    const index_t at = line.base + p.offset;
     if (line.whole) return data + at;
     if (!line.taps[0].holds(p.tap[0]) || !line.taps[1].holds(p.tap[1])) return zero_line<T>;
     if (!joined) return line.taps[2].holds(p.tap[2]) ? data + at : zero_line<T>;
-    const index_t lower = line.taps[2].begin * channels - from, upper = line.taps[2].end * channels - from;
-    const index_t begin = lower > 0 ? lower : 0, end = smaller(upper, count);
+    const index_t lower = line.taps[2].begin * channels - p.from, upper = line.taps[2].end * channels - p.from;
+    const index_t begin = lower > 0 ? lower : 0, end = smaller(upper, p.count);
     if (begin >= end) return zero_line<T>;
-    if (begin == 0 && end == count) return data + at;
+    if (begin == 0 && end == p.count) return data + at;
     for (index_t i = 0; i < begin; ++i) stage[i] = T(0);
     copy_elements(stage + begin, data + at + begin, end - begin);
-    for (index_t i = end; i < count; ++i) stage[i] = T(0);
+    for (index_t i = end; i < p.count; ++i) stage[i] = T(0);
     return stage;
   }
 };
@@ -194,53 +192,11 @@ class patch_walk {
   bool whole_ = true;
 };
 
-/// Calls f(segment, from, count, at) for the pieces of segments that make up columns [begin, end) of the matrix of
-/// patches; `at` counts from begin.
-template <class T, class F>
-SINTER_INLINE void for_pieces(const patches<T>& p, index_t begin, index_t end, F&& f) {
-  if (begin >= end) return;
-  const index_t length = p.segment();
-  index_t s = begin / length, from = begin % length;
-  for (index_t k = begin; k < end; ++s, from = 0) {
-    const index_t count = smaller(length - from, end - k);
-    f(s, from, count, k - begin);
-    k += count;
-  }
-}
-
-/// Packs columns [begin, end) of some rows as (k, width), the rows up to `width` filled with zeros. `stage` has room
-/// for width * (end - begin) elements, `dst` for a packet more than that.
+/// Where the tap of that number of each of `rows` pixels from `row` on lies in the image, or -1 outside of it.
 template <class T>
-void pack_patch_panel(const patches<T>& p, const patch_line* rows, index_t count, index_t width, index_t begin,
-                      index_t end, T* dst, T* stage) {
-  constexpr index_t short_segment = 64;
-  const T* lines[std::size_t{tile_shape<T>::max_rows}];
-  const index_t length = end - begin;
-  if (p.segment() < short_segment && length > p.segment()) {
-    // Copied together first: transposing short pieces costs more.
-    for (index_t i = 0; i < count; ++i) {
-      T* const to = stage + i * length;
-      for_pieces(p, begin, end, [&](index_t s, index_t from, index_t n, index_t at) {
-        const T* const x = p.piece(rows[i], p.segment_place(s), from, n, to + at);
-        if (x != to + at) copy_elements(to + at, x, n);
-      });
-      lines[i] = to;
-    }
-    for (index_t i = count; i < width; ++i) lines[i] = zero_line<T>;
-    return pack_lines(dst, width, lines, length);
-  }
-  for_pieces(p, begin, end, [&](index_t s, index_t from, index_t n, index_t at) {
-    const auto place = p.segment_place(s);
-    for (index_t i = 0; i < width; ++i)
-      lines[i] = i < count ? p.piece(rows[i], place, from, n, stage + i * length) : zero_line<T>;
-    pack_lines(dst + at * width, width, lines, n);
-  });
-}
-
-/// Where a tap of each of `rows` pixels from `row` on lies in the image, or -1 outside of it.
-template <class T>
-void find_pixels(const patches<T>& p, index_t row, index_t rows, const index_t* tap, index_t* to) {
+void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number, index_t* to) {
   const conv_axis& last = p.axes[2];
+  const index_t tap[] = {number / last.taps / p.axes[1].taps, number / last.taps % p.axes[1].taps, number % last.taps};
   patch_walk<T> walk(p, row);
   const index_t offset =
       tap[0] * p.axes[0].dilation * p.axis_stride[0] + tap[1] * p.axes[1].dilation * p.axis_stride[1];
@@ -269,48 +225,21 @@ void pack_pixels(const T* data, const index_t* pixels, index_t rows, index_t wid
   }
 }
 
-/// Packs columns [begin, end) of `rows` rows from `row` on as (row, width), the columns up to `width` filled with
-/// zeros.
+/// Copies the columns of these pieces of `rows` rows from `row` on, `stride` apart, the columns up to that zeros.
 template <class T>
-void pack_patch_strip(const patches<T>& p, index_t row, index_t rows, index_t begin, index_t end, index_t width,
-                      T* dst) {
-  const conv_axis& last = p.axes[2];
-  const index_t pixel_step = last.step * p.axis_stride[2];
-  for_pieces(p, begin, end, [&](index_t s, index_t from, index_t n, index_t at) {
-    const auto place = p.segment_place(s);
-    const index_t low = p.joined ? from / p.channels : place.tap[2];
-    const index_t high = p.joined ? (from + n - 1) / p.channels : place.tap[2];
-    T* to = dst + at;
-    patch_walk<T> walk(p, row);
-    const auto copy_one = [&] {
-      const T* const x = p.piece(walk.line(), place, from, n, to);
-      if (x != to) copy_elements(to, x, n);
-      to += width;
-      walk.skip(1);
-    };
-    for (index_t left = rows; left > 0;) {
-      const index_t first = walk.at(2), run = smaller(left, walk.left_in_line());
-      left -= run;
-      if (!walk.meets(place.tap[0], place.tap[1])) {
-        for (index_t i = 0; i < run; ++i, to += width) copy_elements(to, zero_line<T>, n);
-        walk.skip(run);
-        continue;
-      }
-      const index_range inside = last.results_inside(low, high, first, first + run);
-      index_t o = first;
-      for (; o < inside.begin; ++o) copy_one();
-      if (inside.begin < inside.end) {
-        const T* x = p.data + (walk.line_base() + last.at(o, 0) * p.axis_stride[2] + place.offset + from);
-        const index_t pixels = inside.end - inside.begin;
-        for (index_t i = 0; i < pixels; ++i, to += width) copy_elements(to, x + i * pixel_step, n);
-        o += pixels;
-        walk.skip(pixels);
-      }
-      for (; o < first + run; ++o) copy_one();
+void copy_patches(const patches<T>& p, index_t row, index_t rows, const patch_piece* pieces, index_t count,
+                  index_t stride, T* dst) {
+  patch_walk<T> walk(p, row);
+  for (index_t i = 0; i < rows; ++i, walk.skip(1)) {
+    const patch_line line = walk.line();
+    T* const end = dst + stride;
+    for (index_t j = 0; j < count; ++j) {
+      const T* const x = p.elements(line, pieces[j], dst);
+      if (x != dst) copy_elements(dst, x, pieces[j].count);
+      dst += pieces[j].count;
     }
-  });
-  for (index_t i = 0; i < rows; ++i)
-    for (index_t j = end - begin; j < width; ++j) dst[i * width + j] = T(0);
+    while (dst < end) *dst++ = T(0);
+  }
 }
 
 }  // namespace sinter::cpu_impl::detail

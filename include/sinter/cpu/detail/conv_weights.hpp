@@ -15,12 +15,14 @@ namespace sinter::cpu_impl::detail {
 template <class T>
 struct weight_product {
   using shape = tile_shape<T>;
-  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows;
+  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows, max_columns_at_once = 256;
   static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
 
   const patches<T>& a;
   const T* dy;
   index_t filters, dy_stride;
+  bool plain;       ///< strips are packed from the image itself
+  bool tap_by_tap;  ///< no strip crosses taps
   index_t rows, columns, strips, filter_parts, column_parts, blocks, block_rows, parts;
   temporary_array<T> partial;
 
@@ -29,32 +31,21 @@ struct weight_product {
         dy(gradient),
         filters(filter_count),
         dy_stride(gradient_stride),
+        plain(image.plain()),
+        tap_by_tap(image.channels % shape::max_columns == 0),
         rows(image.rows()),
         columns(image.columns()),
         strips(ceil_div(columns, shape::max_columns)),
         filter_parts(ceil_div(filters, max_filters)),
-        column_parts(plan_column_parts()),
-        blocks(ceil_div(rows, patch_block<T>)),
+        column_parts(ceil_div(strips, max_columns_at_once / shape::max_columns)),
+        // Where patches are copied before they are packed, there is room for half as many.
+        blocks(ceil_div(rows, plain || tap_by_tap ? patch_block<T> : patch_block<T> / 2)),
         block_rows(blocks > 0 ? ceil_div(rows, blocks) : 0),
         parts(plan_parts()),
         partial(parts * filters * columns) {}
 
-  index_t plan_column_parts() const {
-    constexpr index_t strips_per_part = 256 / shape::max_columns;
-    return ceil_div(strips, strips_per_part);
-  }
-
-  index_t plan_parts() const {
-    const index_t size = filters * columns;
-    if (size == 0 || blocks == 0) return 1;
-    index_t most = smaller(max_partial / size, smaller(max_parts, blocks));
-    most = smaller(most, ceil_div(64, filter_parts * column_parts));  // tasks enough
-    return most < 1 ? 1 : most;
-  }
-
-  /// With dw_of(filter, column) the place of a weight; `sums`, if not null, gets those of dy's columns.
-  template <class Place>
-  void compute(T* dw, const Place& dw_of, T* sums, bool add, thread_pool& pool) {
+  /// Adds the sums of dy's columns to `sums` too unless it is null.
+  void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
     const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
     T* const sums_of = sums != nullptr ? partial_sums.data() : nullptr;
     const index_t tiles = filter_parts * column_parts;
@@ -63,12 +54,7 @@ struct weight_product {
     });
     if (sums != nullptr && tiles == 0) std::fill_n(sums_of, parts * filters, T(0));
     pool.parallel_for(filters, [&](index_t f) {
-      for (index_t j = 0; j < columns; ++j) {
-        T sum = rows > 0 ? partial[f * columns + j] : T(0);
-        for (index_t s = 1; s < parts; ++s) sum += partial[(s * filters + f) * columns + j];
-        T& to = dw[dw_of(f, j)];
-        to = add ? to + sum : sum;
-      }
+      add_parts(f, dw + f * strides.filter, strides, add);
       if (sums == nullptr) return;
       T sum = sums_of[f];
       for (index_t s = 1; s < parts; ++s) sum += sums_of[s * filters + f];
@@ -76,52 +62,86 @@ struct weight_product {
     });
   }
 
+ private:
+  index_t plan_parts() const {
+    const index_t size = filters * columns;
+    if (size == 0 || blocks == 0) return 1;
+    const index_t enough = ceil_div(64, filter_parts * column_parts);
+    const index_t most = smaller(smaller(max_partial / size, blocks), smaller(max_parts, enough));
+    return most < 1 ? 1 : most;
+  }
+
+  void add_parts(index_t f, T* dw, const conv_weight_strides& strides, bool add) const {
+    index_t j = 0;
+    for (index_t t0 = 0; t0 < a.axes[0].taps; ++t0)
+      for (index_t t1 = 0; t1 < a.axes[1].taps; ++t1)
+        for (index_t t2 = 0; t2 < a.axes[2].taps; ++t2) {
+          T* to = dw + (t0 * strides.tap[0] + t1 * strides.tap[1] + t2 * strides.tap[2]);
+          for (index_t c = 0; c < a.channels; ++c, ++j, to += strides.channel) {
+            T sum = rows > 0 ? partial[f * columns + j] : T(0);
+            for (index_t s = 1; s < parts; ++s) sum += partial[(s * filters + f) * columns + j];
+            *to = add ? *to + sum : sum;
+          }
+        }
+  }
+
   void compute_tile(index_t part, index_t filter_part, index_t column_part, T* sums) const {
     const index_t f0 = filter_part * max_filters, f1 = smaller(f0 + max_filters, filters);
     const index_t panels = ceil_div(f1 - f0, shape::max_rows);
-    const index_t s0 = share_begin(strips, column_parts, column_part);
-    const index_t s1 = share_begin(strips, column_parts, column_part + 1);
-    const index_t panel_size = block_rows * shape::max_rows + shape::lanes;
+    const index_t c0 = share_begin(strips, column_parts, column_part) * shape::max_columns;
+    const index_t c1 = smaller(share_begin(strips, column_parts, column_part + 1) * shape::max_columns, columns);
+    const index_t c_stride = ceil_div(c1 - c0, shape::max_columns) * shape::max_columns;
+    const index_t panel_size = ceil_div(block_rows * shape::max_rows, shape::lanes) * shape::lanes + shape::lanes;
+    const index_t strip_size = block_rows * shape::max_columns;
+    const bool copies = !plain && !tap_by_tap;
+    const index_t most = copies ? a.most_pieces(c1 - c0) : 0;
+    static_assert(sizeof(patch_piece) % sizeof(T) == 0);
     T* const packed =
-        scratch<T>(1, static_cast<std::size_t>(panels * panel_size + shape::lanes + block_rows * shape::max_columns));
-    T* const strip = packed + ceil_div(panels * panel_size, shape::lanes) * shape::lanes;
+        scratch<T>(1, static_cast<std::size_t>(panels * panel_size + strip_size + (copies ? block_rows * c_stride : 0) +
+                                               most * static_cast<index_t>(sizeof(patch_piece) / sizeof(T))));
+    T* const strip = packed + panels * panel_size;
+    T* const copied = strip + strip_size;
+    auto* const pieces = reinterpret_cast<patch_piece*>(copied + (copies ? block_rows * c_stride : 0));
+    const index_t piece_count = copies ? a.cut(c0, c1, pieces) : 0;
     T* const c = partial.data() + part * filters * columns;
     T* const own_sums = sums != nullptr && column_part == 0 ? sums + part * filters : nullptr;
     if (own_sums != nullptr) std::fill(own_sums + f0, own_sums + f1, T(0));
     index_t pixels[std::size_t{patch_block<T>}], pixels_of = -1;  // where they lie for the tap of that number
     const index_t begin = share_begin(blocks, parts, part), end = share_begin(blocks, parts, part + 1);
     for (index_t block = begin; block < end; ++block) {
-      const index_t r0 = block * block_rows, r1 = smaller(r0 + block_rows, rows);
-      const index_t count = r1 > r0 ? r1 - r0 : 0;
-      pixels_of = -1;
-      for (index_t p = 0; p < panels; ++p) {
-        const index_t f = f0 + p * shape::max_rows, valid = smaller(f1 - f, shape::max_rows);
-        const index_t width = (valid + 1) / 2 * 2;
+      const index_t r0 = block * block_rows, count = smaller(r0 + block_rows, rows) - r0;
+      if (count <= 0) break;
+      for (index_t f = f0, p = 0; f < f1; f += shape::max_rows, ++p) {
+        const index_t valid = smaller(f1 - f, shape::max_rows), width = even(valid);
         pack_strip(packed + p * panel_size, width,
                    strip_source<T>{dy + r0 * dy_stride + f, 1, dy_stride, valid, filters - f}, count);
         if (own_sums != nullptr) add_sums(packed + p * panel_size, width, valid, count, own_sums + f);
       }
-      for (index_t s = s0; s < s1; ++s) {
-        const index_t column = s * shape::max_columns, width = strip_width<T>(columns - column);
-        const index_t column_end = smaller(column + width, columns);
-        const index_t tap = column / a.channels, channel = column % a.channels;
-        if (channel + width <= a.channels) {
-          const index_t taps[] = {tap / a.axes[2].taps / a.axes[1].taps, tap / a.axes[2].taps % a.axes[1].taps,
-                                  tap % a.axes[2].taps};
-          if (tap != pixels_of) find_pixels(a, r0, count, taps, pixels);
+      if (copies) copy_patches(a, r0, count, pieces, piece_count, c_stride, copied);
+      pixels_of = -1;
+      for (index_t column = c0; column < c1; column += shape::max_columns) {
+        const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
+        // The first panel packs a strip of full width on its way where its rows are evenly spaced.
+        const bool even_rows = (plain && valid == width) || copies;
+        const T* const from = copies ? copied + (column - c0) : a.data + r0 * a.pixel_stride + column;
+        const index_t step = copies ? c_stride : a.pixel_stride;
+        const bool on_the_way = even_rows && width == shape::max_columns;
+        if (!on_the_way && !even_rows && tap_by_tap) {
+          const index_t tap = column / a.channels;
+          if (tap != pixels_of) find_pixels(a, r0, count, tap, pixels);
           pixels_of = tap;
-          pack_pixels(a.data + channel, pixels, count, width, strip);
-        } else {
-          pack_patch_strip(a, r0, count, column, column_end, width, strip);
+          pack_pixels(a.data + column % a.channels, pixels, count, width, strip);
+        } else if (!on_the_way) {
+          pack_strip(strip, width, strip_source<T>{from, 1, step, valid, copies ? width : valid}, count);
         }
-        for (index_t p = 0; p < panels; ++p) {
-          const index_t f = f0 + p * shape::max_rows;
-          multiply(packed + p * panel_size, strip, count, width, smaller(f1 - f, shape::max_rows), column_end - column,
-                   c + f * columns + column, block > begin);
-        }
+        for (index_t f = f0, p = 0; f < f1; f += shape::max_rows, ++p)
+          multiply(packed + p * panel_size, strip, count, width, smaller(f1 - f, shape::max_rows), valid,
+                   c + f * columns + column, block > begin, on_the_way && p == 0 ? from : nullptr, step);
       }
     }
   }
+
+  static index_t even(index_t n) { return (n + 1) / 2 * 2; }
 
   static void add_sums(const T* panel, index_t width, index_t valid, index_t count, T* sums) {
     T sum[std::size_t{shape::max_rows}] = {};
@@ -130,20 +150,22 @@ struct weight_product {
     for (index_t i = 0; i < valid; ++i) sums[i] += sum[i];
   }
 
-  void multiply(const T* panel, const T* strip, index_t k_count, index_t width, index_t valid_rows,
-                index_t valid_columns, T* c, bool adds) const {
-    const index_t panel_rows = (valid_rows + 1) / 2 * 2;
-    const tile_functions<T>& kernels = kernels_for<T>(panel_rows);
-    const tile_function<T> tile = width == shape::lanes ? kernels.narrow : kernels.wide;
-    if (panel_rows == valid_rows && width == valid_columns)
-      return tile(k_count, panel, strip, c, columns, adds, panel, 0, nullptr);
+  /// c = [c +] panel * strip; where `unpacked` is given, it is the strip, and `strip` where it is packed.
+  void multiply(const T* panel, T* strip, index_t k_count, index_t width, index_t valid_rows, index_t valid_columns,
+                T* c, bool adds, const T* unpacked, index_t step) const {
+    const tile_functions<T>& kernels = kernels_for<T>(even(valid_rows));
+    const tile_function<T> tile = unpacked != nullptr     ? kernels.wide_packing
+                                  : width == shape::lanes ? kernels.narrow
+                                                          : kernels.wide;
+    const T* const b = unpacked != nullptr ? unpacked : strip;
+    if (even(valid_rows) == valid_rows && width == valid_columns)
+      return tile(k_count, panel, b, c, columns, adds, panel, step, strip);
     alignas(64) T whole[std::size_t{shape::max_rows * shape::max_columns}];
-    tile(k_count, panel, strip, whole, width, false, panel, 0, nullptr);
-    for (index_t i = 0; i < valid_rows; ++i)
-      for (index_t j = 0; j < valid_columns; ++j) {
-        T& to = c[i * columns + j];
-        to = adds ? to + whole[i * width + j] : whole[i * width + j];
-      }
+    tile(k_count, panel, b, whole, width, false, panel, step, strip);
+    for (index_t i = 0; i < valid_rows; ++i) {
+      if (adds) add_elements(c + i * columns, whole + i * width, valid_columns);
+      else copy_elements(c + i * columns, whole + i * width, valid_columns);
+    }
   }
 };
 
