@@ -94,7 +94,7 @@ struct depthwise_product {
           const index_t begin = line.taps[2].begin;
           const index_t step = a.axes[2].dilation * a.axis_stride[2];
           const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
-          const T* w = &weights[((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0];
+          const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
           for (index_t t2 = begin; t2 < line.taps[2].end; ++t2, x += step, w += a.channels)
             ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
         }

@@ -146,14 +146,14 @@ class patch_walk {
   index_t image() const { return image_; }
   index_t at(int axis) const { return o_[axis]; }
 
-  patch_line line() const {
-    patch_line l;
-    l.taps[0] = taps_[0];
-    l.taps[1] = taps_[1];
-    l.taps[2] = of_.axes[2].taps_inside(o_[2]);
-    l.base = base_ + of_.axes[2].at(o_[2], 0) * of_.axis_stride[2];
-    l.whole = whole_ && l.taps[2].end - l.taps[2].begin == of_.axes[2].taps;
-    return l;
+  patch_line line() const { return line_at(o_[2]); }
+
+  /// That of another pixel of this line of pixels.
+  patch_line line_at(index_t o) const {
+    const index_range taps = of_.axes[2].taps_inside(o);
+    return {base_ + of_.axes[2].at(o, 0) * of_.axis_stride[2],
+            {taps_[0], taps_[1], taps},
+            whole_ && taps.end - taps.begin == of_.axes[2].taps};
   }
 
   /// The rest of this line of pixels begins here, and is passed by skip.
@@ -220,6 +220,7 @@ void pack_pixels(const T* data, const index_t* pixels, index_t rows, index_t wid
   constexpr index_t lanes = tile_shape<T>::lanes;
   for (index_t i = 0; i < rows; ++i, dst += width) {
     const T* const from = pixels[i] >= 0 ? data + pixels[i] : zero_line<T>;
+    __builtin_prefetch(from + width, 0, 2);
     for (index_t j = 0; j < width; j += lanes)
       Eigen::internal::pstore(dst + j, Eigen::internal::ploadu<packet>(from + j));
   }

@@ -175,6 +175,7 @@ struct patch_product {
     index_t to[std::size_t{segment_rows}];  ///< of the result
     index_t count;
     bool dense;  ///< as many results as there can be, row_length apart
+    bool whole;  ///< as many, and all taps meet the image
   };
 
   void compute_rows(index_t row_block, index_t part) const {
@@ -205,18 +206,27 @@ struct patch_product {
 
   void find_lines(patch_walk<T>& walk, index_t count, panel& p) const {
     p.count = count;
-    p.dense = count == segment_rows;
-    for (index_t i = 0; i < count; ++i, walk.skip(1)) {
-      p.line[i] = walk.line();
-      p.to[i] = walk.image() * c.image;
-      for (int axis = 0; axis < 3; ++axis) p.to[i] += walk.at(axis) * c.step[axis];
-      p.dense = p.dense && (i == 0 || p.to[i] - p.to[i - 1] == c.row_length);
+    p.dense = p.whole = count == segment_rows;
+    for (index_t i = 0; i < count;) {
+      const index_t run = smaller(count - i, walk.left_in_line()), o = walk.at(2);
+      index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
+      p.dense = p.dense && (run == 1 || c.step[2] == c.row_length) && (i == 0 || to - p.to[i - 1] == c.row_length);
+      for (index_t j = 0; j < run; ++j, ++i, to += c.step[2]) {
+        p.line[i] = walk.line_at(o + j);
+        p.to[i] = to;
+        p.whole = p.whole && p.line[i].whole;
+      }
+      walk.skip(run);
     }
   }
 
   void find_pieces(const panel& p, const patch_piece* cuts, index_t count, row_pieces<T>* to, T* memory) const {
     for (const patch_piece* const end = cuts + count; cuts < end; ++cuts, ++to) {
       to->length = cuts->count;
+      if (p.whole) {
+        for (index_t i = 0; i < segment_rows; ++i) to->at[i] = a.data + (p.line[i].base + cuts->offset);
+        continue;
+      }
       for (index_t i = 0; i < segment_rows; ++i) {
         to->at[i] = i < p.count ? a.elements(p.line[i], *cuts, memory) : zero_line<T>;
         if (to->at[i] == memory) memory += cuts->count;

@@ -111,12 +111,10 @@ struct weight_product {
     for (index_t block = begin; block < end; ++block) {
       const index_t r0 = block * block_rows, count = smaller(r0 + block_rows, rows) - r0;
       if (count <= 0) break;
-      for (index_t f = f0, p = 0; f < f1; f += shape::max_rows, ++p) {
-        const index_t valid = smaller(f1 - f, shape::max_rows), width = even(valid);
-        pack_strip(packed + p * panel_size, width,
-                   strip_source<T>{dy + r0 * dy_stride + f, 1, dy_stride, valid, filters - f}, count);
-        if (own_sums != nullptr) add_sums(packed + p * panel_size, width, valid, count, own_sums + f);
-      }
+      pack_filters(r0, count, f0, f1, panel_size, packed);
+      if (own_sums != nullptr)
+        for (index_t f = f0, p = 0; f < f1; f += shape::max_rows, ++p)
+          add_sums(packed + p * panel_size, smaller(f1 - f, shape::max_rows), count, own_sums + f);
       if (copies) copy_patches(a, r0, count, pieces, piece_count, c_stride, copied);
       pixels_of = -1;
       for (index_t column = c0; column < c1; column += shape::max_columns) {
@@ -143,7 +141,20 @@ struct weight_product {
 
   static index_t even(index_t n) { return (n + 1) / 2 * 2; }
 
-  static void add_sums(const T* panel, index_t width, index_t valid, index_t count, T* sums) {
+  /// Filters of dy that lie side by side share cache lines and pages between panels, hence a few pixels at a time.
+  void pack_filters(index_t row, index_t count, index_t f0, index_t f1, index_t panel_size, T* packed) const {
+    constexpr index_t together = 32;
+    for (index_t k = 0; k < count; k += together)
+      for (index_t f = f0, p = 0; f < f1; f += shape::max_rows, ++p) {
+        const index_t valid = smaller(f1 - f, shape::max_rows), width = even(valid);
+        pack_strip(packed + p * panel_size + k * width, width,
+                   strip_source<T>{dy + (row + k) * dy_stride + f, 1, dy_stride, valid, filters - f},
+                   smaller(together, count - k));
+      }
+  }
+
+  static void add_sums(const T* panel, index_t valid, index_t count, T* sums) {
+    const index_t width = even(valid);
     T sum[std::size_t{shape::max_rows}] = {};
     for (index_t k = 0; k < count; ++k)
       for (index_t i = 0; i < valid; ++i) sum[i] += panel[k * width + i];
