@@ -89,13 +89,13 @@ struct depthwise_product {
     for_channels<T>(a.channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
       V sum[] = {(static_cast<void>(I), V{})...};
       if (add) ((sum[I] = V::load(to + c0 + I * V::width)), ...);
-      for (index_t t0 = line.taps[0].begin; t0 < line.taps[0].end; ++t0)
+      const index_t begin = line.taps[2].begin, end = line.taps[2].end;
+      for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
         for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
-          const index_t begin = line.taps[2].begin;
           const index_t step = a.axes[2].dilation * a.axis_stride[2];
           const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
           const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
-          for (index_t t2 = begin; t2 < line.taps[2].end; ++t2, x += step, w += a.channels)
+          for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels)
             ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
         }
       if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I * V::width))), ...);

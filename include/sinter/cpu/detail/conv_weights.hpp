@@ -15,7 +15,7 @@ namespace sinter::cpu_impl::detail {
 template <class T>
 struct weight_product {
   using shape = tile_shape<T>;
-  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows, max_columns_at_once = 256;
+  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows, max_copied = 256;
   static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
 
   const patches<T>& a;
@@ -37,8 +37,8 @@ struct weight_product {
         columns(image.columns()),
         strips(ceil_div(columns, shape::max_columns)),
         filter_parts(ceil_div(filters, max_filters)),
-        column_parts(ceil_div(strips, max_columns_at_once / shape::max_columns)),
-        // Where patches are copied before they are packed, there is room for half as many.
+        // Where patches are copied before they are packed, there is room for fewer.
+        column_parts(ceil_div(strips, (plain || tap_by_tap ? 3 * max_copied : max_copied) / shape::max_columns)),
         blocks(ceil_div(rows, plain || tap_by_tap ? patch_block<T> : patch_block<T> / 2)),
         block_rows(blocks > 0 ? ceil_div(rows, blocks) : 0),
         parts(plan_parts()),
@@ -86,7 +86,9 @@ struct weight_product {
   }
 
   void compute_tile(index_t part, index_t filter_part, index_t column_part, T* sums) const {
-    const index_t f0 = filter_part * max_filters, f1 = smaller(f0 + max_filters, filters);
+    const index_t all_panels = ceil_div(filters, shape::max_rows);
+    const index_t f0 = share_begin(all_panels, filter_parts, filter_part) * shape::max_rows;
+    const index_t f1 = smaller(share_begin(all_panels, filter_parts, filter_part + 1) * shape::max_rows, filters);
     const index_t panels = ceil_div(f1 - f0, shape::max_rows);
     const index_t c0 = share_begin(strips, column_parts, column_part) * shape::max_columns;
     const index_t c1 = smaller(share_begin(strips, column_parts, column_part + 1) * shape::max_columns, columns);
