@@ -209,24 +209,27 @@ TEMPLATE_TEST_CASE("convolutions of all shapes equal the plain sums", "[convolut
 TEMPLATE_TEST_CASE("convolutions equal the plain sums beyond every block", "[convolution]", float, double) {
   thread_pool pool(3);
   for (const conv_shape& s : {
-           square(2, 64, 40, 14, 3, 1, 1),         // several blocks of k
-           square(1, 200, 310, 5, 3, 1, 1),        // several chunks of columns, of filters
-           square(3, 3, 19, 37, 7, 2, 3),          // short segments
-           square(2, 70, 33, 17, 1, 1, 0),         // a plain product
-           square(2, 70, 33, 17, 1, 2, 0),         // phases without taps
-           square(2, 24, 16, 19, 3, 1, 2, 2),      // taps apart
-           square(4, 16, 16, 30, 3, 1, 1),         // few filters
+           square(2, 64, 40, 14, 3, 1, 1),     // several blocks of k
+           square(1, 200, 310, 5, 3, 1, 1),    // several chunks of columns, of filters
+           square(3, 3, 19, 37, 7, 2, 3),      // short segments
+           square(2, 70, 33, 17, 1, 1, 0),     // a plain product
+           square(2, 32, 70, 17, 1, 1, 0),     // and one with few channels
+           square(2, 70, 33, 17, 1, 2, 0),     // phases without taps
+           square(2, 32, 36, 19, 3, 1, 2, 2),  // taps apart
+           square(4, 16, 16, 30, 3, 1, 1),     // few filters
+           square(3, 48, 15, 13, 3, 2, 1),
            square(1, 65, 65, 20, 5, 1, 2, 1, 65),  // channel by channel
            square(2, 96, 64, 12, 3, 2, 1, 1, 4),
        })
-    check<TestType>(s, dense_weights(s), false, true, pool);
+    for (const bool with_bias : {false, true}) check<TestType>(s, dense_weights(s), false, with_bias, pool);
 }
 
 TEMPLATE_TEST_CASE("convolutions give the same bits on any number of threads", "[convolution]", float, double) {
   thread_pool one(1), two(2), three(3);
   for (const conv_shape& s :
        {square(3, 20, 40, 15, 3, 1, 1), square(4, 3, 24, 33, 5, 2, 2), square(2, 130, 150, 7, 3, 1, 1),
-        square(5, 40, 40, 20, 3, 1, 1, 1, 40), square(2, 24, 48, 16, 3, 2, 1, 1, 3), square(1, 64, 300, 4, 1, 1, 0)}) {
+        square(5, 40, 40, 20, 3, 1, 1, 1, 40), square(2, 24, 48, 16, 3, 2, 1, 1, 3), square(1, 64, 300, 4, 1, 1, 0),
+        square(6, 16, 16, 16, 3, 1, 1)}) {
     INFO(s);
     const auto expected = compute<TestType>(s, dense_weights(s), false, true, one);
     for (thread_pool* pool : {&two, &three}) {

@@ -192,9 +192,10 @@ class patch_walk {
   bool whole_ = true;
 };
 
-/// Where the tap of that number of each of `rows` pixels from `row` on lies in the image, or -1 outside of it.
+/// Where the channels lie for the tap of that number of each of `rows` pixels from `row` on; outside of the image at
+/// zero_line.
 template <class T>
-void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number, index_t* to) {
+void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number, const T** to) {
   const conv_axis& last = p.axes[2];
   const index_t tap[] = {number / last.taps / p.axes[1].taps, number / last.taps % p.axes[1].taps, number % last.taps};
   patch_walk<T> walk(p, row);
@@ -205,21 +206,21 @@ void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number,
     const index_range inside = walk.meets(tap[0], tap[1]) ? last.results_inside(tap[2], tap[2], first, first + run)
                                                           : index_range{first, first};
     index_t at = walk.line_base() + offset + last.at(inside.begin, tap[2]) * p.axis_stride[2];
-    for (index_t o = first; o < inside.begin; ++o) *to++ = -1;
-    for (index_t o = inside.begin; o < inside.end; ++o, at += last.step * p.axis_stride[2]) *to++ = at;
-    for (index_t o = inside.end; o < first + run; ++o) *to++ = -1;
+    for (index_t o = first; o < inside.begin; ++o) *to++ = zero_line<T>;
+    for (index_t o = inside.begin; o < inside.end; ++o, at += last.step * p.axis_stride[2]) *to++ = p.data + at;
+    for (index_t o = inside.end; o < first + run; ++o) *to++ = zero_line<T>;
     left -= run;
     walk.skip(run);
   }
 }
 
-/// Packs `width` elements of each pixel as (row, width).
+/// Packs `width` channels of each pixel as (row, width).
 template <class T>
-void pack_pixels(const T* data, const index_t* pixels, index_t rows, index_t width, T* dst) {
+void pack_pixels(const T* const* pixels, index_t channel, index_t rows, index_t width, T* dst) {
   using packet = typename tile_shape<T>::packet;
   constexpr index_t lanes = tile_shape<T>::lanes;
   for (index_t i = 0; i < rows; ++i, dst += width) {
-    const T* const from = pixels[i] >= 0 ? data + pixels[i] : zero_line<T>;
+    const T* const from = pixels[i] != zero_line<T> ? pixels[i] + channel : pixels[i];
     __builtin_prefetch(from + width, 0, 2);
     for (index_t j = 0; j < width; j += lanes)
       Eigen::internal::pstore(dst + j, Eigen::internal::ploadu<packet>(from + j));

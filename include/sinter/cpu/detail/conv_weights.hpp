@@ -1,28 +1,75 @@
 // sinter/cpu/detail/conv_weights.hpp: the gradient of a convolution's weights, a product over pixels.
 #pragma once
 
+#include <algorithm>
+#include <utility>
+
 #include "sinter/cpu/detail/conv_patches.hpp"
 #include "sinter/cpu/detail/gemm_packed.hpp"
 #include "sinter/cpu/loop.hpp"
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
 namespace sinter::cpu_impl::detail {
+
+/// C(Rows, 2 packets) = [C +] A(Rows, k) B(k, 2 packets), A packed as (k, Rows); row k of B begins at b[k] + channel.
+template <class T, int Rows, int... I>
+void accumulate_pixels(index_t k_count, const T* a, const T* const* b, index_t channel, T* c, index_t ldc, bool add,
+                       std::integer_sequence<int, I...>) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr int lanes = tile_shape<T>::lanes;
+  packet sum[sizeof...(I)];
+  ((sum[I] = ei::pset1<packet>(T(0))), ...);
+  for (index_t k = 0; k < k_count; ++k, a += Rows) {
+    const T* const from = b[k] + channel;
+    packet right[] = {ei::ploadu<packet>(from), ei::ploadu<packet>(from + lanes)};
+    read_once(right[0]);
+    read_once(right[1]);
+    ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / 2]), right[I % 2], sum[I])), ...);
+  }
+  if (add)
+    ((ei::pstoreu(c + I % 2 * lanes, ei::padd(ei::ploadu<packet>(c + I % 2 * lanes), sum[I])), c += I % 2 * ldc), ...);
+  else ((ei::pstoreu(c + I % 2 * lanes, sum[I]), c += I % 2 * ldc), ...);
+}
+
+/// That kernel for an even number of rows.
+template <class T>
+auto pixel_kernel(index_t rows) {
+  using function = void (*)(index_t, const T*, const T* const*, index_t, T*, index_t, bool);
+  return []<int... I>(index_t index, std::integer_sequence<int, I...>) {
+    static constexpr function table[] = {
+        [](index_t k, const T* a, const T* const* b, index_t channel, T* c, index_t ldc, bool add) {
+          accumulate_pixels<T, 2 * I + 2>(k, a, b, channel, c, ldc, add,
+                                          std::make_integer_sequence<int, 2 * (2 * I + 2)>{});
+        }...};
+    return table[index];
+  }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
+}
 
 /// partial(s, filter, column) = sum over the pixels of part s of dy(pixel, filter) patch(pixel, column), of one group,
 /// and then the sum over s, in order. How the pixels are cut into parts, and parts into blocks, follows from the shape.
 ///
 /// A task takes a part, some filters and some columns. Block by block of pixels it packs the filters of dy into memory
-/// that its L2 cache holds, then strip by strip the patches into L1, and multiplies the strip by all of them.
+/// that its L2 cache holds, then strip by strip the patches into L1, and multiplies the strip by all of them. Where a
+/// strip would cross taps, the patches of a block are copied together first. With few filters, the kernel reads a strip
+/// in the image.
 template <class T>
 struct weight_product {
   using shape = tile_shape<T>;
   static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows, max_copied = 256;
+  static constexpr index_t max_few_filters = 4 * shape::max_rows;
   static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
 
   const patches<T>& a;
   const T* dy;
   index_t filters, dy_stride;
-  bool plain;       ///< strips are packed from the image itself
-  bool tap_by_tap;  ///< no strip crosses taps
+  bool few_filters;  ///< packing a strip would cost more than it gains
+  bool plain;        ///< strips are packed from the image itself
+  bool tap_by_tap;   ///< no strip crosses taps
   index_t rows, columns, strips, filter_parts, column_parts, blocks, block_rows, parts;
   temporary_array<T> partial;
 
@@ -31,6 +78,7 @@ struct weight_product {
         dy(gradient),
         filters(filter_count),
         dy_stride(gradient_stride),
+        few_filters(filters <= max_few_filters && image.channels <= patch_block<T>),
         plain(image.plain()),
         tap_by_tap(image.channels % shape::max_columns == 0),
         rows(image.rows()),
@@ -85,58 +133,74 @@ struct weight_product {
         }
   }
 
+  /// What a task works on, and its memory.
+  struct tile {
+    index_t f0, f1, c0, c1, panel_size;
+    T *packed, *strip;  ///< panels of filters, a strip of patches
+    T* copied;          ///< patches of all columns, copied_stride apart, where they have to be copied
+    index_t copied_stride, pieces;
+    patch_piece* piece;
+    T* c;
+  };
+
+  bool copies() const { return !plain && !tap_by_tap; }
+
   void compute_tile(index_t part, index_t filter_part, index_t column_part, T* sums) const {
-    const index_t all_panels = ceil_div(filters, shape::max_rows);
-    const index_t f0 = share_begin(all_panels, filter_parts, filter_part) * shape::max_rows;
-    const index_t f1 = smaller(share_begin(all_panels, filter_parts, filter_part + 1) * shape::max_rows, filters);
-    const index_t panels = ceil_div(f1 - f0, shape::max_rows);
-    const index_t c0 = share_begin(strips, column_parts, column_part) * shape::max_columns;
-    const index_t c1 = smaller(share_begin(strips, column_parts, column_part + 1) * shape::max_columns, columns);
-    const index_t c_stride = ceil_div(c1 - c0, shape::max_columns) * shape::max_columns;
-    const index_t panel_size = ceil_div(block_rows * shape::max_rows, shape::lanes) * shape::lanes + shape::lanes;
-    const index_t strip_size = block_rows * shape::max_columns;
-    const bool copies = !plain && !tap_by_tap;
-    const index_t most = copies ? a.most_pieces(c1 - c0) : 0;
+    constexpr index_t lanes = shape::lanes, words = static_cast<index_t>(sizeof(patch_piece) / sizeof(T));
     static_assert(sizeof(patch_piece) % sizeof(T) == 0);
-    T* const packed =
-        scratch<T>(1, static_cast<std::size_t>(panels * panel_size + strip_size + (copies ? block_rows * c_stride : 0) +
-                                               most * static_cast<index_t>(sizeof(patch_piece) / sizeof(T))));
-    T* const strip = packed + panels * panel_size;
-    T* const copied = strip + strip_size;
-    auto* const pieces = reinterpret_cast<patch_piece*>(copied + (copies ? block_rows * c_stride : 0));
-    const index_t piece_count = copies ? a.cut(c0, c1, pieces) : 0;
-    T* const c = partial.data() + part * filters * columns;
+    const index_t all_panels = ceil_div(filters, shape::max_rows);
+    tile t{};
+    t.f0 = share_begin(all_panels, filter_parts, filter_part) * shape::max_rows;
+    t.f1 = smaller(share_begin(all_panels, filter_parts, filter_part + 1) * shape::max_rows, filters);
+    t.c0 = share_begin(strips, column_parts, column_part) * shape::max_columns;
+    t.c1 = smaller(share_begin(strips, column_parts, column_part + 1) * shape::max_columns, columns);
+    t.panel_size = (ceil_div(block_rows * shape::max_rows, lanes) + 1) * lanes;
+    t.copied_stride = copies() ? ceil_div(t.c1 - t.c0, shape::max_columns) * shape::max_columns : 0;
+    const index_t packed_size = ceil_div(t.f1 - t.f0, shape::max_rows) * t.panel_size;
+    const index_t strip_size = block_rows * shape::max_columns, copied_size = block_rows * t.copied_stride;
+    const index_t most = copies() ? a.most_pieces(t.c1 - t.c0) : 0;
+    t.packed = scratch<T>(1, static_cast<std::size_t>(packed_size + strip_size + copied_size + most * words));
+    t.strip = t.packed + packed_size;
+    t.copied = t.strip + strip_size;
+    t.piece = reinterpret_cast<patch_piece*>(t.copied + copied_size);
+    t.pieces = copies() ? a.cut(t.c0, t.c1, t.piece) : 0;
+    t.c = partial.data() + part * filters * columns;
     T* const own_sums = sums != nullptr && column_part == 0 ? sums + part * filters : nullptr;
-    if (own_sums != nullptr) std::fill(own_sums + f0, own_sums + f1, T(0));
-    index_t pixels[std::size_t{patch_block<T>}], pixels_of = -1;  // where they lie for the tap of that number
+    if (own_sums != nullptr) std::fill(own_sums + t.f0, own_sums + t.f1, T(0));
     const index_t begin = share_begin(blocks, parts, part), end = share_begin(blocks, parts, part + 1);
     for (index_t block = begin; block < end; ++block) {
       const index_t r0 = block * block_rows, count = smaller(r0 + block_rows, rows) - r0;
-      if (count <= 0) break;
-      pack_filters(r0, count, f0, f1, panel_size, packed);
-      if (own_sums != nullptr)
-        for (index_t f = f0, p = 0; f < f1; f += shape::max_rows, ++p)
-          add_sums(packed + p * panel_size, smaller(f1 - f, shape::max_rows), count, own_sums + f);
-      if (copies) copy_patches(a, r0, count, pieces, piece_count, c_stride, copied);
-      pixels_of = -1;
-      for (index_t column = c0; column < c1; column += shape::max_columns) {
-        const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
-        // The first panel packs a strip of full width on its way where its rows are evenly spaced.
-        const bool even_rows = (plain && valid == width) || copies;
-        const T* const from = copies ? copied + (column - c0) : a.data + r0 * a.pixel_stride + column;
-        const index_t step = copies ? c_stride : a.pixel_stride;
-        const bool on_the_way = even_rows && width == shape::max_columns;
-        if (!on_the_way && !even_rows && tap_by_tap) {
-          const index_t tap = column / a.channels;
-          if (tap != pixels_of) find_pixels(a, r0, count, tap, pixels);
-          pixels_of = tap;
-          pack_pixels(a.data + column % a.channels, pixels, count, width, strip);
-        } else if (!on_the_way) {
-          pack_strip(strip, width, strip_source<T>{from, 1, step, valid, copies ? width : valid}, count);
-        }
-        for (index_t f = f0, p = 0; f < f1; f += shape::max_rows, ++p)
-          multiply(packed + p * panel_size, strip, count, width, smaller(f1 - f, shape::max_rows), valid,
-                   c + f * columns + column, block > begin, on_the_way && p == 0 ? from : nullptr, step);
+      if (count > 0) compute_block(t, r0, count, own_sums, block > begin);
+    }
+  }
+
+  void compute_block(const tile& t, index_t r0, index_t count, T* own_sums, bool adds) const {
+    pack_filters(t, r0, count);
+    if (own_sums != nullptr)
+      for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p)
+        add_sums(t.packed + p * t.panel_size, smaller(t.f1 - f, shape::max_rows), count, own_sums + f);
+    if (copies()) copy_patches(a, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
+    const T* pixels[std::size_t{patch_block<T>}];
+    index_t pixels_of = -1;  // the number of their tap
+    for (index_t column = t.c0; column < t.c1; column += shape::max_columns) {
+      const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
+      if (plain || copies()) {
+        const T* const from = plain ? a.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
+        const index_t step = plain ? a.pixel_stride : t.copied_stride;
+        // The first panel packs a strip of full width on its way.
+        const bool on_the_way = width == shape::max_columns && (valid == width || copies());
+        if (!on_the_way) pack_strip(t.strip, width, strip_source<T>{from, 1, step, valid, valid}, count);
+        multiply_strip(t, count, column, adds, on_the_way ? from : nullptr, step);
+        continue;
+      }
+      const index_t tap = column / a.channels, channel = column % a.channels;
+      if (tap != pixels_of) find_pixels(a, r0, count, tap, pixels);
+      pixels_of = tap;
+      if (few_filters) {
+        multiply_pixels(t, pixels, count, column, adds);
+      } else {
+        pack_pixels(pixels, channel, count, width, t.strip);
+        multiply_strip(t, count, column, adds, nullptr, 0);
       }
     }
   }
@@ -144,12 +208,12 @@ struct weight_product {
   static index_t even(index_t n) { return (n + 1) / 2 * 2; }
 
   /// Filters of dy that lie side by side share cache lines and pages between panels, hence a few pixels at a time.
-  void pack_filters(index_t row, index_t count, index_t f0, index_t f1, index_t panel_size, T* packed) const {
+  void pack_filters(const tile& t, index_t row, index_t count) const {
     constexpr index_t together = 32;
     for (index_t k = 0; k < count; k += together)
-      for (index_t f = f0, p = 0; f < f1; f += shape::max_rows, ++p) {
-        const index_t valid = smaller(f1 - f, shape::max_rows), width = even(valid);
-        pack_strip(packed + p * panel_size + k * width, width,
+      for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p) {
+        const index_t valid = smaller(t.f1 - f, shape::max_rows), width = even(valid);
+        pack_strip(t.packed + p * t.panel_size + k * width, width,
                    strip_source<T>{dy + (row + k) * dy_stride + f, 1, dy_stride, valid, filters - f},
                    smaller(together, count - k));
       }
@@ -163,23 +227,52 @@ struct weight_product {
     for (index_t i = 0; i < valid; ++i) sums[i] += sum[i];
   }
 
-  /// c = [c +] panel * strip; where `unpacked` is given, it is the strip, and `strip` where it is packed.
-  void multiply(const T* panel, T* strip, index_t k_count, index_t width, index_t valid_rows, index_t valid_columns,
-                T* c, bool adds, const T* unpacked, index_t step) const {
-    const tile_functions<T>& kernels = kernels_for<T>(even(valid_rows));
-    const tile_function<T> tile = unpacked != nullptr     ? kernels.wide_packing
-                                  : width == shape::lanes ? kernels.narrow
-                                                          : kernels.wide;
-    const T* const b = unpacked != nullptr ? unpacked : strip;
-    if (even(valid_rows) == valid_rows && width == valid_columns)
-      return tile(k_count, panel, b, c, columns, adds, panel, step, strip);
+  /// The strip from `column` on, unpacked, by all panels.
+  void multiply_pixels(const tile& t, const T* const* pixels, index_t count, index_t column, bool adds) const {
+    for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p) {
+      const index_t valid = smaller(t.f1 - f, shape::max_rows);
+      const auto kernel = pixel_kernel<T>(even(valid));
+      store(t, f, column, valid, shape::max_columns, adds, [&](T* to, index_t ldc, bool add) {
+        kernel(count, t.packed + p * t.panel_size, pixels, column % a.channels, to, ldc, add);
+      });
+    }
+  }
+
+  /// The packed strip from `column` on by all panels; where `unpacked` is given, the first of them packs it from there.
+  void multiply_strip(const tile& t, index_t count, index_t column, bool adds, const T* unpacked, index_t step) const {
+    const index_t width = strip_width<T>(columns - column);
+    for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p) {
+      const index_t valid = smaller(t.f1 - f, shape::max_rows);
+      const bool packs = unpacked != nullptr && p == 0;
+      const tile_functions<T>& kernels = kernels_for<T>(even(valid));
+      const tile_function<T> kernel = packs                   ? kernels.wide_packing
+                                      : width == shape::lanes ? kernels.narrow
+                                                              : kernels.wide;
+      const T* const panel = t.packed + p * t.panel_size;
+      store(t, f, column, valid, width, adds, [&](T* to, index_t ldc, bool add) {
+        kernel(count, panel, packs ? unpacked : t.strip, to, ldc, add, panel, step, t.strip);
+      });
+    }
+  }
+
+  /// Has compute(to, ldc, add) make a panel times a strip, by way of memory beside where not all of that is wanted.
+  template <class F>
+  SINTER_INLINE void store(const tile& t, index_t f, index_t column, index_t valid_rows, index_t width, bool adds,
+                           const F& compute) const {
+    const index_t valid_columns = smaller(width, columns - column);
+    T* const to = t.c + f * columns + column;
+    if (even(valid_rows) == valid_rows && width == valid_columns) return compute(to, columns, adds);
     alignas(64) T whole[std::size_t{shape::max_rows * shape::max_columns}];
-    tile(k_count, panel, b, whole, width, false, panel, step, strip);
+    compute(whole, width, false);
     for (index_t i = 0; i < valid_rows; ++i) {
-      if (adds) add_elements(c + i * columns, whole + i * width, valid_columns);
-      else copy_elements(c + i * columns, whole + i * width, valid_columns);
+      if (adds) add_elements(to + i * columns, whole + i * width, valid_columns);
+      else copy_elements(to + i * columns, whole + i * width, valid_columns);
     }
   }
 };
 
 }  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
