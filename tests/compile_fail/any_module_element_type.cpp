@@ -2,7 +2,7 @@
 // EXPECT: parameter_or_buffer_that_any_module_cannot_hold<(sinter::)?nn::buffer<double, 1
 // EXPECT: use_rank_0_to_5_and_the_element_type_of_any_module
 // LINES-GCC: 40
-// LINES-CLANG: 80
+// LINES-CLANG: 110
 // LINES-NVCC: 80
 #include <sinter/sinter.hpp>
 
