@@ -9808,7 +9808,8 @@ template <class T>
 class temporary_array {
  public:
   explicit temporary_array(index_t n) : memory_(static_cast<std::size_t>(n) * sizeof(T)) {}
-  T& operator[](index_t i) const { return static_cast<T*>(memory_.data())[i]; }
+  T* data() const { return static_cast<T*>(memory_.data()); }
+  T& operator[](index_t i) const { return data()[i]; }
 
  private:
   temporary<cpu> memory_;
@@ -13593,6 +13594,1182 @@ struct backend<D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
+
+#include <numeric>
+
+// sinter/cpu/detail/conv_depthwise.hpp: convolutions whose channels do not mix, a vector of channels at a time.
+
+// sinter/cpu/detail/conv_product.hpp: patches times weights, without a matrix of patches.
+
+// sinter/cpu/detail/conv_patches.hpp: the matrix of patches that a convolution multiplies, packed piece by piece.
+//
+// Row r of that matrix belongs to one result pixel; its columns are (tap, channel). It is never stored: the panels and
+// strips that the product reads are copied from the image just before they are used.
+
+// sinter/cpu/detail/conv_shape.hpp: the extents of a convolution, and what is left to do with its results.
+
+namespace sinter::cpu_impl {
+
+/// A convolution of up to three spatial axes (depth, height, width); the leading extents of fewer axes are 1.
+///
+/// y(n, o, f) = sum over taps t and channels c of x(n, o * stride + t * dilation - padding, c) w(f, c, t), where x is 0
+/// outside its extents. x is (N, in..., C) and y is (N, out..., F), both dense with the channels last. The channels and
+/// the filters are cut into `groups` equal parts, and each part of the filters reads its part of the channels.
+/// `padding` counts what lies in front of x; what lies behind follows from `out`.
+struct conv_shape {
+  index_t batch, channels, filters, groups;
+  index_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
+};
+
+/// Strides of the weights (F, C / groups, kernel...), in elements.
+struct conv_weight_strides {
+  index_t filter, channel, tap[3];
+};
+
+/// The strides of row-major weights (F, C / groups, kernel...).
+constexpr conv_weight_strides dense_weights(const conv_shape& s) {
+  const index_t area = s.kernel[1] * s.kernel[2], taps = s.kernel[0] * area;
+  return {s.channels / s.groups * taps, taps, {area, s.kernel[2], 1}};
+}
+
+/// What happens to results while they are in cache: `bias` (one per column) is added unless it is null, and
+/// `epilogue(ctx, r0, r1, c0, c1)`, if not null, is called as that of gemm_args: once for every element, on complete
+/// tiles of the matrix (pixels, channels), by the thread which finished them. It must not call `gemm` or a convolution.
+template <class T>
+struct conv_finish {
+  const T* bias = nullptr;
+  void (*epilogue)(void* ctx, index_t r0, index_t r1, index_t c0, index_t c1) = nullptr;
+  void* ctx = nullptr;
+};
+
+namespace detail {
+
+struct index_range {
+  index_t begin, end;
+  bool holds(index_t i) const { return i >= begin && i < end; }
+};
+
+constexpr index_t floor_div(index_t a, index_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+
+/// One spatial axis: result o meets element first + o * step + tap * dilation.
+struct conv_axis {
+  index_t in, out, taps, step, dilation, first;
+
+  index_t at(index_t o, index_t tap) const { return first + o * step + tap * dilation; }
+
+  /// The taps that meet an element at result o.
+  index_range taps_inside(index_t o) const {
+    const index_t at = first + o * step;
+    if (at >= 0 && at + (taps - 1) * dilation < in) return {0, taps};
+    const index_t begin = at >= 0 ? 0 : (dilation - 1 - at) / dilation;
+    const index_t end = at >= in ? 0 : smaller(taps, (in - 1 - at) / dilation + 1);
+    return begin < end ? index_range{begin, end} : index_range{0, 0};
+  }
+
+  /// The results among [o0, o1) for which all taps from `low` to `high` meet an element.
+  index_range results_inside(index_t low, index_t high, index_t o0, index_t o1) const {
+    const index_t begin = -floor_div(first + low * dilation, step);
+    const index_t end = floor_div(in - 1 - first - high * dilation, step) + 1;
+    const index_t from = begin > o0 ? begin : o0, to = smaller(end, o1);
+    return from < to ? index_range{from, to} : index_range{o0, o0};
+  }
+};
+
+inline conv_axis forward_axis(const conv_shape& s, int a) {
+  return {s.in[a], s.out[a], s.kernel[a], s.stride[a], s.dilation[a], -s.padding[a]};
+}
+
+}  // namespace detail
+}  // namespace sinter::cpu_impl
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// Columns of the matrix of patches, or pixels of its transpose, in a block at most.
+template <class T>
+inline constexpr index_t patch_block = 1536 / static_cast<index_t>(sizeof(T));
+
+/// What stands for the elements outside of the image.
+template <class T>
+alignas(64) inline constexpr T zero_line[std::size_t{patch_block<T>}] = {};
+
+/// Copies elements that lie side by side; `to` is not read, and nothing behind the last element is touched.
+template <class T>
+SINTER_INLINE void copy_elements(T* to, const T* from, index_t count) {
+  namespace ei = Eigen::internal;
+  using packet = typename transposing<T>::packet;
+  constexpr index_t lanes = transposing<T>::lanes;
+  index_t i = 0;
+  for (; i + lanes <= count; i += lanes) ei::pstoreu(to + i, ei::ploadu<packet>(from + i));
+  if (i == count) return;
+  if (count >= lanes) return ei::pstoreu(to + count - lanes, ei::ploadu<packet>(from + count - lanes));
+  for (; i < count; ++i) to[i] = from[i];
+}
+
+template <class T>
+SINTER_INLINE void add_elements(T* to, const T* from, index_t count) {
+  namespace ei = Eigen::internal;
+  using packet = typename transposing<T>::packet;
+  constexpr index_t lanes = transposing<T>::lanes;
+  index_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    ei::pstoreu(to + i, ei::padd(ei::ploadu<packet>(to + i), ei::ploadu<packet>(from + i)));
+  for (; i < count; ++i) to[i] += from[i];
+}
+
+/// A result pixel: where its patch begins, as if the image went on outside, and the taps that meet the image.
+struct patch_line {
+  index_t base;
+  index_range taps[3];
+  bool whole;  ///< all taps meet the image
+};
+
+/// Columns of the matrix of patches that lie side by side in the image: of a tap, or of several taps of the last axis.
+struct patch_piece {
+  index_t tap[3];  ///< tap[2] is 0 where taps are joined
+  index_t from;    ///< the first element of those of the tap, or of the row of taps
+  index_t count;
+  index_t offset;  ///< from the base of a line
+};
+
+/// The image of one group as a matrix of patches.
+template <class T>
+struct patches {
+  const T* data;
+  index_t batch, channels, pixel_stride, image_stride, axis_stride[3];
+  conv_axis axes[3];
+  bool joined;  ///< the taps of the last axis follow one another, as its pixels do
+
+  patches(const T* image, index_t images, index_t all_channels, index_t group_channels, const conv_axis* of)
+      : data(image), batch(images), channels(group_channels), pixel_stride(all_channels), axes{of[0], of[1], of[2]} {
+    axis_stride[2] = pixel_stride;
+    axis_stride[1] = axis_stride[2] * axes[2].in;
+    axis_stride[0] = axis_stride[1] * axes[1].in;
+    image_stride = axis_stride[0] * axes[0].in;
+    joined = axes[2].taps == 1 || (axes[2].dilation == 1 && channels == pixel_stride);
+  }
+
+  index_t pixels() const { return axes[0].out * axes[1].out * axes[2].out; }
+  index_t rows() const { return batch * pixels(); }
+  index_t taps() const { return axes[0].taps * axes[1].taps * axes[2].taps; }
+  index_t columns() const { return taps() * channels; }
+  index_t tap_offset(int axis, index_t tap) const { return tap * axes[axis].dilation * axis_stride[axis]; }
+
+  /// Is the matrix of patches the image itself?
+  bool plain() const {
+    for (const conv_axis& a : axes)
+      if (a.taps != 1 || a.step != 1 || a.first != 0 || a.in != a.out) return false;
+    return true;
+  }
+
+  /// Elements of a patch that lie side by side in the image.
+  index_t segment() const { return joined ? axes[2].taps * channels : channels; }
+  index_t most_pieces(index_t columns_at_once) const { return segment() > 0 ? columns_at_once / segment() + 2 : 0; }
+
+  /// Cuts columns [begin, end) into pieces, and returns their number.
+  index_t cut(index_t begin, index_t end, patch_piece* to) const {
+    patch_piece* const first = to;
+    const index_t length = segment(), across = joined ? 1 : axes[2].taps;
+    for (; begin < end; begin += to++->count) {
+      const index_t s = begin / length;
+      to->tap[0] = s / across / axes[1].taps;
+      to->tap[1] = s / across % axes[1].taps;
+      to->tap[2] = s % across;
+      to->from = begin % length;
+      to->count = smaller(length - to->from, end - begin);
+      to->offset = to->from + tap_offset(0, to->tap[0]) + tap_offset(1, to->tap[1]) + tap_offset(2, to->tap[2]);
+    }
+    return to - first;
+  }
+
+  /// The elements of a piece, where they are, or assembled in `stage`; they are at most patch_block.
+  const T* elements(const patch_line& line, const patch_piece& p, T* stage) const {
+    const index_t at = line.base + p.offset;
+    if (line.whole) return data + at;
+    if (!line.taps[0].holds(p.tap[0]) || !line.taps[1].holds(p.tap[1])) return zero_line<T>;
+    if (!joined) return line.taps[2].holds(p.tap[2]) ? data + at : zero_line<T>;
+    const index_t lower = line.taps[2].begin * channels - p.from, upper = line.taps[2].end * channels - p.from;
+    const index_t begin = lower > 0 ? lower : 0, end = smaller(upper, p.count);
+    if (begin >= end) return zero_line<T>;
+    if (begin == 0 && end == p.count) return data + at;
+    for (index_t i = 0; i < begin; ++i) stage[i] = T(0);
+    copy_elements(stage + begin, data + at + begin, end - begin);
+    for (index_t i = end; i < p.count; ++i) stage[i] = T(0);
+    return stage;
+  }
+};
+
+/// Goes through the rows of the matrix of patches.
+template <class T>
+class patch_walk {
+ public:
+  patch_walk(const patches<T>& of, index_t row) : of_(of) {
+    o_[2] = row % of.axes[2].out;
+    o_[1] = row / of.axes[2].out % of.axes[1].out;
+    o_[0] = row / (of.axes[2].out * of.axes[1].out) % of.axes[0].out;
+    image_ = row / of.pixels();
+    enter_line();
+  }
+
+  index_t image() const { return image_; }
+  index_t at(int axis) const { return o_[axis]; }
+
+  patch_line line() const { return line_at(o_[2]); }
+
+  /// That of another pixel of this line of pixels.
+  patch_line line_at(index_t o) const {
+    const index_range taps = of_.axes[2].taps_inside(o);
+    return {base_ + of_.axes[2].at(o, 0) * of_.axis_stride[2],
+            {taps_[0], taps_[1], taps},
+            whole_ && taps.end - taps.begin == of_.axes[2].taps};
+  }
+
+  /// The rest of this line of pixels begins here, and is passed by skip.
+  index_t left_in_line() const { return of_.axes[2].out - o_[2]; }
+  index_t line_base() const { return base_; }
+  bool meets(index_t tap0, index_t tap1) const { return taps_[0].holds(tap0) && taps_[1].holds(tap1); }
+
+  void skip(index_t pixels) {
+    o_[2] += pixels;
+    if (o_[2] < of_.axes[2].out) return;
+    o_[2] = 0;
+    if (++o_[1] == of_.axes[1].out) {
+      o_[1] = 0;
+      if (++o_[0] == of_.axes[0].out) {
+        o_[0] = 0;
+        ++image_;
+      }
+    }
+    enter_line();
+  }
+
+ private:
+  void enter_line() {
+    base_ = image_ * of_.image_stride;
+    whole_ = true;
+    for (int a = 0; a < 2; ++a) {
+      taps_[a] = of_.axes[a].taps_inside(o_[a]);
+      base_ += of_.axes[a].at(o_[a], 0) * of_.axis_stride[a];
+      whole_ = whole_ && taps_[a].end - taps_[a].begin == of_.axes[a].taps;
+    }
+  }
+
+  const patches<T>& of_;
+  index_t image_ = 0, o_[3], base_ = 0;
+  index_range taps_[2];
+  bool whole_ = true;
+};
+
+/// Where the channels lie for the tap of that number of each of `rows` pixels from `row` on; outside of the image at
+/// zero_line.
+template <class T>
+void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number, const T** to) {
+  const conv_axis& last = p.axes[2];
+  const index_t tap[] = {number / last.taps / p.axes[1].taps, number / last.taps % p.axes[1].taps, number % last.taps};
+  patch_walk<T> walk(p, row);
+  const index_t offset =
+      tap[0] * p.axes[0].dilation * p.axis_stride[0] + tap[1] * p.axes[1].dilation * p.axis_stride[1];
+  for (index_t left = rows; left > 0;) {
+    const index_t first = walk.at(2), run = smaller(left, walk.left_in_line());
+    const index_range inside = walk.meets(tap[0], tap[1]) ? last.results_inside(tap[2], tap[2], first, first + run)
+                                                          : index_range{first, first};
+    index_t at = walk.line_base() + offset + last.at(inside.begin, tap[2]) * p.axis_stride[2];
+    for (index_t o = first; o < inside.begin; ++o) *to++ = zero_line<T>;
+    for (index_t o = inside.begin; o < inside.end; ++o, at += last.step * p.axis_stride[2]) *to++ = p.data + at;
+    for (index_t o = inside.end; o < first + run; ++o) *to++ = zero_line<T>;
+    left -= run;
+    walk.skip(run);
+  }
+}
+
+/// Packs `width` channels of each pixel as (row, width).
+template <class T>
+void pack_pixels(const T* const* pixels, index_t channel, index_t rows, index_t width, T* dst) {
+  using packet = typename tile_shape<T>::packet;
+  constexpr index_t lanes = tile_shape<T>::lanes;
+  for (index_t i = 0; i < rows; ++i, dst += width) {
+    const T* const from = pixels[i] != zero_line<T> ? pixels[i] + channel : pixels[i];
+    __builtin_prefetch(from + width, 0, 2);
+    for (index_t j = 0; j < width; j += lanes)
+      Eigen::internal::pstore(dst + j, Eigen::internal::ploadu<packet>(from + j));
+  }
+}
+
+/// Copies the columns of these pieces of `rows` rows from `row` on, `stride` apart, the columns up to that zeros.
+template <class T>
+void copy_patches(const patches<T>& p, index_t row, index_t rows, const patch_piece* pieces, index_t count,
+                  index_t stride, T* dst) {
+  patch_walk<T> walk(p, row);
+  for (index_t i = 0; i < rows; ++i, walk.skip(1)) {
+    const patch_line line = walk.line();
+    T* const end = dst + stride;
+    for (index_t j = 0; j < count; ++j) {
+      const T* const x = p.elements(line, pieces[j], dst);
+      if (x != dst) copy_elements(dst, x, pieces[j].count);
+      dst += pieces[j].count;
+    }
+    while (dst < end) *dst++ = T(0);
+  }
+}
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// The weights of one product as a matrix ((tap, channel), column), read through strides; taps may run backwards.
+template <class T>
+struct weight_source {
+  const T* data;
+  index_t taps[3], tap_stride[3], channels, channel_stride, columns, column_stride;
+};
+
+/// Those weights in strips of columns as the kernels read them, block by block of k.
+template <class T>
+class packed_weights {
+ public:
+  using shape = tile_shape<T>;
+
+  packed_weights(const weight_source<T>& w, thread_pool& pool)
+      : k(w.taps[0] * w.taps[1] * w.taps[2] * w.channels),
+        columns(w.columns),
+        strips(ceil_div(columns, shape::max_columns)),
+        blocks(k > 0 ? ceil_div(k, patch_block<T>) : 1),
+        k_block(ceil_div(k, blocks)),
+        width_(strips == 0
+                   ? 0
+                   : (strips - 1) * shape::max_columns + strip_width<T>(columns - (strips - 1) * shape::max_columns)),
+        memory_(width_ * k) {
+    // Where taps follow one another in memory, the lines read for one tap serve the next ones.
+    constexpr index_t together = 32;
+    const index_t parts = ceil_div(w.channels, together);
+    pool.parallel_for(k > 0 ? strips * parts : 0, [&](index_t task) {
+      const index_t first = task % parts * together;
+      pack(w, task / parts, first, smaller(first + together, w.channels));
+    });
+  }
+
+  index_t k_begin(index_t block) const { return smaller(block * k_block, k); }
+  index_t k_end(index_t block) const { return smaller(block * k_block + k_block, k); }
+  index_t strip_columns(index_t strip) const { return strip_width<T>(columns - strip * shape::max_columns); }
+  const T* strip(index_t block, index_t s) const { return memory_.data() + strip_begin(block, s); }
+
+  const index_t k, columns, strips, blocks, k_block;
+
+ private:
+  index_t strip_begin(index_t block, index_t s) const {
+    return k_begin(block) * width_ + s * shape::max_columns * (k_end(block) - k_begin(block));
+  }
+
+  void pack(const weight_source<T>& w, index_t s, index_t c0, index_t c1) const {
+    const index_t first = s * shape::max_columns, width = strip_columns(s), valid = smaller(width, columns - first);
+    const T* const data = w.data + first * w.column_stride;
+    index_t tap = 0;
+    for (index_t t0 = 0; t0 < w.taps[0]; ++t0)
+      for (index_t t1 = 0; t1 < w.taps[1]; ++t1)
+        for (index_t t2 = 0; t2 < w.taps[2]; ++t2, ++tap) {
+          const index_t at = t0 * w.tap_stride[0] + t1 * w.tap_stride[1] + t2 * w.tap_stride[2];
+          for (index_t c = c0; c < c1;) {
+            const index_t row = tap * w.channels + c, block = row / k_block;
+            const index_t end = smaller(c1, c + k_end(block) - row);
+            T* to = memory_.data() + strip_begin(block, s) + (row - k_begin(block)) * width;
+            for (; c < end; ++c, to += width) {
+              const T* const from = data + at + c * w.channel_stride;
+              for (index_t j = 0; j < valid; ++j) to[j] = from[j * w.column_stride];
+              for (index_t j = valid; j < width; ++j) to[j] = T(0);
+            }
+          }
+        }
+  }
+
+  index_t width_;
+  temporary_array<T> memory_;
+};
+
+/// Rows that the kernel reads each where it lies: as many as there are registers for, addresses included.
+inline constexpr int segment_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 6;
+
+/// A piece of each of those rows: `length` elements that lie side by side.
+template <class T>
+struct row_pieces {
+  index_t length;
+  const T* at[std::size_t{segment_rows}];
+};
+
+/// C(Rows, Packets * lanes) = [C +] A(Rows, k) B(k, Packets * lanes), where A consists of pieces.
+template <class T, int Packets, int... R, int... I>
+void accumulate_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add,
+                       std::integer_sequence<int, R...>, std::integer_sequence<int, I...>) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr int lanes = tile_shape<T>::lanes;
+  packet sum[sizeof...(I)];
+  ((sum[I] = ei::pset1<packet>(T(0))), ...);
+  for (const row_pieces<T>* const end = piece + pieces; piece < end; ++piece) {
+    const T* const row[] = {piece->at[R]...};
+    const index_t length = piece->length;
+    for (index_t k = 0; k < length; ++k) {
+      packet right[std::size_t{Packets}];
+      for (int p = 0; p < Packets; ++p) {
+        right[p] = ei::pload<packet>(b + p * lanes);
+        read_once(right[p]);
+      }
+      ((sum[I] = ei::pmadd(ei::pset1<packet>(row[I / Packets][k]), right[I % Packets], sum[I])), ...);
+      b += Packets * lanes;
+    }
+  }
+  // c moves to the next row after the last packet of one.
+  if (add)
+    ((ei::pstoreu(c + I % Packets * lanes, ei::padd(ei::ploadu<packet>(c + I % Packets * lanes), sum[I])),
+      c += I % Packets == Packets - 1 ? ldc : 0),
+     ...);
+  else ((ei::pstoreu(c + I % Packets * lanes, sum[I]), c += I % Packets == Packets - 1 ? ldc : 0), ...);
+}
+
+template <class T, int Packets>
+void multiply_pieces(const row_pieces<T>* piece, index_t pieces, const T* b, T* c, index_t ldc, bool add) {
+  accumulate_pieces<T, Packets>(piece, pieces, b, c, ldc, add, std::make_integer_sequence<int, segment_rows>{},
+                                std::make_integer_sequence<int, segment_rows * Packets>{});
+}
+
+/// Where the rows of the product lie: row (n, o) at data + n * image + sum over axes of o * step.
+template <class T>
+struct result_rows {
+  T* data;
+  index_t image, step[3];
+  index_t row_length;  ///< of the matrix that the epilogue is told of, a divisor of all the steps
+  index_t offset;      ///< of data in that matrix
+};
+
+/// result(row, column) = [result +] patches(row, k) weights(k, column), for columns [first, first + columns) of it.
+///
+/// A task takes a block of rows. The patches are not packed: the kernel reads them in the image, and a panel of a few
+/// rows stays in L1 while it meets the strips of a chunk of weights in L2. An element is one chain of multiply-adds
+/// within a block of k, and blocks are added in order.
+template <class T>
+struct patch_product {
+  using shape = tile_shape<T>;
+  static constexpr index_t rows_per_task = 16 * segment_rows;
+
+  const patches<T>& a;
+  const packed_weights<T>& b;
+  const result_rows<T>& c;
+  index_t first_column;
+  bool add;
+  const conv_finish<T>& finish;
+  index_t rows, column_parts;
+
+  patch_product(const patches<T>& image, const packed_weights<T>& weights, const result_rows<T>& result, index_t first,
+                bool accumulate, const conv_finish<T>& last)
+      : a(image), b(weights), c(result), first_column(first), add(accumulate), finish(last), rows(image.rows()) {}
+
+  void compute(thread_pool& pool) {
+    const index_t row_blocks = ceil_div(rows, rows_per_task), wanted = 3 * pool.size();
+    // Where there are too few blocks of rows for all threads, they share columns too.
+    column_parts =
+        pool.size() == 1 || row_blocks >= wanted ? 1 : smaller(ceil_div(wanted, row_blocks), ceil_div(b.strips, 4));
+    pool.parallel_for(row_blocks * column_parts,
+                      [&](index_t task) { compute_rows(task / column_parts, task % column_parts); });
+  }
+
+ private:
+  struct panel {
+    patch_line line[std::size_t{segment_rows}];
+    index_t to[std::size_t{segment_rows}];  ///< of the result
+    index_t count;
+    bool dense;  ///< as many results as there can be, row_length apart
+    bool whole;  ///< as many, and all taps meet the image
+  };
+
+  void compute_rows(index_t row_block, index_t part) const {
+    const index_t r0 = row_block * rows_per_task, r1 = smaller(r0 + rows_per_task, rows);
+    const index_t s0 = share_begin(b.strips, column_parts, part), s1 = share_begin(b.strips, column_parts, part + 1);
+    const index_t most = a.most_pieces(b.k_block);
+    // The pieces of a block of k, where they are for the rows of a panel, and room for those that have to be assembled.
+    static_assert(sizeof(patch_piece) % sizeof(T) == 0 && sizeof(row_pieces<T>) % sizeof(T) == 0);
+    const index_t head = most * static_cast<index_t>((sizeof(patch_piece) + sizeof(row_pieces<T>)) / sizeof(T));
+    T* const memory = scratch<T>(1, static_cast<std::size_t>(head + segment_rows * b.k_block));
+    auto* const cuts = reinterpret_cast<patch_piece*>(memory);
+    auto* const pieces = reinterpret_cast<row_pieces<T>*>(cuts + most);
+    panel panels[std::size_t{rows_per_task / segment_rows}];
+    panel* end = panels;
+    patch_walk<T> walk(a, r0);
+    for (index_t r = r0; r < r1; r += segment_rows) find_lines(walk, smaller(r1 - r, segment_rows), *end++);
+    const index_t strip_bytes = b.k_block * shape::max_columns * static_cast<index_t>(sizeof(T));
+    const index_t chunk = b.k_block > 0 ? ceil_div(2 * quarter_of_l2(), strip_bytes) : b.strips;
+    for (index_t k = 0; k < b.blocks; ++k) {
+      const index_t count = a.cut(b.k_begin(k), b.k_end(k), cuts);
+      for (index_t s = s0; s < s1; s += chunk)
+        for (const panel* p = panels; p < end; ++p) {
+          find_pieces(*p, cuts, count, pieces, memory + head);
+          multiply_panel(*p, pieces, count, k, s, smaller(s + chunk, s1));
+        }
+    }
+  }
+
+  void find_lines(patch_walk<T>& walk, index_t count, panel& p) const {
+    p.count = count;
+    p.dense = p.whole = count == segment_rows;
+    for (index_t i = 0; i < count;) {
+      const index_t run = smaller(count - i, walk.left_in_line()), o = walk.at(2);
+      index_t to = walk.image() * c.image + walk.at(0) * c.step[0] + walk.at(1) * c.step[1] + o * c.step[2];
+      p.dense = p.dense && (run == 1 || c.step[2] == c.row_length) && (i == 0 || to - p.to[i - 1] == c.row_length);
+      for (index_t j = 0; j < run; ++j, ++i, to += c.step[2]) {
+        p.line[i] = walk.line_at(o + j);
+        p.to[i] = to;
+        p.whole = p.whole && p.line[i].whole;
+      }
+      walk.skip(run);
+    }
+  }
+
+  void find_pieces(const panel& p, const patch_piece* cuts, index_t count, row_pieces<T>* to, T* memory) const {
+    for (const patch_piece* const end = cuts + count; cuts < end; ++cuts, ++to) {
+      to->length = cuts->count;
+      if (p.whole) {
+        for (index_t i = 0; i < segment_rows; ++i) to->at[i] = a.data + (p.line[i].base + cuts->offset);
+        continue;
+      }
+      for (index_t i = 0; i < segment_rows; ++i) {
+        to->at[i] = i < p.count ? a.elements(p.line[i], *cuts, memory) : zero_line<T>;
+        if (to->at[i] == memory) memory += cuts->count;
+      }
+    }
+  }
+
+  void multiply_panel(const panel& p, const row_pieces<T>* pieces, index_t count, index_t block, index_t s0,
+                      index_t s1) const {
+    const bool adds = add || block > 0;
+    for (index_t s = s0; s < s1; ++s) {
+      const index_t column = s * shape::max_columns, columns = b.strip_columns(s);
+      const index_t valid = smaller(columns, b.columns - column);
+      const auto tile = columns == shape::lanes ? &multiply_pieces<T, 1> : &multiply_pieces<T, 2>;
+      T* const to = c.data + first_column + column;
+      if (p.dense && valid == columns) {
+        tile(pieces, count, b.strip(block, s), to + p.to[0], c.row_length, adds);
+        continue;
+      }
+      alignas(64) T whole[std::size_t{segment_rows * shape::max_columns}];
+      tile(pieces, count, b.strip(block, s), whole, columns, false);
+      for (index_t i = 0; i < p.count; ++i) {
+        if (adds) add_elements(to + p.to[i], whole + i * columns, valid);
+        else copy_elements(to + p.to[i], whole + i * columns, valid);
+      }
+    }
+    if (block + 1 == b.blocks) finish_panel(p, s0 * shape::max_columns, smaller(s1 * shape::max_columns, b.columns));
+  }
+
+  void finish_panel(const panel& p, index_t c0, index_t c1) const {
+    if (finish.bias != nullptr)
+      for (index_t i = 0; i < p.count; ++i)
+        add_elements(c.data + p.to[i] + first_column + c0, finish.bias + first_column + c0, c1 - c0);
+    if (finish.epilogue == nullptr) return;
+    const index_t step = p.dense ? p.count : 1;
+    for (index_t i = 0; i < p.count; i += step) {
+      const index_t row = (c.offset + p.to[i]) / c.row_length;
+      finish.epilogue(finish.ctx, row, row + step, first_column + c0, first_column + c1);
+    }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// One element of the scalar type, in the place of a packet where too few channels are left for one.
+template <class T>
+struct one_lane {
+  static constexpr index_t width = 1;
+  T v;
+  SINTER_INLINE static one_lane load(const T* p) { return {*p}; }
+  SINTER_INLINE void store(T* p) const { *p = v; }
+  SINTER_INLINE one_lane plus(one_lane x) const { return {v + x.v}; }
+  SINTER_INLINE one_lane plus_product(one_lane x, one_lane y) const { return {v + x.v * y.v}; }
+};
+
+template <class T>
+struct all_lanes {
+  using packet = typename tile_shape<T>::packet;
+  static constexpr index_t width = tile_shape<T>::lanes;
+  packet v;
+  SINTER_INLINE static all_lanes load(const T* p) { return {Eigen::internal::ploadu<packet>(p)}; }
+  SINTER_INLINE void store(T* p) const { Eigen::internal::pstoreu(p, v); }
+  SINTER_INLINE all_lanes plus(all_lanes x) const { return {Eigen::internal::padd(v, x.v)}; }
+  SINTER_INLINE all_lanes plus_product(all_lanes x, all_lanes y) const { return {Eigen::internal::pmadd(x.v, y.v, v)}; }
+};
+
+/// Calls f(channel, V, integer_sequence of the vectors V at once) for all channels.
+template <class T, class F>
+SINTER_INLINE void for_channels(index_t channels, F&& f) {
+  constexpr index_t width = all_lanes<T>::width;
+  index_t c = 0;
+  for (; c + 4 * width <= channels; c += 4 * width) f(c, all_lanes<T>{}, std::make_integer_sequence<int, 4>{});
+  for (; c + width <= channels; c += width) f(c, all_lanes<T>{}, std::make_integer_sequence<int, 1>{});
+  for (; c < channels; ++c) f(c, one_lane<T>{}, std::make_integer_sequence<int, 1>{});
+}
+
+/// result(pixel, c) = [result +] sum over taps of patch(pixel, (tap, c)) w(tap, c).
+template <class T>
+struct depthwise_product {
+  static constexpr index_t rows_per_task = 128;
+
+  const patches<T>& a;  ///< of all channels
+  const result_rows<T>& c;
+  bool add;
+  const conv_finish<T>& finish;
+  temporary_array<T> weights;
+
+  /// The columns of `w` are the channels; it has one channel per column.
+  depthwise_product(const patches<T>& image, const weight_source<T>& w, const result_rows<T>& result, bool accumulate,
+                    const conv_finish<T>& last)
+      : a(image), c(result), add(accumulate), finish(last), weights(image.columns()) {
+    index_t tap = 0;
+    for (index_t t0 = 0; t0 < w.taps[0]; ++t0)
+      for (index_t t1 = 0; t1 < w.taps[1]; ++t1)
+        for (index_t t2 = 0; t2 < w.taps[2]; ++t2, ++tap) {
+          const T* const from = w.data + (t0 * w.tap_stride[0] + t1 * w.tap_stride[1] + t2 * w.tap_stride[2]);
+          for (index_t j = 0; j < w.columns; ++j) weights[tap * w.columns + j] = from[j * w.column_stride];
+        }
+  }
+
+  void compute(thread_pool& pool) const {
+    const index_t rows = a.rows();
+    pool.parallel_for(ceil_div(rows, rows_per_task), [&](index_t task) {
+      const index_t begin = task * rows_per_task, end = smaller(begin + rows_per_task, rows);
+      patch_walk<T> walk(a, begin);
+      for (index_t r = begin; r < end; ++r, walk.skip(1)) {
+        index_t to = walk.image() * c.image;
+        for (int axis = 0; axis < 3; ++axis) to += walk.at(axis) * c.step[axis];
+        compute_row(walk.line(), c.data + to);
+        if (finish.epilogue == nullptr) continue;
+        const index_t row = (c.offset + to) / c.row_length;
+        finish.epilogue(finish.ctx, row, row + 1, 0, a.channels);
+      }
+    });
+  }
+
+  void compute_row(const patch_line& line, T* to) const {
+    for_channels<T>(a.channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
+      V sum[] = {(static_cast<void>(I), V{})...};
+      if (add) ((sum[I] = V::load(to + c0 + I * V::width)), ...);
+      const index_t begin = line.taps[2].begin, end = line.taps[2].end;
+      for (index_t t0 = line.taps[0].begin; begin < end && t0 < line.taps[0].end; ++t0)
+        for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1) {
+          const index_t step = a.axes[2].dilation * a.axis_stride[2];
+          const T* x = a.data + (line.base + a.tap_offset(0, t0) + a.tap_offset(1, t1) + begin * step + c0);
+          const T* w = weights.data() + (((t0 * a.axes[1].taps + t1) * a.axes[2].taps + begin) * a.channels + c0);
+          for (index_t t2 = begin; t2 < end; ++t2, x += step, w += a.channels)
+            ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(w + I * V::width))), ...);
+        }
+      if (finish.bias != nullptr) ((sum[I] = sum[I].plus(V::load(finish.bias + c0 + I * V::width))), ...);
+      (sum[I].store(to + c0 + I * V::width), ...);
+    });
+  }
+};
+
+/// w(tap, c) = sum over pixels of patch(pixel, (tap, c)) dy(pixel, c). The lines of pixels are cut into parts by the
+/// shape alone, and the parts are added in order.
+template <class T>
+struct depthwise_weights {
+  const patches<T>& a;
+  const T* dy;
+  index_t lines, parts, size;
+  temporary_array<T> partial;
+
+  depthwise_weights(const patches<T>& image, const T* gradient)
+      : a(image),
+        dy(gradient),
+        lines(image.axes[2].out > 0 ? image.rows() / image.axes[2].out : 0),
+        parts(lines < 1 ? 1 : smaller(lines, 16)),
+        size(image.columns() + image.channels),
+        partial(parts * size) {}
+
+  void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
+    pool.parallel_for(parts, [&](index_t part) {
+      T* const to = partial.data() + part * size;
+      std::fill_n(to, size, T(0));
+      if (lines == 0) return;
+      patch_walk<T> walk(a, share_begin(lines, parts, part) * a.axes[2].out);
+      for (index_t l = share_begin(lines, parts, part); l < share_begin(lines, parts, part + 1); ++l) {
+        add_line(walk, dy + l * a.axes[2].out * a.channels, to, sums != nullptr);
+        walk.skip(a.axes[2].out);
+      }
+    });
+    const auto sum_of = [&](index_t i) {
+      T sum = partial[i];
+      for (index_t s = 1; s < parts; ++s) sum += partial[s * size + i];
+      return sum;
+    };
+    index_t i = 0;
+    for (index_t t0 = 0; t0 < a.axes[0].taps; ++t0)
+      for (index_t t1 = 0; t1 < a.axes[1].taps; ++t1)
+        for (index_t t2 = 0; t2 < a.axes[2].taps; ++t2)
+          for (index_t c = 0; c < a.channels; ++c, ++i) {
+            T& to = dw[t0 * strides.tap[0] + t1 * strides.tap[1] + t2 * strides.tap[2] + c * strides.filter];
+            to = add ? to + sum_of(i) : sum_of(i);
+          }
+    if (sums == nullptr) return;
+    for (index_t c = 0; c < a.channels; ++c, ++i) sums[c] = add ? sums[c] + sum_of(i) : sum_of(i);
+  }
+
+  void add_line(const patch_walk<T>& walk, const T* of, T* to, bool with_sums) const {
+    const index_t out = a.axes[2].out, channels = a.channels;
+    const patch_line line = walk.line();
+    for (index_t t0 = line.taps[0].begin; t0 < line.taps[0].end; ++t0)
+      for (index_t t1 = line.taps[1].begin; t1 < line.taps[1].end; ++t1)
+        for (index_t t2 = 0; t2 < a.axes[2].taps; ++t2) {
+          const index_range inside = a.axes[2].results_inside(t2, t2, 0, out);
+          if (inside.begin == inside.end) continue;
+          const index_t at = walk.line_base() + a.tap_offset(0, t0) + a.tap_offset(1, t1) +
+                             a.axes[2].at(inside.begin, t2) * a.axis_stride[2];
+          T* const sums = to + ((t0 * a.axes[1].taps + t1) * a.axes[2].taps + t2) * channels;
+          for_channels<T>(channels, [&]<class V, int... I>(index_t c0, V, std::integer_sequence<int, I...>) {
+            V sum[] = {(static_cast<void>(I), V{})...};
+            const T* x = a.data + at + c0;
+            const T* g = of + inside.begin * channels + c0;
+            for (index_t o = inside.begin; o < inside.end; ++o, x += a.axes[2].step * a.axis_stride[2], g += channels)
+              ((sum[I] = sum[I].plus_product(V::load(x + I * V::width), V::load(g + I * V::width))), ...);
+            ((V::load(sums + c0 + I * V::width).plus(sum[I]).store(sums + c0 + I * V::width)), ...);
+          });
+        }
+    if (!with_sums) return;
+    T* const sums = to + a.columns();
+    for (index_t o = 0; o < out; ++o) add_elements(sums, of + o * channels, channels);
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+// sinter/cpu/detail/conv_weights.hpp: the gradient of a convolution's weights, a product over pixels.
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wignored-attributes"
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+/// C(Rows, 2 packets) = [C +] A(Rows, k) B(k, 2 packets), A packed as (k, Rows); row k of B begins at b[k] + channel.
+template <class T, int Rows, int... I>
+void accumulate_pixels(index_t k_count, const T* a, const T* const* b, index_t channel, T* c, index_t ldc, bool add,
+                       std::integer_sequence<int, I...>) {
+  namespace ei = Eigen::internal;
+  using packet = typename tile_shape<T>::packet;
+  constexpr int lanes = tile_shape<T>::lanes;
+  packet sum[sizeof...(I)];
+  ((sum[I] = ei::pset1<packet>(T(0))), ...);
+  for (index_t k = 0; k < k_count; ++k, a += Rows) {
+    const T* const from = b[k] + channel;
+    packet right[] = {ei::ploadu<packet>(from), ei::ploadu<packet>(from + lanes)};
+    read_once(right[0]);
+    read_once(right[1]);
+    ((sum[I] = ei::pmadd(ei::pset1<packet>(a[I / 2]), right[I % 2], sum[I])), ...);
+  }
+  if (add)
+    ((ei::pstoreu(c + I % 2 * lanes, ei::padd(ei::ploadu<packet>(c + I % 2 * lanes), sum[I])), c += I % 2 * ldc), ...);
+  else ((ei::pstoreu(c + I % 2 * lanes, sum[I]), c += I % 2 * ldc), ...);
+}
+
+/// That kernel for an even number of rows.
+template <class T>
+auto pixel_kernel(index_t rows) {
+  using function = void (*)(index_t, const T*, const T* const*, index_t, T*, index_t, bool);
+  return []<int... I>(index_t index, std::integer_sequence<int, I...>) {
+    static constexpr function table[] = {
+        [](index_t k, const T* a, const T* const* b, index_t channel, T* c, index_t ldc, bool add) {
+          accumulate_pixels<T, 2 * I + 2>(k, a, b, channel, c, ldc, add,
+                                          std::make_integer_sequence<int, 2 * (2 * I + 2)>{});
+        }...};
+    return table[index];
+  }(rows / 2 - 1, std::make_integer_sequence<int, tile_shape<T>::max_rows / 2>{});
+}
+
+/// partial(s, filter, column) = sum over the pixels of part s of dy(pixel, filter) patch(pixel, column), of one group,
+/// and then the sum over s, in order. How the pixels are cut into parts, and parts into blocks, follows from the shape.
+///
+/// A task takes a part, some filters and some columns. Block by block of pixels it packs the filters of dy into memory
+/// that its L2 cache holds, then strip by strip the patches into L1, and multiplies the strip by all of them. Where a
+/// strip would cross taps, the patches of a block are copied together first. With few filters, the kernel reads a strip
+/// in the image.
+template <class T>
+struct weight_product {
+  using shape = tile_shape<T>;
+  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows, max_copied = 256;
+  static constexpr index_t max_few_filters = 4 * shape::max_rows;
+  static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
+
+  const patches<T>& a;
+  const T* dy;
+  index_t filters, dy_stride;
+  bool few_filters;  ///< packing a strip would cost more than it gains
+  bool plain;        ///< strips are packed from the image itself
+  bool tap_by_tap;   ///< no strip crosses taps
+  index_t rows, columns, strips, filter_parts, column_parts, blocks, block_rows, parts;
+  temporary_array<T> partial;
+
+  weight_product(const patches<T>& image, const T* gradient, index_t filter_count, index_t gradient_stride)
+      : a(image),
+        dy(gradient),
+        filters(filter_count),
+        dy_stride(gradient_stride),
+        few_filters(filters <= max_few_filters && image.channels <= patch_block<T>),
+        plain(image.plain()),
+        tap_by_tap(image.channels % shape::max_columns == 0),
+        rows(image.rows()),
+        columns(image.columns()),
+        strips(ceil_div(columns, shape::max_columns)),
+        filter_parts(ceil_div(filters, max_filters)),
+        // Where patches are copied before they are packed, there is room for fewer.
+        column_parts(ceil_div(strips, (plain || tap_by_tap ? 3 * max_copied : max_copied) / shape::max_columns)),
+        blocks(ceil_div(rows, plain || tap_by_tap ? patch_block<T> : patch_block<T> / 2)),
+        block_rows(blocks > 0 ? ceil_div(rows, blocks) : 0),
+        parts(plan_parts()),
+        partial(parts * filters * columns) {}
+
+  /// Adds the sums of dy's columns to `sums` too unless it is null.
+  void compute(T* dw, const conv_weight_strides& strides, T* sums, bool add, thread_pool& pool) {
+    const temporary_array<T> partial_sums(sums != nullptr ? parts * filters : 0);
+    T* const sums_of = sums != nullptr ? partial_sums.data() : nullptr;
+    const index_t tiles = filter_parts * column_parts;
+    pool.parallel_for(parts * tiles, [&](index_t task) {
+      compute_tile(task / tiles, task % tiles / column_parts, task % column_parts, sums_of);
+    });
+    if (sums != nullptr && tiles == 0) std::fill_n(sums_of, parts * filters, T(0));
+    pool.parallel_for(filters, [&](index_t f) {
+      add_parts(f, dw + f * strides.filter, strides, add);
+      if (sums == nullptr) return;
+      T sum = sums_of[f];
+      for (index_t s = 1; s < parts; ++s) sum += sums_of[s * filters + f];
+      sums[f] = add ? sums[f] + sum : sum;
+    });
+  }
+
+ private:
+  index_t plan_parts() const {
+    const index_t size = filters * columns;
+    if (size == 0 || blocks == 0) return 1;
+    const index_t enough = ceil_div(64, filter_parts * column_parts);
+    const index_t most = smaller(smaller(max_partial / size, blocks), smaller(max_parts, enough));
+    return most < 1 ? 1 : most;
+  }
+
+  void add_parts(index_t f, T* dw, const conv_weight_strides& strides, bool add) const {
+    index_t j = 0;
+    for (index_t t0 = 0; t0 < a.axes[0].taps; ++t0)
+      for (index_t t1 = 0; t1 < a.axes[1].taps; ++t1)
+        for (index_t t2 = 0; t2 < a.axes[2].taps; ++t2) {
+          T* to = dw + (t0 * strides.tap[0] + t1 * strides.tap[1] + t2 * strides.tap[2]);
+          for (index_t c = 0; c < a.channels; ++c, ++j, to += strides.channel) {
+            T sum = rows > 0 ? partial[f * columns + j] : T(0);
+            for (index_t s = 1; s < parts; ++s) sum += partial[(s * filters + f) * columns + j];
+            *to = add ? *to + sum : sum;
+          }
+        }
+  }
+
+  /// What a task works on, and its memory.
+  struct tile {
+    index_t f0, f1, c0, c1, panel_size;
+    T *packed, *strip;  ///< panels of filters, a strip of patches
+    T* copied;          ///< patches of all columns, copied_stride apart, where they have to be copied
+    index_t copied_stride, pieces;
+    patch_piece* piece;
+    T* c;
+  };
+
+  bool copies() const { return !plain && !tap_by_tap; }
+
+  void compute_tile(index_t part, index_t filter_part, index_t column_part, T* sums) const {
+    constexpr index_t lanes = shape::lanes, words = static_cast<index_t>(sizeof(patch_piece) / sizeof(T));
+    static_assert(sizeof(patch_piece) % sizeof(T) == 0);
+    const index_t all_panels = ceil_div(filters, shape::max_rows);
+    tile t{};
+    t.f0 = share_begin(all_panels, filter_parts, filter_part) * shape::max_rows;
+    t.f1 = smaller(share_begin(all_panels, filter_parts, filter_part + 1) * shape::max_rows, filters);
+    t.c0 = share_begin(strips, column_parts, column_part) * shape::max_columns;
+    t.c1 = smaller(share_begin(strips, column_parts, column_part + 1) * shape::max_columns, columns);
+    t.panel_size = (ceil_div(block_rows * shape::max_rows, lanes) + 1) * lanes;
+    t.copied_stride = copies() ? ceil_div(t.c1 - t.c0, shape::max_columns) * shape::max_columns : 0;
+    const index_t packed_size = ceil_div(t.f1 - t.f0, shape::max_rows) * t.panel_size;
+    const index_t strip_size = block_rows * shape::max_columns, copied_size = block_rows * t.copied_stride;
+    const index_t most = copies() ? a.most_pieces(t.c1 - t.c0) : 0;
+    t.packed = scratch<T>(1, static_cast<std::size_t>(packed_size + strip_size + copied_size + most * words));
+    t.strip = t.packed + packed_size;
+    t.copied = t.strip + strip_size;
+    t.piece = reinterpret_cast<patch_piece*>(t.copied + copied_size);
+    t.pieces = copies() ? a.cut(t.c0, t.c1, t.piece) : 0;
+    t.c = partial.data() + part * filters * columns;
+    T* const own_sums = sums != nullptr && column_part == 0 ? sums + part * filters : nullptr;
+    if (own_sums != nullptr) std::fill(own_sums + t.f0, own_sums + t.f1, T(0));
+    const index_t begin = share_begin(blocks, parts, part), end = share_begin(blocks, parts, part + 1);
+    for (index_t block = begin; block < end; ++block) {
+      const index_t r0 = block * block_rows, count = smaller(r0 + block_rows, rows) - r0;
+      if (count > 0) compute_block(t, r0, count, own_sums, block > begin);
+    }
+  }
+
+  void compute_block(const tile& t, index_t r0, index_t count, T* own_sums, bool adds) const {
+    pack_filters(t, r0, count);
+    if (own_sums != nullptr)
+      for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p)
+        add_sums(t.packed + p * t.panel_size, smaller(t.f1 - f, shape::max_rows), count, own_sums + f);
+    if (copies()) copy_patches(a, r0, count, t.piece, t.pieces, t.copied_stride, t.copied);
+    const T* pixels[std::size_t{patch_block<T>}];
+    index_t pixels_of = -1;  // the number of their tap
+    for (index_t column = t.c0; column < t.c1; column += shape::max_columns) {
+      const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
+      if (plain || copies()) {
+        const T* const from = plain ? a.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
+        const index_t step = plain ? a.pixel_stride : t.copied_stride;
+        // The first panel packs a strip of full width on its way.
+        const bool on_the_way = width == shape::max_columns && (valid == width || copies());
+        if (!on_the_way) pack_strip(t.strip, width, strip_source<T>{from, 1, step, valid, valid}, count);
+        multiply_strip(t, count, column, adds, on_the_way ? from : nullptr, step);
+        continue;
+      }
+      const index_t tap = column / a.channels, channel = column % a.channels;
+      if (tap != pixels_of) find_pixels(a, r0, count, tap, pixels);
+      pixels_of = tap;
+      if (few_filters) {
+        multiply_pixels(t, pixels, count, column, adds);
+      } else {
+        pack_pixels(pixels, channel, count, width, t.strip);
+        multiply_strip(t, count, column, adds, nullptr, 0);
+      }
+    }
+  }
+
+  static index_t even(index_t n) { return (n + 1) / 2 * 2; }
+
+  /// Filters of dy that lie side by side share cache lines and pages between panels, hence a few pixels at a time.
+  void pack_filters(const tile& t, index_t row, index_t count) const {
+    constexpr index_t together = 32;
+    for (index_t k = 0; k < count; k += together)
+      for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p) {
+        const index_t valid = smaller(t.f1 - f, shape::max_rows), width = even(valid);
+        pack_strip(t.packed + p * t.panel_size + k * width, width,
+                   strip_source<T>{dy + (row + k) * dy_stride + f, 1, dy_stride, valid, filters - f},
+                   smaller(together, count - k));
+      }
+  }
+
+  static void add_sums(const T* panel, index_t valid, index_t count, T* sums) {
+    const index_t width = even(valid);
+    T sum[std::size_t{shape::max_rows}] = {};
+    for (index_t k = 0; k < count; ++k)
+      for (index_t i = 0; i < valid; ++i) sum[i] += panel[k * width + i];
+    for (index_t i = 0; i < valid; ++i) sums[i] += sum[i];
+  }
+
+  /// The strip from `column` on, unpacked, by all panels.
+  void multiply_pixels(const tile& t, const T* const* pixels, index_t count, index_t column, bool adds) const {
+    for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p) {
+      const index_t valid = smaller(t.f1 - f, shape::max_rows);
+      const auto kernel = pixel_kernel<T>(even(valid));
+      store(t, f, column, valid, shape::max_columns, adds, [&](T* to, index_t ldc, bool add) {
+        kernel(count, t.packed + p * t.panel_size, pixels, column % a.channels, to, ldc, add);
+      });
+    }
+  }
+
+  /// The packed strip from `column` on by all panels; where `unpacked` is given, the first of them packs it from there.
+  void multiply_strip(const tile& t, index_t count, index_t column, bool adds, const T* unpacked, index_t step) const {
+    const index_t width = strip_width<T>(columns - column);
+    for (index_t f = t.f0, p = 0; f < t.f1; f += shape::max_rows, ++p) {
+      const index_t valid = smaller(t.f1 - f, shape::max_rows);
+      const bool packs = unpacked != nullptr && p == 0;
+      const tile_functions<T>& kernels = kernels_for<T>(even(valid));
+      const tile_function<T> kernel = packs                   ? kernels.wide_packing
+                                      : width == shape::lanes ? kernels.narrow
+                                                              : kernels.wide;
+      const T* const panel = t.packed + p * t.panel_size;
+      store(t, f, column, valid, width, adds, [&](T* to, index_t ldc, bool add) {
+        kernel(count, panel, packs ? unpacked : t.strip, to, ldc, add, panel, step, t.strip);
+      });
+    }
+  }
+
+  /// Has compute(to, ldc, add) make a panel times a strip, by way of memory beside where not all of that is wanted.
+  template <class F>
+  SINTER_INLINE void store(const tile& t, index_t f, index_t column, index_t valid_rows, index_t width, bool adds,
+                           const F& compute) const {
+    const index_t valid_columns = smaller(width, columns - column);
+    T* const to = t.c + f * columns + column;
+    if (even(valid_rows) == valid_rows && width == valid_columns) return compute(to, columns, adds);
+    alignas(64) T whole[std::size_t{shape::max_rows * shape::max_columns}];
+    compute(whole, width, false);
+    for (index_t i = 0; i < valid_rows; ++i) {
+      if (adds) add_elements(to + i * columns, whole + i * width, valid_columns);
+      else copy_elements(to + i * columns, whole + i * width, valid_columns);
+    }
+  }
+};
+
+}  // namespace sinter::cpu_impl::detail
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+namespace sinter::cpu_impl {
+
+namespace detail {
+
+/// A problem of stride 1 that makes every `stride`th element of an axis of dx: taps first, first - tap_step, ... of the
+/// kernel, for dx at `phase`, phase + stride, ...
+struct gradient_phase {
+  conv_axis axis;  ///< over dy
+  index_t last_tap, tap_step;
+};
+
+/// Element i of dx meets o of dy at tap k where i + padding = o * stride + k * dilation. With g the greatest common
+/// divisor of stride and dilation, the taps for i = phase + q * stride are k0, k0 + stride / g, ..., if there are any,
+/// and they meet o = q + (phase + padding - k0 * dilation) / stride, and every dilation / g th one before. The taps are
+/// taken in reverse order, so that o rises.
+inline gradient_phase phase_of(const conv_shape& s, int a, index_t phase) {
+  const index_t stride = s.stride[a], dilation = s.dilation[a], g = std::gcd(stride, dilation);
+  const index_t tap_step = stride / g, o_step = dilation / g, reach = smaller(s.kernel[a], tap_step);
+  index_t k0 = 0;
+  while (k0 < reach && (phase + s.padding[a] - k0 * dilation) % stride != 0) ++k0;
+  const index_t taps = k0 < reach ? ceil_div(s.kernel[a] - k0, tap_step) : 0;
+  const index_t last = taps > 0 ? k0 + (taps - 1) * tap_step : 0;
+  const index_t first = taps > 0 ? (phase + s.padding[a] - last * dilation) / stride : 0;
+  const index_t results = phase < s.in[a] ? ceil_div(s.in[a] - phase, stride) : 0;
+  return {{s.out[a], results, taps, 1, o_step, first}, last, tap_step};
+}
+
+/// patches * weights for one group.
+template <class T>
+void multiply_patches(const patches<T>& a, const weight_source<T>& w, const result_rows<T>& c, index_t first_column,
+                      bool depthwise, bool add, const conv_finish<T>& finish, thread_pool& pool) {
+  if (a.rows() == 0 || w.columns == 0) return;
+  if (depthwise) return depthwise_product<T>(a, w, c, add, finish).compute(pool);
+  const packed_weights<T> packed(w, pool);
+  patch_product<T>(a, packed, c, first_column, add, finish).compute(pool);
+}
+
+inline bool is_depthwise(const conv_shape& s) {
+  return s.groups > 1 && s.channels == s.groups && s.filters == s.groups;
+}
+
+}  // namespace detail
+
+/// y = x * w, or y += x * w where `add` is set, and then bias and epilogue of `finish` over the matrix (pixels,
+/// filters) of y; see conv_shape. x and y do not overlap. Every bit of the result is the same for any number of
+/// threads. Besides the packed weights, scratch memory is a part of the L2 cache for each thread; nothing is kept for
+/// later calls.
+///
+///     conv_shape s{n, 64, 128, 1, {1, h, w}, {1, h, w}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, {1, 1, 1}};
+///     conv_forward(s, x, w, dense_weights(s), y, false, {bias}, host_pool());
+template <class T>
+void conv_forward(const conv_shape& s, const T* x, const T* w, const conv_weight_strides& w_strides, T* y, bool add,
+                  const conv_finish<T>& finish, thread_pool& pool) {
+  const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
+  const bool depthwise = detail::is_depthwise(s);
+  const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
+  const index_t line = s.out[2] * s.filters, area = s.out[1] * line;
+  const detail::result_rows<T> rows{y, s.out[0] * area, {area, line, s.filters}, s.filters, 0};
+  for (index_t g = 0; g < groups; ++g) {
+    const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
+    const detail::weight_source<T> weights{w + g * filters * w_strides.filter,
+                                           {s.kernel[0], s.kernel[1], s.kernel[2]},
+                                           {w_strides.tap[0], w_strides.tap[1], w_strides.tap[2]},
+                                           channels,
+                                           w_strides.channel,
+                                           filters,
+                                           w_strides.filter};
+    detail::multiply_patches(patches, weights, rows, g * filters, depthwise, add, finish, pool);
+  }
+}
+
+/// dx = the gradient of x for the gradient dy of y, or dx += it where `add` is set. `finish` is that of conv_forward,
+/// over the matrix (pixels, channels) of dx: what is the gradient of one convolution is the result of a transposed one.
+template <class T>
+void conv_backward_data(const conv_shape& s, const T* dy, const T* w, const conv_weight_strides& w_strides, T* dx,
+                        bool add, const conv_finish<T>& finish, thread_pool& pool) {
+  const bool depthwise = detail::is_depthwise(s);
+  const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
+  const index_t line = s.in[2] * s.channels, area = s.in[1] * line, steps[] = {area, line, s.channels};
+  const index_t phases = s.stride[0] * s.stride[1] * s.stride[2];
+  for (index_t phase = 0; phase < phases; ++phase) {
+    const index_t at[] = {phase / s.stride[2] / s.stride[1], phase / s.stride[2] % s.stride[1], phase % s.stride[2]};
+    detail::conv_axis axes[3];
+    index_t origin = 0, first_tap = 0, tap_strides[3];
+    for (int a = 0; a < 3; ++a) {
+      const detail::gradient_phase p = detail::phase_of(s, a, at[a]);
+      axes[a] = p.axis;
+      origin += at[a] * steps[a];
+      first_tap += p.last_tap * w_strides.tap[a];
+      tap_strides[a] = -p.tap_step * w_strides.tap[a];
+    }
+    const detail::result_rows<T> rows{dx + origin,
+                                      s.in[0] * area,
+                                      {s.stride[0] * steps[0], s.stride[1] * steps[1], s.stride[2] * steps[2]},
+                                      s.channels,
+                                      origin};
+    for (index_t g = 0; g < groups; ++g) {
+      const detail::patches<T> patches(dy + g * filters, s.batch, s.filters, filters, axes);
+      const detail::weight_source<T> weights{w + (g * filters * w_strides.filter + first_tap),
+                                             {axes[0].taps, axes[1].taps, axes[2].taps},
+                                             {tap_strides[0], tap_strides[1], tap_strides[2]},
+                                             filters,
+                                             w_strides.filter,
+                                             channels,
+                                             depthwise ? w_strides.filter : w_strides.channel};
+      detail::multiply_patches(patches, weights, rows, g * channels, depthwise, add, finish, pool);
+    }
+  }
+}
+
+/// dw = the gradient of the weights for the gradient dy of y, and db, unless it is null, that of the bias: the sums of
+/// dy's columns. Both are added to what is there where `add` is set.
+template <class T>
+void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, const conv_weight_strides& w_strides,
+                           T* db, bool add, thread_pool& pool) {
+  const detail::conv_axis axes[] = {detail::forward_axis(s, 0), detail::forward_axis(s, 1), detail::forward_axis(s, 2)};
+  const bool depthwise = detail::is_depthwise(s);
+  const index_t groups = depthwise ? 1 : s.groups, channels = s.channels / groups, filters = s.filters / groups;
+  for (index_t g = 0; g < groups; ++g) {
+    const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
+    T* const to = dw + g * filters * w_strides.filter;
+    T* const sums = db != nullptr ? db + g * filters : nullptr;
+    if (patches.plain() && filters > channels && db == nullptr) {
+      // dw transposed: x, the narrower factor, is the one that is packed for the L2 cache.
+      const detail::patches<T> swapped(dy + g * filters, s.batch, s.filters, filters, axes);
+      detail::weight_product<T>(swapped, x + g * channels, channels, s.channels)
+          .compute(to, {w_strides.channel, w_strides.filter, {}}, nullptr, add, pool);
+    } else if (depthwise) detail::depthwise_weights<T>(patches, dy).compute(to, w_strides, sums, add, pool);
+    else
+      detail::weight_product<T>(patches, dy + g * filters, filters, s.filters).compute(to, w_strides, sums, add, pool);
+  }
+}
+
+}  // namespace sinter::cpu_impl
 // sinter/cpu/eigen.hpp: Eigen matrices from tensors, and tensors from Eigen matrices, on the same memory.
 
 namespace sinter {
@@ -26038,7 +27215,6 @@ auto gather(const S& set, std::span<const index_t> rows) {
 #include <condition_variable>
 #include <deque>
 #include <iterator>
-#include <numeric>
 
 // sinter/random/create.hpp: tensors of random numbers: rand, uniform, randn, normal, randint, bernoulli, randperm.
 
