@@ -8,8 +8,8 @@
 //   O inputs outputs             names (ONNX), an empty one is an input left out
 //   A name kind value            an attribute (ONNX)
 //   T role name dtype shape offset nbytes   a tensor; roles: in, param, out, ref (the result in float64), cot (the
-//   gradient of
-//                                the result), grad and gref (those of the inputs, in float32 and float64)
+//                                           gradient of the result), grad and gref (those of the inputs, in float32
+//                                           and float64)
 #pragma once
 
 #include <map>

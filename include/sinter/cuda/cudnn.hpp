@@ -111,8 +111,7 @@ struct cudnn_lease {
 ///
 ///     const cudnnHandle_t handle = native_cudnn<cuda<0>>();
 ///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution,
-///     algorithm,
-///                             device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
+///                             algorithm, device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
 template <device D>
   requires is_cuda_v<D>
 cudnnHandle_t native_cudnn() {

@@ -38,8 +38,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
 ///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started
-///   before; what
-///                                  may be larger is started by launch_on(), see spill.hpp
+///                                  before; launch_on() starts larger ones, see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing

@@ -143,9 +143,10 @@ struct backend {
 
 /// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices; an op
 /// whose kernels are written in what all backends supply does so for all of them.
-///   static saves forward(const Op&, const tensor& to, const epilogue*, const operand&...)   writes `to`, and runs the
-///   epilogue static void reverse(const Op&, const gradients&)                                       see
-///   grad/kernel_backward.hpp
+///   static saves forward(const Op&, const tensor& to, const epilogue*, const operand&...)
+///     writes `to`, runs the epilogue, and returns what the op saves
+///   static void reverse(const Op&, const kernel_backward&)
+///     writes or adds the gradients of the operands; see grad/kernel_backward.hpp
 template <class Op, device D>
 struct kernels {
   static_assert(sizeof(runs_in_this_file<D>) != 0);

@@ -63,12 +63,18 @@ auto new_value_of(const Node& node) {
 }
 
 /// Base of a point. Node supplies
-///   compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value; what it returns goes to
-///   record() variable record(const tensor&[, saved]) const                   when tracked: the value with its place in
-///   the graph static constexpr bool takes_epilogue                           may elementwise work follow inside its
-///   kernel? static constexpr bool by_rows                                  optional: does it leave a row's last step
-///   to that work? static constexpr bool keeps_input                              optional: may its kernel store what
-///   that work starts from?
+///   compute_into(const tensor&, const backend<D>::epilogue*) const
+///     writes the value; what it returns goes to record()
+///   variable record(const tensor&[, saved]) const
+///     if tracked: the value with its place in the graph
+///   tensor new_value() const
+///     optional: memory for the value, where that is not row-major
+///   static constexpr bool takes_epilogue
+///     may elementwise work follow inside its kernel?
+///   static constexpr bool by_rows
+///     optional: does it leave the last step of a row to that work?
+///   static constexpr bool keeps_input
+///     optional: may its kernel store what that work starts from?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;

@@ -116,11 +116,14 @@ struct parameter_info {
 ///
 /// Device, kind and rebind come from the two template parameters. A module without them lives on the cpu, is tracked,
 /// and has no to() and infer(). A module may say all of it itself:
-///   using device_type                        where its parameters and inputs live (any_device: it has none)
-///   using kind                               tracked or plain
-///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
-///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
-///                                            every parameter, buffer, submodule, mode and setting (see is_setting)
+///   using device_type
+///     where its parameters and inputs live (any_device: it has none)
+///   using kind
+///     tracked or plain
+///   template <class D, class Kind> using rebind
+///     the same module on D; to() and infer() need it
+///   template <class F, class... M> static void visit(F&& f, M&... m)
+///     its one list: f("weight", m.weight...) for every parameter, buffer, submodule, mode and setting (see is_setting)
 /// and is default constructible for to() and infer(). docs/modules.md tells more.
 template <class Self>
 class module : public detail::module_types<Self> {

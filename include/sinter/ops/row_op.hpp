@@ -3,16 +3,18 @@
 //
 // Their formulas stand once, over the row r that a backend hands them: a vector unit's on the host, a group of threads'
 // on a GPU.
-//   r.x(), r.result(), r.gradient()   the values of the row: of the operand in forward, of the result and its gradient
-//   in reverse over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
+//   r.x()                             the values of the row, in forward
+//   r.result(), r.gradient()          those of the result and of its gradient, in reverse
+//   over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
 //   r.keep(v)                         v, evaluated now where there is room for a row
 //   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
 //   r.keep_and_sum(v)                 {values, sum} in one pass
 //   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
 //   r.count()                         how many values the row has
-//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest; what forward returns. v was
-//   kept r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor r.put(v) the gradient
-//   of the operand
+//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest, which forward returns; v was
+//                                     kept
+//   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
+//   r.put(v)                          makes v the gradient of the operand
 #pragma once
 
 #include "sinter/math/scalar.hpp"

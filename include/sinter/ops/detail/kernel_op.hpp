@@ -26,12 +26,11 @@ enum class take {
 };
 
 /// Base of an op with kernels of its own: an op is a struct that derives from it and has
-///   name                           as messages and explain() call it
-///   shape(x.shape(), ...)          the shape of the result, an extents; throws shape_error where the operands do not
-///   fit grad_uses[I]                   what the gradient of operand I reads: uses::first, uses::result, ...; operands
-///   behind the
-///                                  last one have no gradient
-///   mistake<A...>()                fitting<T>, or what is wrong with operands of these types, all of one device
+///   name                    as messages and explain() call it
+///   shape(x.shape(), ...)   the shape of the result, an extents; throws shape_error where operands do not fit
+///   grad_uses[I]            what the gradient of operand I reads: uses::first, uses::result, ...; operands behind the
+///                           last entry have no gradient
+///   mistake<A...>()         fitting<T>, or what is wrong with operands of these types, all of one device
 /// and its parameters as members. It may replace what stands here.
 struct kernel_op {
   template <device D>
