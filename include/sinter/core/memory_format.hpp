@@ -12,14 +12,13 @@ enum class memory_format {
   contiguous,    ///< row-major: the last axis is the inner one
   channels_last  ///< axis 1 is the inner one: images lie pixel by pixel; of rank 3, 4 and 5
 };
-inline constexpr memory_format contiguous_format = memory_format::contiguous;
 inline constexpr memory_format channels_last = memory_format::channels_last;
 
 namespace detail {
 
-/// Lists the axes with those first that lie farther apart in memory. What operand 0 leaves open, having a stride of 0
-/// there, the next one decides, and last the order of the axes themselves; axes of extent 1 stay where they are. The
-/// rule is that of PyTorch's TensorIterator. True if any axis moved.
+/// Lists the axes from the largest stride to the smallest. The first operand decides which of two axes comes first; if
+/// one of its strides is 0 or both are equal, the next operand does; if none decides, they keep their order. Axes of
+/// extent 1 stay where they are. This is the rule of PyTorch's TensorIterator. True if an axis moved.
 template <class F>
 bool memory_order(const index_t* shape, int rank, int operands, const F& strides_of, int* order) {
   const auto distance = [](index_t stride) { return stride < 0 ? -stride : stride; };
@@ -56,13 +55,6 @@ inline void dense_strides(const index_t* shape, int rank, const int* order, inde
   }
 }
 
-/// Puts the axes of a pass into the order of `order`.
-inline void reorder_axes(const int* order, int rank, index_t* values) {
-  index_t old[max_rank];
-  for (int d = 0; d < rank; ++d) old[d] = values[d];
-  for (int d = 0; d < rank; ++d) values[d] = old[order[d]];
-}
-
 /// Dense strides for `shape` in the memory order of a tensor of that shape.
 template <int R>
 extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides) {
@@ -74,12 +66,11 @@ extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides
   return dense;
 }
 
-/// Do the elements fill memory without gaps, in any order of the axes?
+/// Do these strides show the same elements at the same places?
 template <int R>
-bool is_dense(const extents<R>& shape, const extents<R>& strides) {
-  const extents<R> dense = dense_strides_like(shape, strides);
+bool are_same_strides(const extents<R>& shape, const extents<R>& a, const extents<R>& b) {
   for (int d = 0; d < R; ++d)
-    if (shape[d] != 1 && dense[d] != strides[d]) return shape.numel() == 0;
+    if (shape[d] != 1 && a[d] != b[d]) return shape.numel() == 0;
   return true;
 }
 
@@ -89,9 +80,11 @@ extents<R> strides_in(memory_format f, const extents<R>& shape) {
   extents<R> strides;
   int order[max_rank];
   for (int d = 0; d < R; ++d) order[d] = d;
-  if (f == memory_format::channels_last) {
-    for (int k = 1; k + 1 < R; ++k) order[k] = k + 1;
-    order[R - 1] = 1;
+  if constexpr (R >= 2) {
+    if (f == memory_format::channels_last) {
+      for (int k = 1; k + 1 < R; ++k) order[k] = k + 1;
+      order[R - 1] = 1;
+    }
   }
   dense_strides(shape.data(), R, order, strides.values);
   return strides;

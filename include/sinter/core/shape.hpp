@@ -95,6 +95,13 @@ constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& str
   return r;
 }
 
+/// Puts axis order[d] at place d.
+constexpr void reorder_axes(const int* order, int rank, index_t* values) {
+  index_t old[max_rank] = {};
+  for (int d = 0; d < rank; ++d) old[d] = values[d];
+  for (int d = 0; d < rank; ++d) values[d] = old[order[d]];
+}
+
 /// What a reduction folds, its axes in the order kept, reduced, kept; each group counts as one axis.
 struct fold_shape {
   index_t outer = 1, reduced = 1, inner = 1;
@@ -141,13 +148,8 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
     if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
   for (int d = 0; d < rank; ++d)
     if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
-  const auto reorder = [&](index_t* values) {
-    index_t from[max_rank];
-    for (int d = 0; d < rank; ++d) from[d] = values[d];
-    for (int d = 0; d < rank; ++d) values[d] = from[order[d]];
-  };
-  reorder(shape);
-  for (int i = 0; i < operands; ++i) reorder(strides_of(i));
+  reorder_axes(order, rank, shape);
+  for (int i = 0; i < operands; ++i) reorder_axes(order, rank, strides_of(i));
   return s;
 }
 

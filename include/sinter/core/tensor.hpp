@@ -184,13 +184,13 @@ class tensor final {
   bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
   /// Do the elements lie densely in this format? Axes of extent 1 do not count.
   bool is_contiguous(memory_format f) const noexcept {
-    const shape_type dense = detail::strides_in(f, shape_);
-    for (int d = 0; d < rank; ++d)
-      if (shape_[d] != 1 && strides_[d] != dense[d]) return numel() == 0;
-    return f == memory_format::contiguous || (rank >= 3 && rank <= 5);
+    return (f == memory_format::contiguous || (rank >= 3 && rank <= 5)) &&
+           detail::are_same_strides(shape_, strides_, detail::strides_in(f, shape_));
   }
   /// Do the elements fill memory without gaps, in any order of the axes?
-  bool is_dense() const noexcept { return is_contiguous() || detail::is_dense(shape_, strides_); }
+  bool is_dense() const noexcept {
+    return is_contiguous() || detail::are_same_strides(shape_, strides_, detail::dense_strides_like(shape_, strides_));
+  }
 
   // Host access; none of it exists for GPU memory.
   T* data() const noexcept

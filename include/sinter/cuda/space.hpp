@@ -216,14 +216,9 @@ struct pass_axes {
     for (const bool repeats : {false, true})
       for (int d = 0; d + 1 < rank; ++d)
         if ((strides[s][d] == 0) == repeats) order[to++] = d;
-    const auto reorder = [&order, to](index_t* values) {
-      index_t old[max_rank];
-      std::copy_n(values, to, old);
-      for (int d = 0; d < to; ++d) values[d] = old[order[d]];
-    };
-    reorder(shape);
-    reorder(index);
-    for (int i = 0; i < operands; ++i) reorder(strides[i]);
+    sinter::detail::reorder_axes(order, to, shape);
+    sinter::detail::reorder_axes(order, to, index);
+    for (int i = 0; i < operands; ++i) sinter::detail::reorder_axes(order, to, strides[i]);
   }
 
   /// The step of operand s along the inner axis.

@@ -25,9 +25,8 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
   return out;
 }
 
-/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order(). False where
-/// that is row-major.
-[[gnu::noinline]] inline bool follow_operands(const index_t* shape, int rank, const leaf_ref* leaves, int count,
+/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order().
+[[gnu::noinline]] inline void follow_operands(const index_t* shape, int rank, const leaf_ref* leaves, int count,
                                               index_t* strides) {
   index_t of_leaf[max_operands][max_rank];
   for (int s = 0; s < count; ++s) {
@@ -36,26 +35,30 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
     bool decides = true;
     for (int d = 0; d < rank; ++d)
       decides = decides && of_leaf[0][d] > 0 && (d == 0 || of_leaf[0][d] <= of_leaf[0][d - 1]);
-    if (decides) return false;
+    if (decides) return row_major_strides(shape, rank, strides);
   }
   int order[max_rank];
-  if (!memory_order(shape, rank, count, [&of_leaf](int s) { return of_leaf[s]; }, order)) return false;
-  dense_strides(shape, rank, order, strides);
-  return true;
+  if (memory_order(shape, rank, count, [&of_leaf](int s) { return of_leaf[s]; }, order))
+    dense_strides(shape, rank, order, strides);
+  else row_major_strides(shape, rank, strides);
 }
-
-/// New memory for the value of e, which holds no points: dense, in the memory order of its operands.
+/// The same of e, which holds no points.
+template <class E>
+extents<rank_of<E>> result_strides(const E& e) {
+  constexpr int R = rank_of<E>;
+  if constexpr (R >= 2 && leaves_of<E>::count > 0) {
+    const leaves_of<E> leaves(e);
+    extents<R> strides;
+    follow_operands(e.shape().data(), R, leaves, leaves.count, strides.values);
+    return strides;
+  } else {
+    return row_major_strides(e.shape());
+  }
+}
+/// New memory for its value.
 template <class E, class D = device_of<E>>
 auto new_result(const E& e) {
-  using Value = tensor<element_of<E>, rank_of<E>, D>;
-  const auto& shape = e.shape();
-  if constexpr (rank_of<E> >= 2 && leaves_of<E>::count > 0) {
-    const leaves_of<E> leaves(e);
-    extents<rank_of<E>> strides;
-    if (follow_operands(shape.data(), rank_of<E>, leaves, leaves.count, strides.values))
-      return Value::uninitialized(shape, strides);
-  }
-  return Value::uninitialized(shape);
+  return tensor<element_of<E>, rank_of<E>, D>::uninitialized(e.shape(), result_strides(e));
 }
 
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
@@ -245,12 +248,12 @@ struct evaluation {
       else return value;
     }
   }
-  /// The result of a statement that copies the variable e, which has been done.
+  /// The variable that shows `value`, a copy of the variable e, with e as its source.
   template <class Value>
   static E copied(const E& e, const Value& value) {
     return record(e, value);
   }
-  /// The same for a tensor, into memory for its value.
+  /// Copies the tensor e into `value`.
   static E run_into(const E& e, const E& value) {
     write(e, value);
     return value;
@@ -314,23 +317,13 @@ void assign_into(const Y& y, const E& e) {
   note_write(*access::storage_of(y).get());
 }
 
-/// True if a new value of this shape may be written where the old one is: nobody else can see the old one. Beside y,
-/// the statement itself has `handles` of it.
-template <class Y>
-bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles) {
-  const storage_ptr& s = access::storage_of(y);
-  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape;
-}
-/// The same, with the value of e: it would lie in memory as the old one does.
+/// True if the value of e may be written where the old one is: it lies in memory as that does, and nobody else can see
+/// the old one. Beside y, the statement itself has `handles` of it.
 template <class Y, class E>
-bool is_replaceable_by(const Y& y, const E& e, std::int64_t handles) {
-  if (!is_replaceable(y, e.shape(), handles)) return false;
-  if constexpr (Y::rank >= 2 && leaves_of<E>::count > 0) {
-    const leaves_of<E> leaves(e);
-    extents<Y::rank> strides;
-    if (follow_operands(e.shape().data(), Y::rank, leaves, leaves.count, strides.values)) return y.strides() == strides;
-  }
-  return y.is_contiguous();
+bool is_replaceable(const Y& y, const E& e, std::int64_t handles) {
+  const storage_ptr& s = access::storage_of(y);
+  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == e.shape() &&
+         are_same_strides(y.shape(), y.strides(), result_strides(e));
 }
 
 [[noreturn]] SINTER_COLD inline void refuse_late_assignment(const char* what) {
@@ -381,7 +374,7 @@ class assignment {
         detail::refuse_late_assignment("its target was written or given another value");
       if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
         detail::check_defined("evaluate", e_);
-        if (detail::is_replaceable_by(target_, e_, 1)) return detail::write(e_, target_);
+        if (detail::is_replaceable(target_, e_, 1)) return detail::write(e_, target_);
       }
       target_ = tensor_type(std::move(e_));
     }

@@ -94,7 +94,7 @@ auto fuse_destination(A& a, const Own& own, const Ready&... ready) {
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() && is_replaceable_by(target, own, 1 + (count_handles(ready, target) + ...)) &&
+    const bool reuse = target.defined() && is_replaceable(target, own, 1 + (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
     return reuse ? Tensor(target) : new_result(own);
   }

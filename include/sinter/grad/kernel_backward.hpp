@@ -125,10 +125,7 @@ class kernel_backward final : public tape_node {
     using Gradient = bare<decltype(s.grad)>;
     if (s.grad.is_contiguous()) return gradient_place<Gradient>{s.grad, add};
     const Gradient row_major = Gradient::uninitialized(s.shape);
-    late_.push_back([row_major, &s, add] {
-      if (add) Gradient(s.grad) += row_major;
-      else write(row_major, s.grad);
-    });
+    late_.push_back([row_major, &s, add] { write_or_add(row_major, s.grad, add); });
     return gradient_place<Gradient>{row_major, false};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
@@ -168,6 +165,7 @@ class kernel_backward final : public tape_node {
             {"backward of '", name, "': its result of shape ", result_.shape(),
              " was modified in place after the statement; use a copy, or write to it after backward()"});
     gradient_ = static_cast<typed_state<T, R, D>&>(y).grad.contiguous();
+    late_.clear();  // of a pass that ended in an error
     kernels<Op, D>::reverse(op, *this);
     for (const auto& move_gradient : late_) move_gradient();
     late_.clear();

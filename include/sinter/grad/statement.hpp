@@ -284,12 +284,7 @@ state_ptr prologue_state(const E& e) {
   } else {
     auto node = make_statement(e);
     if (!node) return {};
-    extents<rank_of<E>> strides = row_major_strides(e.shape());
-    if constexpr (rank_of<E> >= 2) {
-      const leaves_of<E> leaves(e);
-      follow_operands(e.shape().data(), rank_of<E>, leaves, leaves.count, strides.values);
-    }
-    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), strides));
+    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), result_strides(e)));
     node->result.rank = rank_of<E>;
     for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
     state->producer = node.release();
@@ -330,49 +325,30 @@ class versioned_expression {
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.
 template <class T, int R, int ViewR, device D, class F>
-struct view_node final : tape_node {
+struct view_node final : one_input_node {
   F view;
-  state_ptr base;
 
-  view_node(F f, state_ptr b) : view(std::move(f)), base(std::move(b)) { name = "view"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &base;
+  view_node(F f, state_ptr base) : view(std::move(f)) {
+    name = "view";
+    source = std::move(base);
   }
-  void release() override {}
   void backward(grad_state& y) override {
     auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
-    auto& to = static_cast<typed_state<T, R, D>&>(*base.get());
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    // A view that cannot show memory in the gradient's order copies: reshape().
-    if (const auto part = view(to.grad); access::storage_of(part).get() == access::storage_of(to.grad).get()) {
-      tensor<T, ViewR, D>(part) += from.grad;
-    } else {
-      const auto row_major = tensor<T, R, D>::uninitialized(to.shape);
-      write(constant_node<T>{T(0)}, row_major);
-      view(row_major) += from.grad;
-      tensor<T, R, D>(to.grad) += row_major;
-    }
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    view(to.sum()) += from.grad;
   }
 };
 
 /// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
 template <class T, int R, int From, device D>
-struct reshape_node final : tape_node {
-  state_ptr base;
-  explicit reshape_node(state_ptr b) : base(std::move(b)) { name = "reshape"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &base;
+struct reshape_node final : one_input_node {
+  explicit reshape_node(state_ptr base) {
+    name = "reshape";
+    source = std::move(base);
   }
-  void release() override {}
   void backward(grad_state& y) override {
     const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    auto& to = static_cast<typed_state<T, From, D>&>(*base.get());
+    auto& to = static_cast<typed_state<T, From, D>&>(*source);
     const auto& memory = access::storage_of(g);
     if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
         to.dense == row_major_strides(to.shape)) {
@@ -380,23 +356,17 @@ struct reshape_node final : tape_node {
       to.has_grad = true;
       return;
     }
-    bool add = false;
-    to.gradient(add);
-    if (add) tensor<T, From, D>(to.grad) += g.reshape(to.shape);
-    else write(g.reshape(to.shape), to.grad);
+    add_gradient(source, g.reshape(to.shape));
   }
 };
 
 /// Backward of a copy to another device: the gradient is copied back.
 template <class T, int R, device From, device To>
-struct transfer_node final : tape_node {
-  state_ptr source;
-  explicit transfer_node(state_ptr s) : source(std::move(s)) { name = "to"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
+struct transfer_node final : one_input_node {
+  explicit transfer_node(state_ptr base) {
+    name = "to";
+    source = std::move(base);
   }
-  void release() override {}
   void backward(grad_state& y) override {
     add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
   }

@@ -64,6 +64,17 @@ struct tape_node {
   bool released = false;
 };
 
+/// A statement of one input.
+struct one_input_node : tape_node {
+  state_ptr source;
+
+  const state_ptr* inputs(int& count) const final {
+    count = 1;
+    return &source;
+  }
+  void release() override {}
+};
+
 /// Where the gradient of one tracked value is gathered. A pass gathers its own; at its end that of each leaf, and of
 /// each result with retain_grad(), is added to what earlier passes have left for the user. So a pass that fails leaves
 /// all as it was.

@@ -21,6 +21,13 @@ struct add_kernel {
   }
 };
 
+/// to = e, or to += e.
+template <class E, class T, auto S, device D>
+void write_or_add(const E& e, const tensor<T, S, D>& to, bool add) {
+  if (add) tensor<T, S, D>(to) += e;
+  else write(e, to);
+}
+
 template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape, dense;  ///< and the strides of gradients, which are dense
@@ -37,6 +44,13 @@ struct typed_state final : grad_state {
       has_grad = true;
     }
     return access::data(grad);
+  }
+  /// The same for work that can only add: zeroes on first use.
+  const tensor<T, R, D>& sum() {
+    bool add = false;
+    gradient(add);
+    if (!add) write(constant_node<T>{T(0)}, grad);
+    return grad;
   }
   const index_t* strides() const noexcept override { return dense.data(); }
   void drop_gradient() noexcept override {

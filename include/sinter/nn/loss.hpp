@@ -53,17 +53,6 @@ constexpr auto find_loss_mistake() {
 template <class A, class B>
 using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
 
-/// Labels as int64 on their device, each in [0, classes).
-template <class L>
-auto checked_labels(const char* op, const L& labels, index_t classes) {
-  const auto y = [&] {
-    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-    else return eval(cast<std::int64_t>(labels));
-  }();
-  backend<device_of<L>>::check_range(op, "label", access::data(y), y.numel(), classes);
-  return y;
-}
-
 }  // namespace detail
 
 /// (prediction - target)^2 of equal shapes, its mean, or with reduction::sum or reduction::none their sum or all of
@@ -96,18 +85,12 @@ void bce_with_logits(A&&, B&&, R = {}) = delete;
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<A, B>>)
 detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels, R = {}) {
-  detail::check_defined("nll_loss", scores);
-  detail::check_defined("nll_loss", labels);
-  detail::check_label_shape("nll_loss", scores.shape(), labels.shape());
-  const auto rows = detail::class_rows(detail::eval_to_read(std::forward<A>(scores)));
-  const auto y = detail::checked_labels("nll_loss", labels, rows.shape()[1]).reshape({rows.shape()[0]});
-  const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), rows, y.unsqueeze(1))).squeeze(1);
-  if constexpr (std::is_same_v<R, reduction::none_t>) {
-    if constexpr (rank_of<B> == 0) return eval(-picked).select(0, 0);
-    else return eval(-picked).reshape(labels.shape().values);
-  } else {
+  return detail::loss_over_axes<R>("nll_loss", std::forward<A>(scores), labels, [](const auto& rows, const auto& y) {
+    detail::backend<device_of<A>>::check_range("nll_loss", "label", detail::access::data(y), y.numel(),
+                                               rows.shape()[1]);
+    const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), rows, y.unsqueeze(1))).squeeze(1);
     return eval(detail::reduced<R>(-picked));
-  }
+  });
 }
 template <class A, class B, class R = reduction::mean_t,
           class Problem = typename detail::classification_mistake<A, B>::problem,

@@ -10,19 +10,14 @@ namespace sinter {
 namespace detail {
 
 template <class E>
-struct cross_entropy_tape final : tape_node {
+struct cross_entropy_tape final : one_input_node {
   using T = element_of<E>;
   using D = device_of<E>;
   versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
   tensor<std::int64_t, 1, D> labels;
   std::uint64_t labels_version = 0;
   tensor<compute_type<T>, 1, D> lse;
-  state_ptr source;
 
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
   void release() override {
     logits.drop();
     labels = {};
@@ -43,8 +38,7 @@ struct cross_entropy_tape final : tape_node {
     if (to.grad.is_contiguous()) return backend<D>::reverse_cross_entropy(x, labels, lse, g, to.grad, add);
     const auto dx = tensor<T, 2, D>::uninitialized(to.shape);
     backend<D>::reverse_cross_entropy(x, labels, lse, g, dx, false);
-    if (add) tensor<T, 2, D>(to.grad) += dx;
-    else write(dx, to.grad);
+    write_or_add(dx, to.grad, add);
   }
 };
 
@@ -94,16 +88,20 @@ struct [[nodiscard]] cross_entropy_node
 
 namespace detail {
 
+/// Labels as row-major int64.
+template <class L>
+auto int64_labels(const L& labels) {
+  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+  else return eval(cast<std::int64_t>(labels)).contiguous();
+}
+
 template <class E, class L>
 cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
   check_defined("cross_entropy", logits);
   check_defined("cross_entropy", labels);
   if (labels.shape()[0] != logits.shape()[0])
     refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
-  const auto y = [&] {
-    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-    else return eval(cast<std::int64_t>(labels));
-  }();
+  const auto y = int64_labels(labels);
   if constexpr (is_cpu_v<device_of<E>>)
     backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
   return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);

@@ -49,8 +49,7 @@ void multiply_into_gradient(const typed_state<T, R, D>& s, const A& a, const B& 
     return multiply_into(b.transpose(), a.transpose(), s.grad.transpose(), add);  // c^T = b^T a^T
   const auto product = tensor<T, R, D>::uninitialized(s.shape);
   multiply_into(a, b, product, false);
-  if (add) tensor<T, R, D>(s.grad) += product;
-  else write(product, s.grad);
+  write_or_add(product, s.grad, add);
 }
 
 /// Runs dest (+)= a b on the gradient of `to`.

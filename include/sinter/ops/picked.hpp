@@ -49,29 +49,19 @@ void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, 
 }
 
 template <class T, int R, device D>
-struct picked_tape final : tape_node {
+struct picked_tape final : one_input_node {
   tensor<std::int64_t, R, D> index;
   std::uint64_t version = 0;  ///< of the index
-  state_ptr source;
   int axis = 0;
   index_order order = index_order::any;
 
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
   void release() override { index = {}; }
   void backward(grad_state& y) override {
     if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
       refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
                               " were modified in place after the statement; use a copy"});
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    add_picked(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+    add_picked(to.sum(), axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
   }
 };
 

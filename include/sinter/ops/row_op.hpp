@@ -124,8 +124,7 @@ struct kernels<Op, D> {
     if (op.axis == R - 1) return backend<D>::reverse_rows(op, y, g, b.saved, place.to, place.add);
     const auto dx = bare<decltype(g)>::uninitialized(g.shape());
     backend<D>::reverse_rows(op, y, g, b.saved, dx, false);
-    if (place.add) place.to.in_place() += swap_to_end(dx, op.axis);
-    else write(swap_to_end(dx, op.axis), place.to);
+    write_or_add(swap_to_end(dx, op.axis), place.to, place.add);
   }
 };
 

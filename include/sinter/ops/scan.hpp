@@ -11,20 +11,15 @@ namespace detail {
 
 /// Backward of a scan: Op::grad, from x and the result y where it reads them.
 template <class Op, class E>
-struct scan_tape final : tape_node {
+struct scan_tape final : one_input_node {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int R = E::rank;
   versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
   tensor<T, R, D> y;
   std::uint64_t version = 0;
-  state_ptr source;
   int axis = 0;
 
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
   void release() override {
     x.drop();
     y = {};

@@ -105,14 +105,14 @@ auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labe
   return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
 }
 
-/// make(rows, labels) of logits and labels of any rank.
+/// make(rows, labels) of logits, or other scores, and labels of any rank.
 template <class R, class E, class L, class Make>
-loss_value<E, R, bare<L>::rank> cross_entropy_over_axes(E&& logits, const L& labels, const Make& make) {
-  check_defined("cross_entropy", logits);
-  check_defined("cross_entropy", labels);
-  check_label_shape("cross_entropy", logits.shape(), labels.shape());
+loss_value<E, R, bare<L>::rank> loss_over_axes(const char* op, E&& logits, const L& labels, const Make& make) {
+  check_defined(op, logits);
+  check_defined(op, labels);
+  check_label_shape(op, logits.shape(), labels.shape());
   const auto rows = class_rows(eval_to_read(std::forward<E>(logits)));
-  const auto loss = make(rows, eval(cast<std::int64_t>(labels)).reshape({labels.shape().numel()}));
+  const auto loss = make(rows, int64_labels(labels).reshape({labels.shape().numel()}));
   if constexpr (!std::is_same_v<R, reduction::none_t> || bare<L>::rank == 1) return loss;
   else if constexpr (bare<L>::rank == 0) return loss.select(0, 0);
   else return loss.reshape(labels.shape().values);
@@ -144,9 +144,8 @@ using cross_entropy_options_for = cross_entropy_options<element_of<E>, device_of
 template <class E, class L, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<E, L>> && rank_of<E> != 2)
 detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, R = {}) {
-  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [](const auto& rows, const auto& y) {
-    return eval(cross_entropy(rows, y, R{}));
-  });
+  return detail::loss_over_axes<R>("cross_entropy", std::forward<E>(logits), labels,
+                                   [](const auto& rows, const auto& y) { return eval(cross_entropy(rows, y, R{})); });
 }
 
 /// The same with class weights, an ignored label, and label smoothing s: the target of a sample with label y is
@@ -160,9 +159,9 @@ template <class E, class L, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
 detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels,
                                                    const detail::cross_entropy_options_for<E>& options, R = {}) {
-  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [&](const auto& rows, const auto& y) {
-    return detail::cross_entropy_of_rows<R>(rows, y, options);
-  });
+  return detail::loss_over_axes<R>(
+      "cross_entropy", std::forward<E>(logits), labels,
+      [&](const auto& rows, const auto& y) { return detail::cross_entropy_of_rows<R>(rows, y, options); });
 }
 
 /// -sum over classes of p log_softmax(logits), for probabilities p of the logits' shape (N,C,…); the mean is that over
