@@ -49,36 +49,9 @@ def add_line(file, line):
     file.write_text("".join(lines[:place] + [line] + lines[place:]))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--compiler", default="g++")
-    parser.add_argument("--eigen", default="/usr/include/eigen3")
-    parser.add_argument("--scratch", required=True)
-    options = parser.parse_args()
-    page = PAGE.read_text()
-    header, umbrella = block(page, r"^// sinter/ops/mish\.hpp"), block(page, r'^#include "sinter/ops/mish.hpp"\n$')
-    row, function = block(page, r'ROW1\("mish"'), block(page, r"^auto mish")
-
-    copy = Path(options.scratch)
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(tools.INCLUDE, copy / "include")
-    shutil.copytree(tools.ROOT / "tests" / "ops", copy / "tests" / "ops")
-    for name in ("catch.hpp", "main.cpp"):
-        shutil.copy(tools.ROOT / "tests" / name, copy / "tests")
-    (copy / "include/sinter/ops/mish.hpp").write_text(header)
-    add_line(copy / "include/sinter/ops.hpp", umbrella)
-    table = copy / "tests/ops/table.hpp"
-    text, n = re.subn(r"(  // clang-format off\n).*?(  // clang-format on\n)", lambda m: m[1] + row + m[2], table.read_text(), flags=re.S)
-    if n != 1:
-        sys.exit("tests/ops/table.hpp: no rows found")
-    table.write_text(text)
-    parts = "".join(f"void op_table::append_part_{k}(std::vector<row>&{' rows' if k == 0 else ''}) {{ "
-                    f"{'append_rows<0>(rows); ' if k == 0 else ''}}}\n"
-                    for k in range(int(re.search(r"parts = (\d+)", text)[1])))
-    (copy / "tests/ops/parts.cpp").write_text('#include "table.hpp"\n' + parts)
-    (copy / "tests/ops/function.cpp").write_text(AS_FUNCTION.format(function=function))
-    flags = ["-std=c++20", "-O1", "-pthread", f"-I{copy}/include", *tools.eigen_flags(options.eigen)]
-    sources = [copy / "tests/main.cpp", *(copy / "tests/ops" / f"{name}.cpp" for name in ("parts", "function", "table_test"))]
+def run_tests(options, copy, sources, *arguments):
+    """Compiles the sources in a copy of the repository, runs the program that they make, and ends with its exit code."""
+    flags = ["-std=c++20", "-O1", "-pthread", f"-I{copy}/include", f"-I{copy}/tests", *tools.eigen_flags(options.eigen)]
 
     def compiled(source):
         result = source.with_suffix(".o")
@@ -90,11 +63,59 @@ def main():
             sys.exit(output)
     code, output = tools.run([options.compiler, "-pthread", *(o for o, _, _ in objects), "-o", copy / "program"])
     if code == 0:
-        code, output = tools.run([copy / "program", "~the op table has each name once*"])
+        code, output = tools.run([copy / "program", *arguments])
     if code == 0 and "All tests passed" not in output:
         code = 1
     print(output)
     sys.exit(code)
+
+
+def copy_of_repository(scratch, rooms):
+    """A copy of the headers and of some rooms of the tests."""
+    copy = Path(scratch)
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(tools.INCLUDE, copy / "include")
+    for room in rooms:
+        shutil.copytree(tools.ROOT / "tests" / room, copy / "tests" / room)
+    for name in ("catch.hpp", "main.cpp"):
+        shutil.copy(tools.ROOT / "tests" / name, copy / "tests")
+    return copy
+
+
+def replace_rows(table, row):
+    """Leaves the one row in a table."""
+    text, n = re.subn(r"(  // clang-format off\n).*?(  // clang-format on\n)", lambda m: m[1] + row + m[2], table.read_text(), flags=re.S)
+    if n != 1:
+        sys.exit(f"{table.name}: no rows found")
+    table.write_text(text)
+    return text
+
+
+def options_of(doc):
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--compiler", default="g++")
+    parser.add_argument("--eigen", default="/usr/include/eigen3")
+    parser.add_argument("--scratch", required=True)
+    return parser.parse_args()
+
+
+def main():
+    options = options_of(__doc__)
+    page = PAGE.read_text()
+    header, umbrella = block(page, r"^// sinter/ops/mish\.hpp"), block(page, r'^#include "sinter/ops/mish.hpp"\n$')
+    row, function = block(page, r'ROW1\("mish"'), block(page, r"^auto mish")
+
+    copy = copy_of_repository(options.scratch, ["ops"])
+    (copy / "include/sinter/ops/mish.hpp").write_text(header)
+    add_line(copy / "include/sinter/ops.hpp", umbrella)
+    text = replace_rows(copy / "tests/ops/table.hpp", row)
+    parts = "".join(f"void op_table::append_part_{k}(std::vector<row>&{' rows' if k == 0 else ''}) {{ "
+                    f"{'append_rows<0>(rows); ' if k == 0 else ''}}}\n"
+                    for k in range(int(re.search(r"parts = (\d+)", text)[1])))
+    (copy / "tests/ops/parts.cpp").write_text('#include "table.hpp"\n' + parts)
+    (copy / "tests/ops/function.cpp").write_text(AS_FUNCTION.format(function=function))
+    sources = [copy / "tests/main.cpp", *(copy / "tests/ops" / f"{name}.cpp" for name in ("parts", "function", "table_test"))]
+    run_tests(options, copy, sources, "~the op table has each name once*")
 
 
 if __name__ == "__main__":
