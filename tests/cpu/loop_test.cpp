@@ -209,3 +209,25 @@ TEST_CASE("a loop over nothing clears sums and touches no other output", "[loop]
   run_loop(make(s, {0, 4}, 1), pool);
   CHECK(sums[2] == 5);
 }
+
+namespace {
+
+const void* first_read = nullptr;
+
+/// Notes where a pass reads its first elements.
+void note_first_read(const void*, const kernel_args& a) {
+  if (a.first == 0) first_read = a.in[0];
+}
+
+}  // namespace
+
+TEST_CASE("a pass reads operands in their order in memory, unless its elements are counted", "[loop]") {
+  const sinter::tensor x = sinter::ones<float>({2, 8, 4, 4}).to_memory_format(sinter::channels_last), y = x.clone();
+  const sinter::detail::leaf_ref leaf = sinter::detail::leaf_of(x);
+  const sinter::detail::sink_ref sink = sinter::detail::sink_of(y);
+  for (const bool counts : {false, true}) {
+    first_read = nullptr;
+    run_map({&note_first_read, nullptr, &leaf, 1, &sink, 1, counts}, {x.shape().data(), 4}, host_pool());
+    CHECK((first_read == x.data()) == !counts);  // copied piece by piece where its order is another
+  }
+}
