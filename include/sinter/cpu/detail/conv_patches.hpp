@@ -1,7 +1,7 @@
-// sinter/cpu/detail/conv_patches.hpp: the matrix of patches that a convolution multiplies, packed piece by piece.
+// sinter/cpu/detail/conv_patches.hpp: the matrix of patches that a convolution multiplies, read piece by piece.
 //
-// Row r of that matrix belongs to one result pixel; its columns are (tap, channel). It is never stored: the panels and
-// strips that the product reads are copied from the image just before they are used.
+// Row r of that matrix belongs to one result pixel; its columns are (tap, channel). It is never stored: products with
+// weights read it in the image, and the gradient of the weights copies a strip of it just before it is used.
 #pragma once
 
 #include <cstring>
@@ -21,7 +21,7 @@ namespace sinter::cpu_impl::detail {
 template <class T>
 inline constexpr index_t patch_block = 1536 / static_cast<index_t>(sizeof(T));
 
-/// What stands for the elements outside of the image.
+/// Zeros, which stand for the elements outside of the image.
 template <class T>
 alignas(64) inline constexpr T zero_line[std::size_t{patch_block<T>}] = {};
 
@@ -192,8 +192,8 @@ class patch_walk {
   bool whole_ = true;
 };
 
-/// Where the channels lie for the tap of that number of each of `rows` pixels from `row` on; outside of the image at
-/// zero_line.
+/// For each of `rows` pixels from `row` on: where the channels of its tap `number` lie, at zero_line outside of the
+/// image.
 template <class T>
 void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number, const T** to) {
   const conv_axis& last = p.axes[2];
