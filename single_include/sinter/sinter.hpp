@@ -945,6 +945,13 @@ constexpr int coalesce_axes(index_t* shape, int rank, int operands, const F& str
   return r;
 }
 
+/// Puts axis order[d] at place d.
+constexpr void reorder_axes(const int* order, int rank, index_t* values) {
+  index_t old[max_rank] = {};
+  for (int d = 0; d < rank; ++d) old[d] = values[d];
+  for (int d = 0; d < rank; ++d) values[d] = old[order[d]];
+}
+
 /// What a reduction folds, its axes in the order kept, reduced, kept; each group counts as one axis.
 struct fold_shape {
   index_t outer = 1, reduced = 1, inner = 1;
@@ -991,13 +998,8 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
     if (!is_inner(d) && reduced[d]) order[n++] = d, s.reduced *= shape[d];
   for (int d = 0; d < rank; ++d)
     if (is_inner(d)) order[n++] = d, (reduced[d] ? s.reduced : s.inner) *= shape[d];
-  const auto reorder = [&](index_t* values) {
-    index_t from[max_rank];
-    for (int d = 0; d < rank; ++d) from[d] = values[d];
-    for (int d = 0; d < rank; ++d) values[d] = from[order[d]];
-  };
-  reorder(shape);
-  for (int i = 0; i < operands; ++i) reorder(strides_of(i));
+  reorder_axes(order, rank, shape);
+  for (int i = 0; i < operands; ++i) reorder_axes(order, rank, strides_of(i));
   return s;
 }
 
@@ -1247,14 +1249,13 @@ enum class memory_format {
   contiguous,    ///< row-major: the last axis is the inner one
   channels_last  ///< axis 1 is the inner one: images lie pixel by pixel; of rank 3, 4 and 5
 };
-inline constexpr memory_format contiguous_format = memory_format::contiguous;
 inline constexpr memory_format channels_last = memory_format::channels_last;
 
 namespace detail {
 
-/// Lists the axes with those first that lie farther apart in memory. What operand 0 leaves open, having a stride of 0
-/// there, the next one decides, and last the order of the axes themselves; axes of extent 1 stay where they are. The
-/// rule is that of PyTorch's TensorIterator. True if any axis moved.
+/// Lists the axes from the largest stride to the smallest. The first operand decides which of two axes comes first; if
+/// one of its strides is 0 or both are equal, the next operand does; if none decides, they keep their order. Axes of
+/// extent 1 stay where they are. This is the rule of PyTorch's TensorIterator. True if an axis moved.
 template <class F>
 bool memory_order(const index_t* shape, int rank, int operands, const F& strides_of, int* order) {
   const auto distance = [](index_t stride) { return stride < 0 ? -stride : stride; };
@@ -1291,13 +1292,6 @@ inline void dense_strides(const index_t* shape, int rank, const int* order, inde
   }
 }
 
-/// Puts the axes of a pass into the order of `order`.
-inline void reorder_axes(const int* order, int rank, index_t* values) {
-  index_t old[max_rank];
-  for (int d = 0; d < rank; ++d) old[d] = values[d];
-  for (int d = 0; d < rank; ++d) values[d] = old[order[d]];
-}
-
 /// Dense strides for `shape` in the memory order of a tensor of that shape.
 template <int R>
 extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides) {
@@ -1309,12 +1303,11 @@ extents<R> dense_strides_like(const extents<R>& shape, const extents<R>& strides
   return dense;
 }
 
-/// Do the elements fill memory without gaps, in any order of the axes?
+/// Do these strides show the same elements at the same places?
 template <int R>
-bool is_dense(const extents<R>& shape, const extents<R>& strides) {
-  const extents<R> dense = dense_strides_like(shape, strides);
+bool are_same_strides(const extents<R>& shape, const extents<R>& a, const extents<R>& b) {
   for (int d = 0; d < R; ++d)
-    if (shape[d] != 1 && dense[d] != strides[d]) return shape.numel() == 0;
+    if (shape[d] != 1 && a[d] != b[d]) return shape.numel() == 0;
   return true;
 }
 
@@ -1324,9 +1317,11 @@ extents<R> strides_in(memory_format f, const extents<R>& shape) {
   extents<R> strides;
   int order[max_rank];
   for (int d = 0; d < R; ++d) order[d] = d;
-  if (f == memory_format::channels_last) {
-    for (int k = 1; k + 1 < R; ++k) order[k] = k + 1;
-    order[R - 1] = 1;
+  if constexpr (R >= 2) {
+    if (f == memory_format::channels_last) {
+      for (int k = 1; k + 1 < R; ++k) order[k] = k + 1;
+      order[R - 1] = 1;
+    }
   }
   dense_strides(shape.data(), R, order, strides.values);
   return strides;
@@ -2345,13 +2340,13 @@ class tensor final {
   bool is_contiguous() const noexcept { return detail::is_row_major(shape_.data(), strides_.data(), rank); }
   /// Do the elements lie densely in this format? Axes of extent 1 do not count.
   bool is_contiguous(memory_format f) const noexcept {
-    const shape_type dense = detail::strides_in(f, shape_);
-    for (int d = 0; d < rank; ++d)
-      if (shape_[d] != 1 && strides_[d] != dense[d]) return numel() == 0;
-    return f == memory_format::contiguous || (rank >= 3 && rank <= 5);
+    return (f == memory_format::contiguous || (rank >= 3 && rank <= 5)) &&
+           detail::are_same_strides(shape_, strides_, detail::strides_in(f, shape_));
   }
   /// Do the elements fill memory without gaps, in any order of the axes?
-  bool is_dense() const noexcept { return is_contiguous() || detail::is_dense(shape_, strides_); }
+  bool is_dense() const noexcept {
+    return is_contiguous() || detail::are_same_strides(shape_, strides_, detail::dense_strides_like(shape_, strides_));
+  }
 
   // Host access; none of it exists for GPU memory.
   T* data() const noexcept
@@ -3844,9 +3839,10 @@ struct backend {
 
 /// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices; an op
 /// whose kernels are written in what all backends supply does so for all of them.
-///   static saves forward(const Op&, const tensor& to, const epilogue*, const operand&...)   writes `to`, and runs the
-///   epilogue static void reverse(const Op&, const gradients&)                                       see
-///   grad/kernel_backward.hpp
+///   static saves forward(const Op&, const tensor& to, const epilogue*, const operand&...)
+///     writes `to`, runs the epilogue, and returns what the op saves
+///   static void reverse(const Op&, const kernel_backward&)
+///     writes or adds the gradients of the operands; see grad/kernel_backward.hpp
 template <class Op, device D>
 struct kernels {
   static_assert(sizeof(runs_in_this_file<D>) != 0);
@@ -3918,12 +3914,18 @@ auto new_value_of(const Node& node) {
 }
 
 /// Base of a point. Node supplies
-///   compute_into(const tensor&, const backend<D>::epilogue*) const   writes the value; what it returns goes to
-///   record() variable record(const tensor&[, saved]) const                   when tracked: the value with its place in
-///   the graph static constexpr bool takes_epilogue                           may elementwise work follow inside its
-///   kernel? static constexpr bool by_rows                                  optional: does it leave a row's last step
-///   to that work? static constexpr bool keeps_input                              optional: may its kernel store what
-///   that work starts from?
+///   compute_into(const tensor&, const backend<D>::epilogue*) const
+///     writes the value; what it returns goes to record()
+///   variable record(const tensor&[, saved]) const
+///     if tracked: the value with its place in the graph
+///   tensor new_value() const
+///     optional: memory for the value, where that is not row-major
+///   static constexpr bool takes_epilogue
+///     may elementwise work follow inside its kernel?
+///   static constexpr bool by_rows
+///     optional: does it leave the last step of a row to that work?
+///   static constexpr bool keeps_input
+///     optional: may its kernel store what that work starts from?
 template <class Node, class T, int R, device D, int Order>
 struct point_base : expression_base<Node, T, R, D, Order> {
   static constexpr bool is_point = true;
@@ -4035,9 +4037,8 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
   return out;
 }
 
-/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order(). False where
-/// that is row-major.
-[[gnu::noinline]] inline bool follow_operands(const index_t* shape, int rank, const leaf_ref* leaves, int count,
+/// The strides of a dense result whose axes lie in memory as those of the operands do; see memory_order().
+[[gnu::noinline]] inline void follow_operands(const index_t* shape, int rank, const leaf_ref* leaves, int count,
                                               index_t* strides) {
   index_t of_leaf[max_operands][max_rank];
   for (int s = 0; s < count; ++s) {
@@ -4046,26 +4047,30 @@ sink_ref sink_of(const tensor<T, S, D>& to) {
     bool decides = true;
     for (int d = 0; d < rank; ++d)
       decides = decides && of_leaf[0][d] > 0 && (d == 0 || of_leaf[0][d] <= of_leaf[0][d - 1]);
-    if (decides) return false;
+    if (decides) return row_major_strides(shape, rank, strides);
   }
   int order[max_rank];
-  if (!memory_order(shape, rank, count, [&of_leaf](int s) { return of_leaf[s]; }, order)) return false;
-  dense_strides(shape, rank, order, strides);
-  return true;
+  if (memory_order(shape, rank, count, [&of_leaf](int s) { return of_leaf[s]; }, order))
+    dense_strides(shape, rank, order, strides);
+  else row_major_strides(shape, rank, strides);
 }
-
-/// New memory for the value of e, which holds no points: dense, in the memory order of its operands.
+/// The same of e, which holds no points.
+template <class E>
+extents<rank_of<E>> result_strides(const E& e) {
+  constexpr int R = rank_of<E>;
+  if constexpr (R >= 2 && leaves_of<E>::count > 0) {
+    const leaves_of<E> leaves(e);
+    extents<R> strides;
+    follow_operands(e.shape().data(), R, leaves, leaves.count, strides.values);
+    return strides;
+  } else {
+    return row_major_strides(e.shape());
+  }
+}
+/// New memory for its value.
 template <class E, class D = device_of<E>>
 auto new_result(const E& e) {
-  using Value = tensor<element_of<E>, rank_of<E>, D>;
-  const auto& shape = e.shape();
-  if constexpr (rank_of<E> >= 2 && leaves_of<E>::count > 0) {
-    const leaves_of<E> leaves(e);
-    extents<rank_of<E>> strides;
-    if (follow_operands(shape.data(), rank_of<E>, leaves, leaves.count, strides.values))
-      return Value::uninitialized(shape, strides);
-  }
-  return Value::uninitialized(shape);
+  return tensor<element_of<E>, rank_of<E>, D>::uninitialized(e.shape(), result_strides(e));
 }
 
 /// Writes e, which holds no points, to `to`, a view or tensor that e broadcasts to.
@@ -4255,12 +4260,12 @@ struct evaluation {
       else return value;
     }
   }
-  /// The result of a statement that copies the variable e, which has been done.
+  /// The variable that shows `value`, a copy of the variable e, with e as its source.
   template <class Value>
   static E copied(const E& e, const Value& value) {
     return record(e, value);
   }
-  /// The same for a tensor, into memory for its value.
+  /// Copies the tensor e into `value`.
   static E run_into(const E& e, const E& value) {
     write(e, value);
     return value;
@@ -4324,23 +4329,13 @@ void assign_into(const Y& y, const E& e) {
   note_write(*access::storage_of(y).get());
 }
 
-/// True if a new value of this shape may be written where the old one is: nobody else can see the old one. Beside y,
-/// the statement itself has `handles` of it.
-template <class Y>
-bool is_replaceable(const Y& y, const extents<Y::rank>& shape, std::int64_t handles) {
-  const storage_ptr& s = access::storage_of(y);
-  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == shape;
-}
-/// The same, with the value of e: it would lie in memory as the old one does.
+/// True if the value of e may be written where the old one is: it lies in memory as that does, and nobody else can see
+/// the old one. Beside y, the statement itself has `handles` of it.
 template <class Y, class E>
-bool is_replaceable_by(const Y& y, const E& e, std::int64_t handles) {
-  if (!is_replaceable(y, e.shape(), handles)) return false;
-  if constexpr (Y::rank >= 2 && leaves_of<E>::count > 0) {
-    const leaves_of<E> leaves(e);
-    extents<Y::rank> strides;
-    if (follow_operands(e.shape().data(), Y::rank, leaves, leaves.count, strides.values)) return y.strides() == strides;
-  }
-  return y.is_contiguous();
+bool is_replaceable(const Y& y, const E& e, std::int64_t handles) {
+  const storage_ptr& s = access::storage_of(y);
+  return s.use_count() == 1 + handles && !s->borrowed && y.shape() == e.shape() &&
+         are_same_strides(y.shape(), y.strides(), result_strides(e));
 }
 
 [[noreturn]] SINTER_COLD inline void refuse_late_assignment(const char* what) {
@@ -4391,7 +4386,7 @@ class assignment {
         detail::refuse_late_assignment("its target was written or given another value");
       if constexpr (detail::points_in<E> == 0 && !is_tracked_v<E>) {
         detail::check_defined("evaluate", e_);
-        if (detail::is_replaceable_by(target_, e_, 1)) return detail::write(e_, target_);
+        if (detail::is_replaceable(target_, e_, 1)) return detail::write(e_, target_);
       }
       target_ = tensor_type(std::move(e_));
     }
@@ -4573,6 +4568,17 @@ struct tape_node {
   bool released = false;
 };
 
+/// A statement of one input.
+struct one_input_node : tape_node {
+  state_ptr source;
+
+  const state_ptr* inputs(int& count) const final {
+    count = 1;
+    return &source;
+  }
+  void release() override {}
+};
+
 /// Where the gradient of one tracked value is gathered. A pass gathers its own; at its end that of each leaf, and of
 /// each result with retain_grad(), is added to what earlier passes have left for the user. So a pass that fails leaves
 /// all as it was.
@@ -4738,6 +4744,13 @@ struct add_kernel {
   }
 };
 
+/// to = e, or to += e.
+template <class E, class T, auto S, device D>
+void write_or_add(const E& e, const tensor<T, S, D>& to, bool add) {
+  if (add) tensor<T, S, D>(to) += e;
+  else write(e, to);
+}
+
 template <class T, int R, device D>
 struct typed_state final : grad_state {
   extents<R> shape, dense;  ///< and the strides of gradients, which are dense
@@ -4754,6 +4767,13 @@ struct typed_state final : grad_state {
       has_grad = true;
     }
     return access::data(grad);
+  }
+  /// The same for work that can only add: zeroes on first use.
+  const tensor<T, R, D>& sum() {
+    bool add = false;
+    gradient(add);
+    if (!add) write(constant_node<T>{T(0)}, grad);
+    return grad;
   }
   const index_t* strides() const noexcept override { return dense.data(); }
   void drop_gradient() noexcept override {
@@ -5771,11 +5791,14 @@ struct parameter_info {
 ///
 /// Device, kind and rebind come from the two template parameters. A module without them lives on the cpu, is tracked,
 /// and has no to() and infer(). A module may say all of it itself:
-///   using device_type                        where its parameters and inputs live (any_device: it has none)
-///   using kind                               tracked or plain
-///   template <class D, class Kind> using rebind   the same module on D; needed by to() and infer()
-///   template <class F, class... M> static void visit(F&& f, M&... m)   its one list: f("weight", m.weight...) for
-///                                            every parameter, buffer, submodule, mode and setting (see is_setting)
+///   using device_type
+///     where its parameters and inputs live (any_device: it has none)
+///   using kind
+///     tracked or plain
+///   template <class D, class Kind> using rebind
+///     the same module on D; to() and infer() need it
+///   template <class F, class... M> static void visit(F&& f, M&... m)
+///     its one list: f("weight", m.weight...) for every parameter, buffer, submodule, mode and setting (see is_setting)
 /// and is default constructible for to() and infer(). docs/modules.md tells more.
 template <class Self>
 class module : public detail::module_types<Self> {
@@ -11485,16 +11508,18 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
 //
 // Their formulas stand once, over the row r that a backend hands them: a vector unit's on the host, a group of threads'
 // on a GPU.
-//   r.x(), r.result(), r.gradient()   the values of the row: of the operand in forward, of the result and its gradient
-//   in reverse over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
+//   r.x()                             the values of the row, in forward
+//   r.result(), r.gradient()          those of the result and of its gradient, in reverse
+//   over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
 //   r.keep(v)                         v, evaluated now where there is room for a row
 //   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
 //   r.keep_and_sum(v)                 {values, sum} in one pass
 //   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
 //   r.count()                         how many values the row has
-//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest; what forward returns. v was
-//   kept r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor r.put(v) the gradient
-//   of the operand
+//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest, which forward returns; v was
+//                                     kept
+//   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
+//   r.put(v)                          makes v the gradient of the operand
 
 // sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
 
@@ -11825,12 +11850,7 @@ state_ptr prologue_state(const E& e) {
   } else {
     auto node = make_statement(e);
     if (!node) return {};
-    extents<rank_of<E>> strides = row_major_strides(e.shape());
-    if constexpr (rank_of<E> >= 2) {
-      const leaves_of<E> leaves(e);
-      follow_operands(e.shape().data(), rank_of<E>, leaves, leaves.count, strides.values);
-    }
-    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), strides));
+    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), result_strides(e)));
     node->result.rank = rank_of<E>;
     for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
     state->producer = node.release();
@@ -11871,49 +11891,30 @@ class versioned_expression {
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.
 template <class T, int R, int ViewR, device D, class F>
-struct view_node final : tape_node {
+struct view_node final : one_input_node {
   F view;
-  state_ptr base;
 
-  view_node(F f, state_ptr b) : view(std::move(f)), base(std::move(b)) { name = "view"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &base;
+  view_node(F f, state_ptr base) : view(std::move(f)) {
+    name = "view";
+    source = std::move(base);
   }
-  void release() override {}
   void backward(grad_state& y) override {
     auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
-    auto& to = static_cast<typed_state<T, R, D>&>(*base.get());
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    // A view that cannot show memory in the gradient's order copies: reshape().
-    if (const auto part = view(to.grad); access::storage_of(part).get() == access::storage_of(to.grad).get()) {
-      tensor<T, ViewR, D>(part) += from.grad;
-    } else {
-      const auto row_major = tensor<T, R, D>::uninitialized(to.shape);
-      write(constant_node<T>{T(0)}, row_major);
-      view(row_major) += from.grad;
-      tensor<T, R, D>(to.grad) += row_major;
-    }
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    view(to.sum()) += from.grad;
   }
 };
 
 /// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
 template <class T, int R, int From, device D>
-struct reshape_node final : tape_node {
-  state_ptr base;
-  explicit reshape_node(state_ptr b) : base(std::move(b)) { name = "reshape"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &base;
+struct reshape_node final : one_input_node {
+  explicit reshape_node(state_ptr base) {
+    name = "reshape";
+    source = std::move(base);
   }
-  void release() override {}
   void backward(grad_state& y) override {
     const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    auto& to = static_cast<typed_state<T, From, D>&>(*base.get());
+    auto& to = static_cast<typed_state<T, From, D>&>(*source);
     const auto& memory = access::storage_of(g);
     if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
         to.dense == row_major_strides(to.shape)) {
@@ -11921,23 +11922,17 @@ struct reshape_node final : tape_node {
       to.has_grad = true;
       return;
     }
-    bool add = false;
-    to.gradient(add);
-    if (add) tensor<T, From, D>(to.grad) += g.reshape(to.shape);
-    else write(g.reshape(to.shape), to.grad);
+    add_gradient(source, g.reshape(to.shape));
   }
 };
 
 /// Backward of a copy to another device: the gradient is copied back.
 template <class T, int R, device From, device To>
-struct transfer_node final : tape_node {
-  state_ptr source;
-  explicit transfer_node(state_ptr s) : source(std::move(s)) { name = "to"; }
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
+struct transfer_node final : one_input_node {
+  explicit transfer_node(state_ptr base) {
+    name = "to";
+    source = std::move(base);
   }
-  void release() override {}
   void backward(grad_state& y) override {
     add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
   }
@@ -12100,10 +12095,7 @@ class kernel_backward final : public tape_node {
     using Gradient = bare<decltype(s.grad)>;
     if (s.grad.is_contiguous()) return gradient_place<Gradient>{s.grad, add};
     const Gradient row_major = Gradient::uninitialized(s.shape);
-    late_.push_back([row_major, &s, add] {
-      if (add) Gradient(s.grad) += row_major;
-      else write(row_major, s.grad);
-    });
+    late_.push_back([row_major, &s, add] { write_or_add(row_major, s.grad, add); });
     return gradient_place<Gradient>{row_major, false};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
@@ -12143,6 +12135,7 @@ class kernel_backward final : public tape_node {
             {"backward of '", name, "': its result of shape ", result_.shape(),
              " was modified in place after the statement; use a copy, or write to it after backward()"});
     gradient_ = static_cast<typed_state<T, R, D>&>(y).grad.contiguous();
+    late_.clear();  // of a pass that ended in an error
     kernels<Op, D>::reverse(op, *this);
     for (const auto& move_gradient : late_) move_gradient();
     late_.clear();
@@ -12184,12 +12177,11 @@ enum class take {
 };
 
 /// Base of an op with kernels of its own: an op is a struct that derives from it and has
-///   name                           as messages and explain() call it
-///   shape(x.shape(), ...)          the shape of the result, an extents; throws shape_error where the operands do not
-///   fit grad_uses[I]                   what the gradient of operand I reads: uses::first, uses::result, ...; operands
-///   behind the
-///                                  last one have no gradient
-///   mistake<A...>()                fitting<T>, or what is wrong with operands of these types, all of one device
+///   name                    as messages and explain() call it
+///   shape(x.shape(), ...)   the shape of the result, an extents; throws shape_error where operands do not fit
+///   grad_uses[I]            what the gradient of operand I reads: uses::first, uses::result, ...; operands behind the
+///                           last entry have no gradient
+///   mistake<A...>()         fitting<T>, or what is wrong with operands of these types, all of one device
 /// and its parameters as members. It may replace what stands here.
 struct kernel_op {
   template <device D>
@@ -12498,8 +12490,7 @@ struct kernels<Op, D> {
     if (op.axis == R - 1) return backend<D>::reverse_rows(op, y, g, b.saved, place.to, place.add);
     const auto dx = bare<decltype(g)>::uninitialized(g.shape());
     backend<D>::reverse_rows(op, y, g, b.saved, dx, false);
-    if (place.add) place.to.in_place() += swap_to_end(dx, op.axis);
-    else write(swap_to_end(dx, op.axis), place.to);
+    write_or_add(swap_to_end(dx, op.axis), place.to, place.add);
   }
 };
 
@@ -13602,10 +13593,10 @@ struct backend<D> {
 
 // sinter/cpu/detail/conv_product.hpp: patches times weights, without a matrix of patches.
 
-// sinter/cpu/detail/conv_patches.hpp: the matrix of patches that a convolution multiplies, packed piece by piece.
+// sinter/cpu/detail/conv_patches.hpp: the matrix of patches that a convolution multiplies, read piece by piece.
 //
-// Row r of that matrix belongs to one result pixel; its columns are (tap, channel). It is never stored: the panels and
-// strips that the product reads are copied from the image just before they are used.
+// Row r of that matrix belongs to one result pixel; its columns are (tap, channel). It is never stored: products with
+// weights read it in the image, and the gradient of the weights copies a strip of it just before it is used.
 
 // sinter/cpu/detail/conv_shape.hpp: the extents of a convolution, and what is left to do with its results.
 
@@ -13694,7 +13685,7 @@ namespace sinter::cpu_impl::detail {
 template <class T>
 inline constexpr index_t patch_block = 1536 / static_cast<index_t>(sizeof(T));
 
-/// What stands for the elements outside of the image.
+/// Zeros, which stand for the elements outside of the image.
 template <class T>
 alignas(64) inline constexpr T zero_line[std::size_t{patch_block<T>}] = {};
 
@@ -13865,8 +13856,8 @@ class patch_walk {
   bool whole_ = true;
 };
 
-/// Where the channels lie for the tap of that number of each of `rows` pixels from `row` on; outside of the image at
-/// zero_line.
+/// For each of `rows` pixels from `row` on: where the channels of its tap `number` lie, at zero_line outside of the
+/// image.
 template <class T>
 void find_pixels(const patches<T>& p, index_t row, index_t rows, index_t number, const T** to) {
   const conv_axis& last = p.axes[2];
@@ -15076,7 +15067,7 @@ auto fuse_destination(A& a, const Own& own, const Ready&... ready) {
   if constexpr (!A::rebinds) {
     return Tensor(target);
   } else {
-    const bool reuse = target.defined() && is_replaceable_by(target, own, 1 + (count_handles(ready, target) + ...)) &&
+    const bool reuse = target.defined() && is_replaceable(target, own, 1 + (count_handles(ready, target) + ...)) &&
                        !(needs_temporary(ready, target) || ...);
     return reuse ? Tensor(target) : new_result(own);
   }
@@ -16938,19 +16929,14 @@ namespace sinter {
 namespace detail {
 
 template <class E>
-struct cross_entropy_tape final : tape_node {
+struct cross_entropy_tape final : one_input_node {
   using T = element_of<E>;
   using D = device_of<E>;
   versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
   tensor<std::int64_t, 1, D> labels;
   std::uint64_t labels_version = 0;
   tensor<compute_type<T>, 1, D> lse;
-  state_ptr source;
 
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
   void release() override {
     logits.drop();
     labels = {};
@@ -16971,8 +16957,7 @@ struct cross_entropy_tape final : tape_node {
     if (to.grad.is_contiguous()) return backend<D>::reverse_cross_entropy(x, labels, lse, g, to.grad, add);
     const auto dx = tensor<T, 2, D>::uninitialized(to.shape);
     backend<D>::reverse_cross_entropy(x, labels, lse, g, dx, false);
-    if (add) tensor<T, 2, D>(to.grad) += dx;
-    else write(dx, to.grad);
+    write_or_add(dx, to.grad, add);
   }
 };
 
@@ -17022,16 +17007,20 @@ struct [[nodiscard]] cross_entropy_node
 
 namespace detail {
 
+/// Labels as row-major int64.
+template <class L>
+auto int64_labels(const L& labels) {
+  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+  else return eval(cast<std::int64_t>(labels)).contiguous();
+}
+
 template <class E, class L>
 cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
   check_defined("cross_entropy", logits);
   check_defined("cross_entropy", labels);
   if (labels.shape()[0] != logits.shape()[0])
     refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
-  const auto y = [&] {
-    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-    else return eval(cast<std::int64_t>(labels));
-  }();
+  const auto y = int64_labels(labels);
   if constexpr (is_cpu_v<device_of<E>>)
     backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
   return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
@@ -17277,29 +17266,19 @@ void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, 
 }
 
 template <class T, int R, device D>
-struct picked_tape final : tape_node {
+struct picked_tape final : one_input_node {
   tensor<std::int64_t, R, D> index;
   std::uint64_t version = 0;  ///< of the index
-  state_ptr source;
   int axis = 0;
   index_order order = index_order::any;
 
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
   void release() override { index = {}; }
   void backward(grad_state& y) override {
     if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
       refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
                               " were modified in place after the statement; use a copy"});
     auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    if (!to.has_grad) {
-      bool add = false;
-      to.gradient(add);
-      write(constant_node<T>{T(0)}, to.grad);
-    }
-    add_picked(to.grad, axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+    add_picked(to.sum(), axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
   }
 };
 
@@ -17386,20 +17365,15 @@ namespace detail {
 
 /// Backward of a scan: Op::grad, from x and the result y where it reads them.
 template <class Op, class E>
-struct scan_tape final : tape_node {
+struct scan_tape final : one_input_node {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int R = E::rank;
   versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
   tensor<T, R, D> y;
   std::uint64_t version = 0;
-  state_ptr source;
   int axis = 0;
 
-  const state_ptr* inputs(int& count) const override {
-    count = 1;
-    return &source;
-  }
   void release() override {
     x.drop();
     y = {};
@@ -19280,8 +19254,7 @@ void multiply_into_gradient(const typed_state<T, R, D>& s, const A& a, const B& 
     return multiply_into(b.transpose(), a.transpose(), s.grad.transpose(), add);  // c^T = b^T a^T
   const auto product = tensor<T, R, D>::uninitialized(s.shape);
   multiply_into(a, b, product, false);
-  if (add) tensor<T, R, D>(s.grad) += product;
-  else write(product, s.grad);
+  write_or_add(product, s.grad, add);
 }
 
 /// Runs dest (+)= a b on the gradient of `to`.
@@ -20965,14 +20938,14 @@ auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labe
   return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
 }
 
-/// make(rows, labels) of logits and labels of any rank.
+/// make(rows, labels) of logits, or other scores, and labels of any rank.
 template <class R, class E, class L, class Make>
-loss_value<E, R, bare<L>::rank> cross_entropy_over_axes(E&& logits, const L& labels, const Make& make) {
-  check_defined("cross_entropy", logits);
-  check_defined("cross_entropy", labels);
-  check_label_shape("cross_entropy", logits.shape(), labels.shape());
+loss_value<E, R, bare<L>::rank> loss_over_axes(const char* op, E&& logits, const L& labels, const Make& make) {
+  check_defined(op, logits);
+  check_defined(op, labels);
+  check_label_shape(op, logits.shape(), labels.shape());
   const auto rows = class_rows(eval_to_read(std::forward<E>(logits)));
-  const auto loss = make(rows, eval(cast<std::int64_t>(labels)).reshape({labels.shape().numel()}));
+  const auto loss = make(rows, int64_labels(labels).reshape({labels.shape().numel()}));
   if constexpr (!std::is_same_v<R, reduction::none_t> || bare<L>::rank == 1) return loss;
   else if constexpr (bare<L>::rank == 0) return loss.select(0, 0);
   else return loss.reshape(labels.shape().values);
@@ -21004,9 +20977,8 @@ using cross_entropy_options_for = cross_entropy_options<element_of<E>, device_of
 template <class E, class L, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<E, L>> && rank_of<E> != 2)
 detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, R = {}) {
-  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [](const auto& rows, const auto& y) {
-    return eval(cross_entropy(rows, y, R{}));
-  });
+  return detail::loss_over_axes<R>("cross_entropy", std::forward<E>(logits), labels,
+                                   [](const auto& rows, const auto& y) { return eval(cross_entropy(rows, y, R{})); });
 }
 
 /// The same with class weights, an ignored label, and label smoothing s: the target of a sample with label y is
@@ -21020,9 +20992,9 @@ template <class E, class L, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<E, L>>)
 detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels,
                                                    const detail::cross_entropy_options_for<E>& options, R = {}) {
-  return detail::cross_entropy_over_axes<R>(std::forward<E>(logits), labels, [&](const auto& rows, const auto& y) {
-    return detail::cross_entropy_of_rows<R>(rows, y, options);
-  });
+  return detail::loss_over_axes<R>(
+      "cross_entropy", std::forward<E>(logits), labels,
+      [&](const auto& rows, const auto& y) { return detail::cross_entropy_of_rows<R>(rows, y, options); });
 }
 
 /// -sum over classes of p log_softmax(logits), for probabilities p of the logits' shape (N,C,…); the mean is that over
@@ -21174,8 +21146,7 @@ SINTER_WORD void keep_loop([[maybe_unused]] index_t& counter) {
 /// What the backend asks of a GPU; gpu.hpp says how CUDA does it, and the tests how a host does.
 ///   memory()                       its arena
 ///   launch(work, body, shape)      runs a body of at most most_parameters bytes on a grid, after all that was started
-///   before; what
-///                                  may be larger is started by launch_on(), see spill.hpp
+///                                  before; launch_on() starts larger ones, see spill.hpp
 ///   copy_to_host(to, from, bytes), copy_from_host(...), copy_from_device<From>(...)
 ///   gemm<T>(product)               see product.hpp
 ///   sort(pairs, n, bits)           sorts them as pairs.hpp says, or is false and has done nothing
@@ -21353,14 +21324,9 @@ struct pass_axes {
     for (const bool repeats : {false, true})
       for (int d = 0; d + 1 < rank; ++d)
         if ((strides[s][d] == 0) == repeats) order[to++] = d;
-    const auto reorder = [&order, to](index_t* values) {
-      index_t old[max_rank];
-      std::copy_n(values, to, old);
-      for (int d = 0; d < to; ++d) values[d] = old[order[d]];
-    };
-    reorder(shape);
-    reorder(index);
-    for (int i = 0; i < operands; ++i) reorder(strides[i]);
+    sinter::detail::reorder_axes(order, to, shape);
+    sinter::detail::reorder_axes(order, to, index);
+    for (int i = 0; i < operands; ++i) sinter::detail::reorder_axes(order, to, strides[i]);
   }
 
   /// The step of operand s along the inner axis.
@@ -26796,8 +26762,7 @@ struct cudnn_lease {
 ///
 ///     const cudnnHandle_t handle = native_cudnn<cuda<0>>();
 ///     cudnnConvolutionForward(handle, &one, x_layout, device_pointer(x), filter, device_pointer(w), convolution,
-///     algorithm,
-///                             device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
+///                             algorithm, device_pointer(workspace), bytes, &zero, y_layout, device_pointer(y));
 template <device D>
   requires is_cuda_v<D>
 cudnnHandle_t native_cudnn() {
@@ -29907,17 +29872,6 @@ constexpr auto find_loss_mistake() {
 template <class A, class B>
 using loss_mistake = decltype(find_loss_mistake<bare<A>, bare<B>>());
 
-/// Labels as int64 on their device, each in [0, classes).
-template <class L>
-auto checked_labels(const char* op, const L& labels, index_t classes) {
-  const auto y = [&] {
-    if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-    else return eval(cast<std::int64_t>(labels));
-  }();
-  backend<device_of<L>>::check_range(op, "label", access::data(y), y.numel(), classes);
-  return y;
-}
-
 }  // namespace detail
 
 /// (prediction - target)^2 of equal shapes, its mean, or with reduction::sum or reduction::none their sum or all of
@@ -29950,18 +29904,12 @@ void bce_with_logits(A&&, B&&, R = {}) = delete;
 template <class A, class B, detail::loss_reduction R = reduction::mean_t>
   requires(detail::is_fitting<detail::classification_mistake<A, B>>)
 detail::loss_value<A, R, rank_of<B>> nll_loss(A&& scores, const B& labels, R = {}) {
-  detail::check_defined("nll_loss", scores);
-  detail::check_defined("nll_loss", labels);
-  detail::check_label_shape("nll_loss", scores.shape(), labels.shape());
-  const auto rows = detail::class_rows(detail::eval_to_read(std::forward<A>(scores)));
-  const auto y = detail::checked_labels("nll_loss", labels, rows.shape()[1]).reshape({rows.shape()[0]});
-  const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), rows, y.unsqueeze(1))).squeeze(1);
-  if constexpr (std::is_same_v<R, reduction::none_t>) {
-    if constexpr (rank_of<B> == 0) return eval(-picked).select(0, 0);
-    else return eval(-picked).reshape(labels.shape().values);
-  } else {
+  return detail::loss_over_axes<R>("nll_loss", std::forward<A>(scores), labels, [](const auto& rows, const auto& y) {
+    detail::backend<device_of<A>>::check_range("nll_loss", "label", detail::access::data(y), y.numel(),
+                                               rows.shape()[1]);
+    const auto picked = eval(detail::make_kernel(ops::gather_op(1, "nll_loss"), rows, y.unsqueeze(1))).squeeze(1);
     return eval(detail::reduced<R>(-picked));
-  }
+  });
 }
 template <class A, class B, class R = reduction::mean_t,
           class Problem = typename detail::classification_mistake<A, B>::problem,
