@@ -60,7 +60,9 @@ auto pixel_kernel(index_t rows) {
 template <class T>
 struct weight_product {
   using shape = tile_shape<T>;
-  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows, max_copied = 256;
+  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows;
+  static constexpr index_t max_copied =
+      patch_block<T> < 256 ? patch_block<T> : 256;  ///< no piece is longer than zero_line
   static constexpr index_t max_few_filters = 4 * shape::max_rows;
   static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
 
