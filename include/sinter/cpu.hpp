@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/conv.hpp"
 #include "sinter/cpu/convolution.hpp"
 #include "sinter/cpu/count.hpp"
 #include "sinter/cpu/detail/gemm_kernel.hpp"

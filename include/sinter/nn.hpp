@@ -4,6 +4,7 @@
 #include "sinter/nn/activation.hpp"
 #include "sinter/nn/any_module.hpp"
 #include "sinter/nn/buffer.hpp"
+#include "sinter/nn/conv.hpp"
 #include "sinter/nn/init.hpp"
 #include "sinter/nn/linear.hpp"
 #include "sinter/nn/loss.hpp"

@@ -24,6 +24,8 @@
 #include "sinter/ops/clamp_max.hpp"
 #include "sinter/ops/clamp_min.hpp"
 #include "sinter/ops/concat.hpp"
+#include "sinter/ops/conv.hpp"
+#include "sinter/ops/conv_transpose.hpp"
 #include "sinter/ops/cos.hpp"
 #include "sinter/ops/cosh.hpp"
 #include "sinter/ops/cross_entropy.hpp"

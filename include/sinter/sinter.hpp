@@ -9,6 +9,7 @@
 #include "sinter/expr/point.hpp"
 #include "sinter/grad/variable.hpp"
 #include "sinter/nn/module.hpp"
+#include "sinter/ops.hpp"
 #include "sinter/ops/where.hpp"
 
 #include "sinter/core.hpp"
@@ -16,7 +17,6 @@
 #include "sinter/expr.hpp"
 #include "sinter/grad.hpp"
 #include "sinter/math.hpp"
-#include "sinter/ops.hpp"
 #if SINTER_WITH_CUDA
 #include "sinter/cuda.hpp"
 #endif

@@ -18,6 +18,9 @@ SURROUNDINGS = """
   const tensor<std::uint8_t, 2> pixels;
   const tensor<std::int64_t, 1> labels, permutation;
   const variable<float, 4> scores;
+  const tensor<float, 4> pictures, filters, kernels;
+  const tensor<float, 3> signals, taps, spread;
+  const tensor<float, 5> volumes, blocks, spread_blocks;
   const tensor<std::int64_t, 3> classes;
   const tensor<float, 4> queries, keys;
   const tensor<float, 3> tokens;

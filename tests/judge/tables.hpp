@@ -8,6 +8,7 @@ namespace judge {
 std::vector<row> unary_rows();
 std::vector<row> binary_rows();
 std::vector<row> comparison_rows();
+std::vector<row> conv_rows();
 std::vector<row> reduction_rows();
 std::vector<row> order_rows();
 std::vector<row> layer_rows();

@@ -71,6 +71,64 @@ inline numbers<2> gathered(const numbers<2>& x) {
   return y;
 }
 
+/// The convolution that `o` describes, of x and w with or without a bias.
+template <class... B>
+numbers<4> convolved(const numbers<4>& x, const numbers<4>& w, const conv_options<2>& o, const B&... bias) {
+  const auto results = [&](int axis) {
+    return (x.shape()[axis] + 2 * o.padding.before(axis - 2, 0) - o.dilation[axis - 2] * (w.shape()[axis] - 1) - 1) /
+               o.stride[axis - 2] +
+           1;
+  };
+  numbers<4> y = zeros<double>({x.shape()[0], w.shape()[0], results(2), results(3)});
+  const index_t filters = w.shape()[0] / o.groups, channels = w.shape()[1];
+  const auto at = [&](index_t out, index_t tap, int d) {
+    return out * o.stride[d] + tap * o.dilation[d] - o.padding.before(d, 0);
+  };
+  for (index_t n = 0; n < y.shape()[0]; ++n)
+    for (index_t f = 0; f < y.shape()[1]; ++f)
+      for (index_t i = 0; i < y.shape()[2]; ++i)
+        for (index_t j = 0; j < y.shape()[3]; ++j) {
+          double& sum = y(n, f, i, j);
+          ((sum += bias(f)), ...);
+          for (index_t c = 0; c < channels; ++c)
+            for (index_t k = 0; k < w.shape()[2]; ++k)
+              for (index_t m = 0; m < w.shape()[3]; ++m) {
+                const index_t a = at(i, k, 0), b = at(j, m, 1);
+                if (a < 0 || b < 0 || a >= x.shape()[2] || b >= x.shape()[3]) continue;
+                sum += x(n, f / filters * channels + c, a, b) * w(f, c, k, m);
+              }
+        }
+  return y;
+}
+/// The transposed convolution of x and w with a bias: every element of x adds its window of weights to y.
+inline numbers<4> transposed(const numbers<4>& x, const numbers<4>& w, const conv_transpose_options<2>& o,
+                             const numbers<1>& bias) {
+  const auto results = [&](int d) {
+    return (x.shape()[d + 2] - 1) * o.stride[d] - 2 * o.padding.before(d, 0) + o.dilation[d] * (w.shape()[d + 2] - 1) +
+           o.output_padding[d] + 1;
+  };
+  const index_t filters = w.shape()[1], inputs = w.shape()[0] / o.groups;
+  numbers<4> y = zeros<double>({x.shape()[0], filters * o.groups, results(0), results(1)});
+  y.in_place() += bias.reshape({bias.shape()[0], 1, 1});
+  for (index_t n = 0; n < x.shape()[0]; ++n)
+    for (index_t c = 0; c < x.shape()[1]; ++c)
+      for (index_t i = 0; i < x.shape()[2]; ++i)
+        for (index_t j = 0; j < x.shape()[3]; ++j)
+          for (index_t f = 0; f < filters; ++f)
+            for (index_t k = 0; k < w.shape()[2]; ++k)
+              for (index_t m = 0; m < w.shape()[3]; ++m) {
+                const index_t a = i * o.stride[0] + k * o.dilation[0] - o.padding.before(0, 0);
+                const index_t b = j * o.stride[1] + m * o.dilation[1] - o.padding.before(1, 0);
+                if (a < 0 || b < 0 || a >= y.shape()[2] || b >= y.shape()[3]) continue;
+                y(n, c / inputs * filters + f, a, b) += x(n, c, i, j) * w(c, f, k, m);
+              }
+  return y;
+}
+inline const conv_transpose_options<2> spread_out{
+    .stride = {2, 3}, .padding = {1, 0}, .output_padding = {1, 2}, .groups = 2, .dilation = {1, 2}};
+inline const conv_options<2> strided{.stride = {2, 1}, .padding = {1, 2}, .dilation = {1, 2}},
+    grouped{.padding = 1, .groups = 2};
+
 /// `reference` takes tensors of double.
 template <class Formula, class Reference, int... R>
 struct row {
@@ -104,6 +162,10 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("layer_norm", (const auto& x), layer_norm(x, 0.01), (const numbers<2>& x), on_lines(x, 1, [](line& v) { layer_norm_of(v, 0.01); }), shape(4, 37))
   KERNEL_ROW("rms_norm", (const auto& x), rms_norm(x, 0.01), (const numbers<3>& x), on_lines(x, 2, [](line& v) { rms_norm_of(v, 0.01); }), shape(2, 3, 16))
   KERNEL_ROW("gather", (const auto& x), gather(x, 1, picks<device_of<decltype(x)>>()), (const numbers<2>& x), gathered(x), shape(3, 7))
+  KERNEL_ROW("conv2d", (const auto& x, const auto& w, const auto& b), conv2d(x, w, b, strided), (const numbers<4>& x, const numbers<4>& w, const numbers<1>& b), convolved(x, w, strided, b), shape(2, 3, 5, 6), shape(4, 3, 3, 2), shape(4))
+  KERNEL_ROW("conv2d in groups, without a bias", (const auto& x, const auto& w), conv2d(x, w, grouped), (const numbers<4>& x, const numbers<4>& w), convolved(x, w, grouped), shape(2, 4, 4, 3), shape(6, 2, 3, 3))
+  KERNEL_ROW("conv1d", (const auto& x, const auto& w), conv1d(x, w, {.stride = 2, .padding = 1}), (const numbers<3>& x, const numbers<3>& w), convolved(x.reshape({3, 2, 1, 7}), w.reshape({5, 2, 1, 3}), {.stride = {1, 2}, .padding = {0, 1}}).reshape({3, 5, 4}), shape(3, 2, 7), shape(5, 2, 3))
+  KERNEL_ROW("conv_transpose2d", (const auto& x, const auto& w, const auto& b), conv_transpose2d(x, w, b, spread_out), (const numbers<4>& x, const numbers<4>& w, const numbers<1>& b), transposed(x, w, spread_out, b), shape(2, 4, 3, 2), shape(4, 3, 3, 2), shape(6))
   // clang-format on
 }
 

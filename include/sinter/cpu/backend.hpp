@@ -134,16 +134,24 @@ class epilogue {
     prepared_loop loop_;
   };
 
-  /// Rows [r0, r1) and columns [c0, c1) of a result of rank 2.
+  /// Rows [r0, r1) and columns [c0, c1) of a result that lies in memory as a matrix, whose columns are axis 1: of a
+  /// matrix, or of images with the channels last, whose rows are pixels.
   void tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
     operand in[max_operands];
     operand out[1];
     loop l = copy(in, out);
-    l.shape[0] = r1 - r0;
-    l.shape[1] = c1 - c0;
-    for (int s = 0; s < l.inputs; ++s) in[s].data += (r0 * in[s].strides[0] + c0 * in[s].strides[1]) * in[s].size;
-    out[0].data += (r0 * out[0].strides[0] + c0 * out[0].strides[1]) * out[0].size;
-    run(prepared_loop(l), 0, l.numel(), out[0]);
+    int order[max_rank] = {};
+    for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
+    order[l.rank - 1] = 1;
+    const auto use_columns = [&](operand& o) {
+      sinter::detail::reorder_axes(order, l.rank, o.strides);
+      o.data += c0 * o.strides[l.rank - 1] * o.size;
+    };
+    for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
+    use_columns(out[0]);
+    sinter::detail::reorder_axes(order, l.rank, l.shape);
+    const index_t width = l.shape[l.rank - 1] = c1 - c0;
+    run(prepared_loop(l), r0 * width, r1 * width, out[0]);
   }
 
  protected:

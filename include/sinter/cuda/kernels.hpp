@@ -3,3 +3,4 @@
 #pragma once
 
 #include "sinter/cuda/backend.hpp"
+#include "sinter/cuda/conv.hpp"

@@ -7,7 +7,19 @@
 
 #include "sinter/grad/statement.hpp"
 
-namespace sinter::detail {
+namespace sinter {
+namespace ops {
+
+/// How a kernel takes an operand.
+enum class take {
+  formula,  ///< with the elementwise work on it, which runs inside the kernel
+  strided,  ///< evaluated, with any strides
+  dense,    ///< evaluated, dense in the op's format
+};
+
+}  // namespace ops
+
+namespace detail {
 
 /// Values side by side, told apart by position. No std::tuple, which takes longer to compile.
 template <class... A>
@@ -99,7 +111,7 @@ class kernel_backward final : public tape_node {
 
   kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
 
-  /// The gradient of the result; row-major.
+  /// The gradient of the result; dense in the op's format.
   const tensor<T, R, D>& gradient() const { return gradient_; }
   const tensor<T, R, D>& result() const {
     static_assert(reads_result, "sinter: grad_uses does not name uses::result");
@@ -115,7 +127,8 @@ class kernel_backward final : public tape_node {
   bool wants() const {
     return bool(sources_[I]);
   }
-  /// Where it goes: row-major memory. Allocates it on first use.
+  /// Where it goes: dense in the op's format, or in any order for an operand that kernels take strided. Allocates it on
+  /// first use.
   template <int I>
   auto place_of() const {
     using K = bare<decltype(kept_.template get<I>())>;
@@ -123,10 +136,11 @@ class kernel_backward final : public tape_node {
     bool add = false;
     s.gradient(add);
     using Gradient = bare<decltype(s.grad)>;
-    if (s.grad.is_contiguous()) return gradient_place<Gradient>{s.grad, add};
-    const Gradient row_major = Gradient::uninitialized(s.shape);
-    late_.push_back([row_major, &s, add] { write_or_add(row_major, s.grad, add); });
-    return gradient_place<Gradient>{row_major, false};
+    if (Op::takes(I) == ops::take::strided || s.grad.is_contiguous(Op::format))
+      return gradient_place<Gradient>{s.grad, add};
+    const Gradient apart = Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape));
+    late_.push_back([apart, &s, add] { write_or_add(apart, s.grad, add); });
+    return gradient_place<Gradient>{apart, false};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
   template <int I>
@@ -164,7 +178,7 @@ class kernel_backward final : public tape_node {
         refuse<autograd_error>(
             {"backward of '", name, "': its result of shape ", result_.shape(),
              " was modified in place after the statement; use a copy, or write to it after backward()"});
-    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad.contiguous();
+    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad.to_memory_format(Op::format);
     late_.clear();  // of a pass that ended in an error
     kernels<Op, D>::reverse(op, *this);
     for (const auto& move_gradient : late_) move_gradient();
@@ -178,8 +192,9 @@ class kernel_backward final : public tape_node {
   tensor<T, R, D> gradient_, result_;
   std::uint64_t version_ = 0;
   pack<Kept...> kept_;
-  mutable std::vector<std::function<void()>> late_;  ///< from row-major memory to gradients in other orders
+  mutable std::vector<std::function<void()>> late_;  ///< to gradients that lie in another order
   state_ptr sources_[static_cast<unsigned>(differentiable)];
 };
 
-}  // namespace sinter::detail
+}  // namespace detail
+}  // namespace sinter

@@ -18,13 +18,6 @@ struct evaluate_it_before_let;
 
 namespace ops {
 
-/// How a kernel takes an operand.
-enum class take {
-  formula,  ///< with the elementwise work on it, which runs inside the kernel
-  strided,  ///< evaluated, with any strides
-  dense,    ///< evaluated, row-major
-};
-
 /// Base of an op with kernels of its own: an op is a struct that derives from it and has
 ///   name                    as messages and explain() call it
 ///   shape(x.shape(), ...)   the shape of the result, an extents; throws shape_error where operands do not fit
@@ -36,6 +29,8 @@ struct kernel_op {
   template <device D>
   static constexpr bool has_kernels_on = false;
   static constexpr take takes(int) { return take::dense; }
+  /// How results lie in memory, their gradients, and the operands that kernels take dense.
+  static constexpr memory_format format = memory_format::contiguous;
   /// May elementwise work on the result run inside the kernel?
   static constexpr bool takes_epilogue = false;
   /// Does the kernel leave the last step of a row to that work?
@@ -89,12 +84,6 @@ using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
 template <class Op, class... A>
 concept takes_operands = is_fitting<kernel_check<Op, A...>>;
 
-/// x where its elements are row-major, else a copy whose gradient is x's.
-template <class X>
-X dense_operand(X x) {
-  return x.contiguous();
-}
-
 /// Operand I of Op as its expression holds it.
 template <class Op, int I, class A>
 using operand_of = std::conditional_t<Op::takes(I) == ops::take::formula, prologue_of<A>, evaluated<A>>;
@@ -103,7 +92,7 @@ operand_of<Op, I, A> take_operand(A&& a) {
   check_defined(Op::name, a);
   if constexpr (Op::takes(I) == ops::take::formula) return prologue(std::forward<A>(a));
   else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
-  else return dense_operand(eval_to_read(std::forward<A>(a)));
+  else return eval_to_read(std::forward<A>(a)).to_memory_format(Op::format);
 }
 /// An operand as kernels see it: tensors plain, formulas as they are.
 template <class E>
@@ -161,6 +150,9 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
     else return true;
   }
 
+  tensor<T, R, D> new_value() const {
+    return tensor<T, R, D>::uninitialized(this->shape_, detail::strides_in(Op::format, this->shape_));
+  }
   template <class Epilogue>
   auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
     return operands.apply(

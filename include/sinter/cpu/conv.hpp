@@ -1,0 +1,166 @@
+// sinter/cpu/conv.hpp: conv1d, conv2d, conv3d and their transposes on the host.
+#pragma once
+
+#include "sinter/cpu/backend.hpp"
+#include "sinter/cpu/convolution.hpp"
+#include "sinter/ops/cast.hpp"
+#include "sinter/ops/conv_transpose.hpp"
+#include "sinter/ops/sum.hpp"
+
+namespace sinter::cpu_impl {
+
+inline conv_shape conv_shape_of(const ops::conv_extents& e) {
+  conv_shape s{e.batch, e.channels, e.filters, e.groups, {}, {}, {}, {}, {}, {}};
+  for (int d = 0; d < 3; ++d) {
+    s.in[d] = e.in[d];
+    s.out[d] = e.out[d];
+    s.kernel[d] = e.kernel[d];
+    s.stride[d] = e.stride[d];
+    s.padding[d] = e.padding[d];
+    s.dilation[d] = e.dilation[d];
+  }
+  return s;
+}
+inline conv_weight_strides conv_strides_of(const ops::conv_extents& e) {
+  return {e.w_filter, e.w_channel, {e.w_tap[0], e.w_tap[1], e.w_tap[2]}};
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+/// What is the gradient of x for a convolution is the result of a transposed one, and the other way round. Half and
+/// bfloat16 are computed in float.
+template <ops::is_convolution Op, device D>
+  requires is_cpu_v<D>
+struct kernels<Op, D> {
+  template <class T>
+  using images = tensor<T, Op::rank_of_images, D>;
+
+  template <class T, class Epilogue, class... B>
+  static void forward(const Op& op, const images<T>& y, const Epilogue* after, const images<T>& x, const images<T>& w,
+                      const B&... bias) {
+    if constexpr (narrow_element<T>) {
+      const auto wide = images<float>::uninitialized(y.shape(), y.strides());
+      forward(op, wide, static_cast<const Epilogue*>(nullptr), eval(cast<float>(x)), eval(cast<float>(w)),
+              eval(cast<float>(bias))...);
+      write(cast<T>(wide), y);
+      const index_t pixels = y.shape()[1] > 0 ? y.numel() / y.shape()[1] : 0;
+      if (after != nullptr && pixels > 0) after->tile(0, pixels, 0, y.shape()[1]);
+    } else {
+      cpu_impl::conv_finish<T> finish;
+      if (after != nullptr) {
+        finish.epilogue = &cpu_impl::run_epilogue_tile;
+        finish.ctx = const_cast<Epilogue*>(after);
+      }
+      const auto run = [&](const T* b) {
+        finish.bias = b;
+        pass<Op::transposed>(op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, y, false, finish);
+      };
+      if constexpr (sizeof...(B) > 0) [&](const auto& b) { run(b.contiguous().data()); }(bias...);
+      else run(nullptr);
+    }
+  }
+
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    using T = element_of<decltype(b.gradient())>;
+    if constexpr (narrow_element<T>) return reverse_narrow_gradients<T>(op, b);
+    else {
+      const images<T>& g = b.gradient();
+      if (b.template wants<0>()) {
+        const auto dx = b.template place_of<0>();
+        data_gradient<T>(op, g, b.template operand<1>(), dx.to, dx.add);
+      }
+      sum_gradients<T>(op, b);
+    }
+  }
+
+ private:
+  /// From x to y of a convolution, or back.
+  template <bool Back, class T>
+  static void pass(const ops::conv_extents& e, const images<T>& from, const images<T>& w, const images<T>& to, bool add,
+                   const cpu_impl::conv_finish<T>& finish) {
+    const auto shape = cpu_impl::conv_shape_of(e);
+    const auto strides = cpu_impl::conv_strides_of(e);
+    if constexpr (Back)
+      cpu_impl::conv_backward_data<T>(shape, from.data(), w.data(), strides, to.data(), add, finish,
+                                      backend<D>::pool());
+    else cpu_impl::conv_forward<T>(shape, from.data(), w.data(), strides, to.data(), add, finish, backend<D>::pool());
+  }
+  template <class T>
+  static void data_gradient(const Op& op, const images<T>& g, const images<T>& w, const images<T>& dx, bool add) {
+    pass<!Op::transposed, T>(op.extents_of(dx.shape(), w.shape(), w.strides(), g.shape()), g, w, dx, add, {});
+  }
+  /// `sums`, unless it is null, becomes the gradient of the bias of a convolution that is not transposed.
+  template <class T>
+  static void weight_gradient(const Op& op, const images<T>& x, const images<T>& g, const images<T>& dw, T* sums,
+                              bool add) {
+    const auto e = op.extents_of(x.shape(), dw.shape(), dw.strides(), g.shape());
+    const images<T>&image = Op::transposed ? g : x, &result = Op::transposed ? x : g;
+    cpu_impl::conv_backward_weights<T>(cpu_impl::conv_shape_of(e), image.data(), result.data(), dw.data(),
+                                       cpu_impl::conv_strides_of(e), sums, add, backend<D>::pool());
+  }
+  /// Column sums of the matrix (pixels, channels) of g.
+  template <class G, class To>
+  static void bias_gradient(const G& g, const To& db, bool add) {
+    using T = element_of<To>;
+    index_t axes[std::size_t{Op::rank_of_images - 1}] = {0};
+    for (int d = 1; d < Op::rank_of_images - 1; ++d) axes[d] = d + 1;
+    const auto sums = eval(sum(g, axes));
+    if (add) To(db) += cast<T>(sums);
+    else write(cast<T>(sums), db);
+  }
+
+  /// Of weights and bias, together where one says where the other goes.
+  template <class T, class Backward>
+  static void sum_gradients(const Op& op, const Backward& b) {
+    T* sums = nullptr;
+    const auto give_weights = [&](const auto& dw) {
+      weight_gradient<T>(op, b.template operand<0>(), b.gradient(), dw.to, sums, dw.add);
+    };
+    if constexpr (Op::has_bias) {
+      if (b.template wants<2>()) {
+        const auto db = b.template place_of<2>();
+        if (!Op::transposed && b.template wants<1>()) {
+          const auto dw = b.template place_of<1>();
+          if (db.add == dw.add && db.to.is_contiguous()) sums = db.to.data();
+          else bias_gradient(b.gradient(), db.to, db.add);
+          return give_weights(dw);
+        }
+        bias_gradient(b.gradient(), db.to, db.add);
+      }
+    }
+    if (b.template wants<1>()) give_weights(b.template place_of<1>());
+  }
+
+  template <class T, class Backward>
+  static void reverse_narrow_gradients(const Op& op, const Backward& b) {
+    const auto g = eval(cast<float>(b.gradient()));
+    const auto give = [](const auto& place, const auto& wide) {
+      using To = bare<decltype(place.to)>;
+      if (place.add) To(place.to) += cast<T>(wide);
+      else write(cast<T>(wide), place.to);
+    };
+    if (b.template wants<0>()) {
+      const auto place = b.template place_of<0>();
+      const auto dx = images<float>::uninitialized(place.to.shape(), place.to.strides());
+      data_gradient<float>(op, g, eval(cast<float>(b.template operand<1>())), dx, false);
+      give(place, dx);
+    }
+    if (b.template wants<1>()) {
+      const auto place = b.template place_of<1>();
+      const auto dw = images<float>::uninitialized(place.to.shape(), place.to.strides());
+      weight_gradient<float>(op, eval(cast<float>(b.template operand<0>())), g, dw, nullptr, false);
+      give(place, dw);
+    }
+    if constexpr (Op::has_bias) {
+      if (b.template wants<2>()) {
+        const auto place = b.template place_of<2>();
+        bias_gradient(g, place.to, place.add);
+      }
+    }
+  }
+};
+
+}  // namespace sinter::detail

@@ -1,0 +1,215 @@
+// sinter/ops/conv.hpp: convolutions over one, two and three spatial axes.
+#pragma once
+
+#include "sinter/ops/detail/kernel_op.hpp"
+#include "sinter/ops/detail/window.hpp"
+
+namespace sinter {
+
+template <int>
+struct use_x_and_weights_of_rank;
+struct use_a_bias_of_rank_1;
+
+/// How a convolution moves its window over N spatial axes: one number, or one for each axis.
+///
+///     conv2d(x, w, b, {.stride = 2, .padding = {1, 2}});
+///     conv2d(x, w, b, {.padding = padding::same});
+template <int N>
+struct conv_options {
+  per_axis<N> stride = 1;
+  window_padding<N> padding = 0;  ///< zeros in front of and behind x, padding::same or padding::valid
+  per_axis<N> dilation = 1;
+  index_t groups = 1;
+};
+
+namespace ops {
+
+/// A convolution as kernels see it: three spatial axes, of which the leading ones have one element where there are
+/// fewer. x and y have their channels last. A transposed convolution is seen as the one whose gradient it is: its
+/// result is that one's x.
+struct conv_extents {
+  index_t batch, channels, filters, groups;
+  index_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  index_t stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
+  index_t w_filter = 0, w_channel = 0, w_tap[3] = {0, 0, 0};  ///< strides of the weights
+};
+
+/// Of the ops of conv_op and conv_transpose_op.
+template <class Op>
+concept is_convolution = requires {
+  Op::rank_of_images;
+  Op::transposed;
+};
+
+/// What is wrong with operands of these types, x and weights of rank R.
+template <int R, class X, class W, class... B>
+constexpr auto find_conv_mistake() {
+  using namespace sinter::detail;
+  using T = element_of<X>;
+  if constexpr (!floating_element<T> || !std::is_same_v<T, element_of<W>> || !(std::is_same_v<T, element_of<B>> && ...))
+    return sinter::detail::mistake<operands_of_element_types<T, element_of<W>, element_of<B>...>,
+                                   use_floating_point_operands_of_one_type>{};
+  else if constexpr (rank_of<X> != R || rank_of<W> != R)
+    return sinter::detail::mistake<operands_of_ranks<rank_of<X>, rank_of<W>, rank_of<B>...>,
+                                   use_x_and_weights_of_rank<R>>{};
+  else if constexpr (!((rank_of<B> == 1) && ...))
+    return sinter::detail::mistake<operands_of_ranks<rank_of<X>, rank_of<W>, rank_of<B>...>, use_a_bias_of_rank_1>{};
+  else return fitting<T>{};
+}
+
+/// Channels of x that meet weights of so many inputs, and a bias of one value for each of the results' channels.
+template <int R, class... B>
+void check_conv_channels(const char* name, index_t groups, const extents<R>& x, const extents<R>& w, index_t inputs,
+                         index_t outputs, const B&... bias) {
+  using sinter::detail::refuse;
+  if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
+  if (w[0] % groups != 0 || x[1] % groups != 0)
+    refuse<shape_error>({name, ": ", groups, " groups do not divide the ", x[1], " channels of x of shape ", x,
+                         " and the ", w[0], " filters of weights of shape ", w});
+  if (x[1] != inputs)
+    refuse<shape_error>({name, ": x of shape ", x, " has ", x[1], " channels; weights of shape ", w, " take ", inputs,
+                         groups > 1 ? sinter::detail::joined({" in ", groups, " groups"}) : ""});
+  for (int d = 2; d < R; ++d)
+    if (w[d] < 1) refuse<shape_error>({name, ": weights of shape ", w, " have no taps"});
+  if constexpr (sizeof...(B) > 0) {
+    if ((bias[0], ...) != outputs)
+      refuse<shape_error>(
+          {name, ": a bias of shape ", bias..., " for ", outputs, " filters; it has one value for each"});
+  }
+}
+
+/// Of a convolution from `image` to `result`.
+template <int N, class Options>
+conv_extents make_conv_extents(const Options& o, const extents<N + 2>& image, const extents<N + 2>& result,
+                               const extents<N + 2>& w, const extents<N + 2>& w_strides) {
+  conv_extents e{image[0], image[1], result[1], o.groups};
+  e.w_filter = w_strides[0];
+  e.w_channel = w_strides[1];
+  for (int d = 0, to = 3 - N; d < N; ++d, ++to) {
+    e.in[to] = image[d + 2];
+    e.out[to] = result[d + 2];
+    e.kernel[to] = w[d + 2];
+    e.stride[to] = o.stride[d];
+    e.padding[to] = o.padding.before(d, o.dilation[d] * (w[d + 2] - 1));
+    e.dilation[to] = o.dilation[d];
+    e.w_tap[to] = w_strides[d + 2];
+  }
+  return e;
+}
+
+/// y(n,f,o) = b(f) + sum over channels c of f's group and taps t of x(n, c, o stride + t dilation - padding) w(f,c,t).
+template <int N, bool Bias>
+struct conv_op : kernel_op {
+  static constexpr const char* name = N == 1 ? "conv1d" : N == 2 ? "conv2d" : "conv3d";
+  static constexpr int rank_of_images = N + 2;
+  static constexpr bool has_bias = Bias, transposed = false;
+  static constexpr unsigned grad_uses[Bias ? 3 : 2] = {uses::second, uses::first};
+  static constexpr memory_format format = memory_format::channels_last;
+  static constexpr bool takes_epilogue = true;
+  static constexpr take takes(int operand) { return operand == 0 ? take::dense : take::strided; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  conv_options<N> options;
+  explicit conv_op(const conv_options<N>& o) : options(o) {}
+
+  template <class... B>
+  extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
+    sinter::detail::check_window(name, options.stride, options.dilation);
+    check_conv_channels(name, options.groups, x, w, w[1] * options.groups, w[0], bias...);
+    extents<N + 2> y;
+    y[0] = x[0];
+    y[1] = w[0];
+    for (int d = 0; d < N; ++d) {
+      const index_t reach = options.dilation[d] * (w[d + 2] - 1) + 1;
+      y[d + 2] = options.padding.results(name, d, x[d + 2], reach, options.stride[d], x);
+    }
+    return y;
+  }
+
+  conv_extents extents_of(const extents<N + 2>& x, const extents<N + 2>& w, const extents<N + 2>& w_strides,
+                          const extents<N + 2>& y) const {
+    return make_conv_extents<N>(options, x, y, w, w_strides);
+  }
+
+  template <class X, class W, class... B>
+  static constexpr auto mistake() {
+    return find_conv_mistake<N + 2, X, W, B...>();
+  }
+};
+
+}  // namespace ops
+
+/// The convolution (really the correlation) of x (N,C,H,W) with weights (F,C/groups,KH,KW) and a bias (F,):
+/// (N,F,H',W'), where H' = (H + 2 padding - dilation (KH - 1) - 1) / stride + 1, rounded down, as
+/// torch.nn.functional.conv2d. The result is channels-last; x is read as it is where it is channels-last, else from a
+/// copy. Elementwise work on the result runs inside the kernel. Derivative: dx, dw and db are convolutions of the
+/// gradient, and its sum. Errors: shape_error for channels and groups that do not fit and for a window larger than the
+/// padded x, value_error for a stride or dilation below 1 and negative padding.
+///
+///     auto h = relu(conv2d(pictures, filters, bias, {.stride = 2, .padding = 1}));
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_op<2, true>, X, W, B>
+detail::kernel_of<ops::conv_op<2, true>, X, W, B> conv2d(X&& x, W&& w, B&& bias, const conv_options<2>& options = {}) {
+  return detail::make_kernel(ops::conv_op<2, true>(options), std::forward<X>(x), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+/// The same without a bias.
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_op<2, false>, X, W>
+detail::kernel_of<ops::conv_op<2, false>, X, W> conv2d(X&& x, W&& w, const conv_options<2>& options = {}) {
+  return detail::make_kernel(ops::conv_op<2, false>(options), std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_op<2, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<2, true>, X, W, B>::fix>
+void conv2d(X&&, W&&, B&&, const conv_options<2>& = {}) = delete;
+template <class X, class W, class Problem = typename detail::kernel_check<ops::conv_op<2, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<2, false>, X, W>::fix>
+void conv2d(X&&, W&&, const conv_options<2>& = {}) = delete;
+
+/// The convolution of x (N,C,L) with weights (F,C/groups,K) and a bias (F,); see conv2d.
+///
+///     auto h = conv1d(signals, taps, bias, {.dilation = 2});
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_op<1, true>, X, W, B>
+detail::kernel_of<ops::conv_op<1, true>, X, W, B> conv1d(X&& x, W&& w, B&& bias, const conv_options<1>& options = {}) {
+  return detail::make_kernel(ops::conv_op<1, true>(options), std::forward<X>(x), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_op<1, false>, X, W>
+detail::kernel_of<ops::conv_op<1, false>, X, W> conv1d(X&& x, W&& w, const conv_options<1>& options = {}) {
+  return detail::make_kernel(ops::conv_op<1, false>(options), std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_op<1, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<1, true>, X, W, B>::fix>
+void conv1d(X&&, W&&, B&&, const conv_options<1>& = {}) = delete;
+template <class X, class W, class Problem = typename detail::kernel_check<ops::conv_op<1, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<1, false>, X, W>::fix>
+void conv1d(X&&, W&&, const conv_options<1>& = {}) = delete;
+
+/// The convolution of x (N,C,D,H,W) with weights (F,C/groups,KD,KH,KW) and a bias (F,); see conv2d.
+///
+///     auto h = conv3d(volumes, blocks, bias, {.padding = 1});
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_op<3, true>, X, W, B>
+detail::kernel_of<ops::conv_op<3, true>, X, W, B> conv3d(X&& x, W&& w, B&& bias, const conv_options<3>& options = {}) {
+  return detail::make_kernel(ops::conv_op<3, true>(options), std::forward<X>(x), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_op<3, false>, X, W>
+detail::kernel_of<ops::conv_op<3, false>, X, W> conv3d(X&& x, W&& w, const conv_options<3>& options = {}) {
+  return detail::make_kernel(ops::conv_op<3, false>(options), std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_op<3, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<3, true>, X, W, B>::fix>
+void conv3d(X&&, W&&, B&&, const conv_options<3>& = {}) = delete;
+template <class X, class W, class Problem = typename detail::kernel_check<ops::conv_op<3, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<3, false>, X, W>::fix>
+void conv3d(X&&, W&&, const conv_options<3>& = {}) = delete;
+
+}  // namespace sinter
