@@ -1,25 +1,18 @@
 // sinter/nn/state.hpp: the parameters and buffers of a model by name, taken out and put back.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "sinter/core/create.hpp"
 #include "sinter/core/host_tensor.hpp"
 #include "sinter/nn/module.hpp"
 
 namespace sinter::nn {
 
-/// An entry of a state.
-struct named_tensor {
-  std::string name;  ///< as in PyTorch: "0.weight", "1.running_mean"
-  host_tensor value;
-};
+using sinter::named_tensor;
 /// All parameters and buffers of a model, in the order of its lists, on the host.
 using state_dict = std::vector<named_tensor>;
 
@@ -36,7 +29,8 @@ struct stored_actions {
   bool is_buffer;
   std::vector<index_t> (*shape)(const void*);
   host_tensor (*read)(const void*);
-  /// The values as a tensor beside the member, if writing them could fail otherwise; null if it cannot.
+  /// The values as a tensor beside the member, if writing them could fail otherwise; null if it cannot. Errors:
+  /// value_error for a number that the element type of the member cannot hold.
   std::shared_ptr<const void> (*stage)(const void*, const host_tensor&);
   void (*write)(const void*, const host_tensor&, const void* staged);
 };
@@ -48,27 +42,27 @@ struct stored_member {
 };
 
 inline bool is_floating(element_kind kind) {
-  return with_element(kind, [](auto x) { return floating_element<decltype(x)>; });
+  return kind == element_kind::float32 || kind == element_kind::float64 || kind == element_kind::float16 ||
+         kind == element_kind::bfloat16;
 }
 
-/// The elements of `from`, of any address and, for floating-point T, any floating-point type.
+/// The elements of `from`, which are of type T or, for floating-point T, of any floating-point type. Errors:
+/// value_error for a number that T cannot hold.
 template <class T>
 void read_elements(const host_tensor& from, T* to) {
-  if constexpr (floating_element<T>) {
-    if (from.element != kind_of_element<T>()) {
-      with_element(from.element, [&](auto x) {
-        using From = decltype(x);
-        if constexpr (floating_element<From>) {
-          for (std::size_t i = 0; i < from.bytes.size() / sizeof(From); ++i) {
-            std::memcpy(&x, from.bytes.data() + i * sizeof(From), sizeof(From));
-            to[i] = static_cast<T>(static_cast<compute_type<From>>(x));
-          }
-        }
-      });
-      return;
-    }
+  if (from.element == kind_of_element<T>() && !std::is_same_v<T, bool>) {
+    if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+    return;
   }
-  if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+  with_element(from.element, [&](auto x) {
+    using From = decltype(x);
+    if constexpr (std::is_same_v<From, T> || (element<From> && floating_element<From> && floating_element<T>)) {
+      const std::size_t n = from.bytes.size() / sizeof(From);
+      const std::size_t done = sinter::detail::convert_elements<From>(from.bytes.data(), n, to);
+      if (done < n)
+        sinter::detail::refuse<value_error>({sinter::detail::unfit_text<From, T>(from.bytes.data(), done, done)});
+    }
+  });
 }
 
 template <class X>
@@ -188,9 +182,19 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
     for (const named_tensor& entry : state)
       if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
   }
-  if (!problems.empty())
-    sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
-  for (assignment& a : plan) a.staged = a.to->actions->stage(a.to->object, *a.from);
+  const auto refuse_problems = [&] {
+    if (!problems.empty())
+      sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
+  };
+  refuse_problems();
+  for (assignment& a : plan) {
+    try {
+      a.staged = a.to->actions->stage(a.to->object, *a.from);
+    } catch (const value_error& e) {
+      report(a.to->name, e.what());
+    }
+  }
+  refuse_problems();
   for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
 }
 
@@ -200,14 +204,17 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
 /// value are left out. Mode, settings and generators are not part of it.
 ///
 ///     nn::state_dict saved = nn::state(model);
-///     nn::load_state(model, saved);
+///     write_safetensors("model.safetensors", saved);
 template <is_module M>
 [[nodiscard]] state_dict state(const M& model) {
   return detail::read_members(detail::stored_members(model));
 }
 
-/// Writes a state into the parameters and buffers of a model, on any devices. Errors: value_error that lists every
-/// entry that is missing, unexpected, of another shape or of another element type; the model is then as it was.
+/// Writes a state, such as an open safetensors file, into the parameters and buffers of a model, on any devices.
+/// Errors: value_error that lists every entry that is missing, unexpected, of another shape or of another element type,
+/// or that holds a number that the element type of the model cannot hold; the model is then as it was.
+///
+///     nn::load_state(model, read_safetensors("model.safetensors"));
 template <is_module M>
 void load_state(const M& model, const state_dict& state, const load_options& options = {}) {
   detail::load("load_state", detail::stored_members(model), state, options);
