@@ -69,4 +69,18 @@ inline int write_all(const descriptor& to, std::string_view bytes) {
   return 0;
 }
 
+/// Reads n bytes from a place in the file; returns how many there were, or -1 with errno set.
+SINTER_COLD inline ssize_t read_at(const descriptor& from, void* to, std::size_t n, std::size_t place) {
+  std::size_t total = 0;
+  while (total < n) {
+    const ssize_t got = restarted([&] {
+      return ::pread(from.get(), static_cast<char*>(to) + total, n - total, static_cast<off_t>(place + total));
+    });
+    if (got < 0) return -1;
+    if (got == 0) break;
+    total += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(total);
+}
+
 }  // namespace sinter::detail

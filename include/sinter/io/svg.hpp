@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sinter/io/png.hpp"
+#include "sinter/io/utf8.hpp"
 
 namespace sinter {
 
@@ -26,21 +27,10 @@ struct line_plot {
 
 namespace detail {
 
-/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML. RFC 3629;
+/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML: U+FFFE and U+FFFF.
 /// XML 1.0, 2.2.
 SINTER_COLD inline std::size_t xml_character(std::string_view text) {
-  const std::uint32_t first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return 1;
-  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC0 || first >= 0xF8 || text.size() < size) return 0;
-  std::uint32_t code = first & (0x7Fu >> size);
-  for (char c : text.substr(1, size - 1)) {
-    if ((static_cast<unsigned char>(c) & 0xC0u) != 0x80u) return 0;
-    code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
-  }
-  const bool shortest = code >= (size == 2 ? 0x80u : size == 3 ? 0x800u : 0x10000u);
-  const bool surrogate = code >= 0xD800 && code < 0xE000;
-  return shortest && !surrogate && code != 0xFFFE && code != 0xFFFF && code < 0x110000 ? size : 0;
+  return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : utf8_size(text);
 }
 
 /// U+FFFD stands for each byte that is no part of a character.

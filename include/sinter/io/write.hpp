@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <span>
 
 #include "sinter/io/descriptor.hpp"
 
@@ -33,7 +34,8 @@ SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old)
 
 /// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
 /// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
-SINTER_COLD inline int replace_file(const std::string& name, std::string_view bytes, const struct stat* old) {
+SINTER_COLD inline int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+                                    const struct stat* old) {
   static std::atomic<unsigned> count{0};
   const std::string prefix = name.substr(0, name.rfind('/') + 1) + ".sinter-" + std::to_string(::getpid()) + "-";
   std::string part;
@@ -43,7 +45,8 @@ SINTER_COLD inline int replace_file(const std::string& name, std::string_view by
     file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
   } while (!file.is_open() && errno == EEXIST);
   if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
-  int problem = write_all(file, bytes);
+  int problem = 0;
+  for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
   if (const int closing = file.close(); problem == 0) problem = closing;
   if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
@@ -51,9 +54,9 @@ SINTER_COLD inline int replace_file(const std::string& name, std::string_view by
   return problem;
 }
 
-/// Writes all of it or leaves what was there. Symbolic links lead to the file that is written; what is no regular file,
-/// such as a device or a pipe, is written straight to.
-SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
+/// what is no regular file, such as a device or a pipe, is written straight to.
+SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces) {
   struct stat old, target;
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
@@ -63,14 +66,19 @@ SINTER_COLD inline void write_file(const std::string& path, std::string_view byt
   if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
     descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
     if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    problem = write_all(file, bytes);
+    for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
     if (const int closing = file.close(); problem == 0) problem = closing;
   } else {
     if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
       refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    problem = replace_file(name, bytes, exists ? &old : nullptr);
+    problem = replace_file(name, pieces, exists ? &old : nullptr);
   }
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
+}
+
+/// The same of one piece.
+SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+  write_file(path, std::span(&bytes, 1));
 }
 
 }  // namespace sinter::detail
