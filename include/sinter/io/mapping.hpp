@@ -1,0 +1,51 @@
+// sinter/io/mapping.hpp: files mapped into memory, and tensors over them.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <memory>
+
+#include "sinter/core/storage.hpp"
+#include "sinter/io/descriptor.hpp"
+
+namespace sinter::detail {
+
+/// The bytes of a file in memory. Pages are read when they are touched; what is written to them stays in this process.
+class file_mapping {
+ public:
+  SINTER_COLD file_mapping(const std::string& path, const descriptor& file, std::size_t size) : size_(size) {
+#if defined(MAP_NORESERVE)
+    const int flags = MAP_PRIVATE | MAP_NORESERVE;
+#else
+    const int flags = MAP_PRIVATE;
+#endif
+    data_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file.get(), 0);
+    if (data_ == MAP_FAILED) refuse<io_error>({path, ": cannot be mapped into memory: ", system_text(errno)});
+  }
+  file_mapping(const file_mapping&) = delete;
+  file_mapping& operator=(const file_mapping&) = delete;
+  ~file_mapping() { ::munmap(data_, size_); }
+
+  char* data() const { return static_cast<char*>(data_); }
+
+ private:
+  void* data_;
+  std::size_t size_;
+};
+
+/// Storage of a tensor inside a mapping, which it keeps.
+SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping> mapping, void* data,
+                                              std::size_t bytes) {
+  struct owner : storage {
+    std::shared_ptr<const file_mapping> mapping;
+  };
+  auto* s = new owner;
+  s->mapping = std::move(mapping);
+  s->data = data;
+  s->bytes = bytes;
+  s->borrowed = true;
+  s->destroy = [](storage* p) noexcept { delete static_cast<owner*>(p); };
+  return storage_ptr(s);
+}
+
+}  // namespace sinter::detail
