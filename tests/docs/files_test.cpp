@@ -1,0 +1,67 @@
+// tests/docs/files_test.cpp: the snippets of docs/files.md, as tests.
+#include <filesystem>
+#include <string>
+
+#include <sinter/sinter.hpp>
+#include "../catch.hpp"
+
+using namespace sinter;
+
+namespace {
+
+/// A name in the folder for temporary files, where there is nothing when the test ends.
+struct temporary {
+  std::string path;
+  explicit temporary(const std::string& name)
+      : path((std::filesystem::temp_directory_path() / ("sinter_files_test_" + name)).string()) {}
+  ~temporary() { std::filesystem::remove(path); }
+};
+
+}  // namespace
+
+TEST_CASE("files: the weights of a model") {
+  const temporary file("model.safetensors");
+  const std::string& path = file.path;
+  generator gen(1);
+  const nn::sequential model{nn::linear(3, 4, gen), nn::relu(), nn::linear(4, 2, gen)};
+  // [docs:model]
+  write_safetensors(path, nn::state(model));
+  nn::sequential other{nn::linear(3, 4, gen), nn::relu(), nn::linear(4, 2, gen)};
+  nn::load_state(other, read_safetensors(path));
+  nn::load_state(other, read_safetensors(path), {.convert = true});  // also from half, bfloat16 or double
+  // [docs:end]
+  const tensor x = ones<float>({1, 3});
+  CHECK(max(abs(eval(other(x)) - eval(model(x)))).item() == 0);
+}
+
+TEST_CASE("files: safetensors") {
+  const temporary file_name("two.safetensors");
+  const std::string& path = file_name.path;
+  const tensor<float, 2> w = {{1, 2}, {3, 4}};
+  const tensor<bfloat16, 1> b = {0.5f, -1};
+  // [docs:safetensors]
+  write_safetensors(path, {{"0.weight", w}, {"0.bias", b}}, {{"epoch", "3"}});
+  safetensors file = read_safetensors(path);
+  std::vector<std::string> names = file.names();   // "0.weight", "0.bias"
+  tensor weight = file.get<float, 2>("0.weight");  // float in the file, too
+  tensor bias = file.get_as<float, 1>("0.bias");   // from bfloat16
+  host_tensor any = file.entry("0.bias").value;    // any.element is element_kind::bfloat16
+  // [docs:end]
+  CHECK(names == std::vector<std::string>{"0.weight", "0.bias"});
+  CHECK(weight(1, 0) == 3);
+  CHECK(bias(1) == -1);
+  CHECK(any.element == element_kind::bfloat16);
+  CHECK(file.metadata().front().second == "3");
+}
+
+TEST_CASE("files: NumPy") {
+  const temporary file("x.npy");
+  const std::string& path = file.path;
+  // [docs:npy]
+  write_npy(path, tensor<double, 1>{0.5, 2});
+  tensor x = read_npy<double, 1>(path);
+  tensor y = read_npy_as<float, 1>(path);
+  // [docs:end]
+  CHECK(x(1) == 2);
+  CHECK(y(0) == 0.5f);
+}
