@@ -5,6 +5,7 @@
 #include "sinter/io/descriptor.hpp"
 #include "sinter/io/elements.hpp"
 #include "sinter/io/file.hpp"
+#include "sinter/io/folder.hpp"
 #include "sinter/io/gzip.hpp"
 #include "sinter/io/idx.hpp"
 #include "sinter/io/json.hpp"

@@ -1,0 +1,43 @@
+// sinter/io/folder.hpp: the files of a folder by name.
+#pragma once
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "sinter/io/descriptor.hpp"
+
+namespace sinter::detail {
+
+SINTER_COLD inline bool is_folder(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/// Paths of the entries of a folder whose names begin and end so, sorted. Errors: io_error if it cannot be read.
+SINTER_COLD inline std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
+                                                     std::string_view ending) {
+  struct listing {
+    DIR* open;
+    ~listing() {
+      if (open != nullptr) ::closedir(open);
+    }
+  };
+  const listing all{::opendir(folder.c_str())};
+  if (all.open == nullptr) refuse<io_error>({folder, ": cannot open the folder: ", system_text(errno)});
+  std::vector<std::string> paths;
+  errno = 0;
+  while (const dirent* const entry = ::readdir(all.open)) {
+    const std::string_view name = entry->d_name;
+    if (name.starts_with(prefix) && name.ends_with(ending))
+      paths.push_back(folder + (folder.ends_with('/') ? "" : "/") + std::string(name));
+    errno = 0;
+  }
+  if (errno != 0) refuse<io_error>({folder, ": reading the folder failed: ", system_text(errno)});
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace sinter::detail
