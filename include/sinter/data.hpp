@@ -1,6 +1,7 @@
 // sinter/data.hpp: datasets, loaders and random changes of images.
 #pragma once
 
+#include "sinter/data/augment.hpp"
 #include "sinter/data/cifar10.hpp"
 #include "sinter/data/dataset.hpp"
 #include "sinter/data/loader.hpp"

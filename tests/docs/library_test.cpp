@@ -241,3 +241,26 @@ TEST_CASE("library: data and files") {
   CHECK(total == 285);
   std::filesystem::remove(path);
 }
+
+TEST_CASE("library: random changes of images") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "sinter_library_test_cifar10";
+  const std::string path = folder.string();
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "data_batch_1.bin", std::ios::binary) << std::string(6 * 3073, '\1');
+  index_t images_seen = 0;
+  {
+    // [docs:augment]
+    auto [images, labels] = read_cifar10(path, {.prefix = "data_batch"});
+    data_loader loader(tensor_dataset(images, labels), {.batch_size = 4, .shuffle = true});
+    generator gen(7);
+    for (auto& [x, y] : loader) {
+      tensor cropped = random_crop(gen, x, {32, 32}, {.padding = 4});
+      tensor input = eval(cast<float>(random_horizontal_flip(gen, cropped)) / 255.f);
+      images_seen += input.extent(0);
+    }
+    // [docs:end]
+    CHECK(labels(5) == 1);
+  }
+  CHECK(images_seen == 6);
+  std::filesystem::remove_all(folder);
+}
