@@ -14,6 +14,7 @@
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/loop.hpp"
 #include "sinter/cpu/machine.hpp"
+#include "sinter/cpu/moments.hpp"
 #include "sinter/cpu/pool.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/rows.hpp"

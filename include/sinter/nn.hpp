@@ -12,6 +12,7 @@
 #include "sinter/nn/members.hpp"
 #include "sinter/nn/module.hpp"
 #include "sinter/nn/module_list.hpp"
+#include "sinter/nn/norm.hpp"
 #include "sinter/nn/observe.hpp"
 #include "sinter/nn/place.hpp"
 #include "sinter/nn/sequential.hpp"

@@ -19,6 +19,8 @@ SURROUNDINGS = """
   const tensor<std::int64_t, 1> labels, permutation;
   const variable<float, 4> scores;
   const tensor<float, 4> pictures, filters, kernels;
+  const tensor<float, 1> running_mean, running_var;
+  const variable<float, 1> shift;
   const tensor<float, 3> signals, taps, spread;
   const tensor<float, 5> volumes, blocks, spread_blocks;
   const tensor<std::int64_t, 3> classes;

@@ -12,6 +12,7 @@ std::vector<row> conv_rows();
 std::vector<row> reduction_rows();
 std::vector<row> order_rows();
 std::vector<row> layer_rows();
+std::vector<row> norm_rows();
 std::vector<row> shape_rows();
 
 }  // namespace judge

@@ -129,6 +129,19 @@ inline const conv_transpose_options<2> spread_out{
 inline const conv_options<2> strided{.stride = {2, 1}, .padding = {1, 2}, .dilation = {1, 2}},
     grouped{.padding = 1, .groups = 2};
 
+/// Mean and variance of every channel of x.
+inline numbers<2> moments_of(const numbers<3>& x) {
+  numbers<2> y = zeros<double>({2, x.shape()[1]});
+  for (index_t c = 0; c < x.shape()[1]; ++c) {
+    line values;
+    for (index_t n = 0; n < x.shape()[0]; ++n)
+      for (index_t i = 0; i < x.shape()[2]; ++i) values.push_back(x(n, c, i));
+    y(0, c) = mean_of(values);
+    for (const double v : values) y(1, c) += (v - y(0, c)) * (v - y(0, c)) / static_cast<double>(values.size());
+  }
+  return y;
+}
+
 /// `reference` takes tensors of double.
 template <class Formula, class Reference, int... R>
 struct row {
@@ -162,6 +175,7 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("layer_norm", (const auto& x), layer_norm(x, 0.01), (const numbers<2>& x), on_lines(x, 1, [](line& v) { layer_norm_of(v, 0.01); }), shape(4, 37))
   KERNEL_ROW("rms_norm", (const auto& x), rms_norm(x, 0.01), (const numbers<3>& x), on_lines(x, 2, [](line& v) { rms_norm_of(v, 0.01); }), shape(2, 3, 16))
   KERNEL_ROW("gather", (const auto& x), gather(x, 1, picks<device_of<decltype(x)>>()), (const numbers<2>& x), gathered(x), shape(3, 7))
+  KERNEL_ROW("batch_moments", (const auto& x), batch_moments(x), (const numbers<3>& x), moments_of(x), shape(5, 19, 7))
   KERNEL_ROW("conv2d", (const auto& x, const auto& w, const auto& b), conv2d(x, w, b, strided), (const numbers<4>& x, const numbers<4>& w, const numbers<1>& b), convolved(x, w, strided, b), shape(2, 3, 5, 6), shape(4, 3, 3, 2), shape(4))
   KERNEL_ROW("conv2d in groups, without a bias", (const auto& x, const auto& w), conv2d(x, w, grouped), (const numbers<4>& x, const numbers<4>& w), convolved(x, w, grouped), shape(2, 4, 4, 3), shape(6, 2, 3, 3))
   KERNEL_ROW("conv1d", (const auto& x, const auto& w), conv1d(x, w, {.stride = 2, .padding = 1}), (const numbers<3>& x, const numbers<3>& w), convolved(x.reshape({3, 2, 1, 7}), w.reshape({5, 2, 1, 3}), {.stride = {1, 2}, .padding = {0, 1}}).reshape({3, 5, 4}), shape(3, 2, 7), shape(5, 2, 3))

@@ -4,3 +4,4 @@
 
 #include "sinter/cuda/backend.hpp"
 #include "sinter/cuda/conv.hpp"
+#include "sinter/cuda/moments.hpp"

@@ -1,0 +1,106 @@
+// tests/nn/norm_test.cpp: layers that normalise.
+#include <catch2/catch.hpp>
+#include <sinter/sinter.hpp>
+
+using namespace sinter;
+
+namespace {
+
+template <class A, class B>
+double distance(const A& a, const B& b) {
+  return eval(max(abs(cast<double>(a) - cast<double>(b)))).item();
+}
+
+}  // namespace
+
+TEST_CASE("a batch norm has PyTorch's parameters and buffers", "[nn][norm]") {
+  const nn::sequential model{nn::batch_norm2d(4)};
+  const auto state = nn::state(model);
+  std::vector<std::string> names;
+  for (const auto& entry : state) names.push_back(entry.name);
+  CHECK(names ==
+        std::vector<std::string>{"0.weight", "0.bias", "0.running_mean", "0.running_var", "0.num_batches_tracked"});
+  CHECK(model.named_parameters().size() == 2);
+  CHECK(nn::state(nn::batch_norm1d(4, {}, nn::no_affine)).size() == 3);
+  CHECK(nn::state(nn::batch_norm3d(4, {}, nn::no_running_moments)).size() == 2);
+}
+
+TEST_CASE("a batch norm follows its batches in training, and stands still otherwise", "[nn][norm]") {
+  generator gen(1);
+  const auto x = eval(randn<float>(gen, {8, 3, 4, 4}) * 3.0f + 1.0f);
+  nn::batch_norm2d norm(3, {.momentum = 0.5});
+  const tensor<float, 2> moments = batch_moments(x);
+  const tensor y = eval(norm(x)).detach();
+  CHECK(distance(mean(y), 0.0 * sum(y)) < 1e-5);
+  CHECK(distance(norm.running_mean.value(), moments[0] * 0.5f) < 1e-6);
+  CHECK(distance(norm.running_var.value(), 0.5f + moments[1] * (0.5f * 128 / 127)) < 1e-5);
+  CHECK(norm.num_batches_tracked.value().item() == 1);
+  norm.eval();
+  const tensor before = norm.running_mean.value().clone();
+  const tensor z = eval(norm(x)).detach();
+  CHECK(distance(norm.running_mean.value(), before) == 0);
+  CHECK(norm.num_batches_tracked.value().item() == 1);
+  CHECK(distance(y, z) > 0.1);
+  norm.train();
+  CHECK(distance(infer(norm)(x), z) == 0);
+}
+
+TEST_CASE("without a momentum running moments are averages", "[nn][norm]") {
+  generator gen(2);
+  const nn::batch_norm1d norm(5, {.momentum = std::nullopt});
+  tensor<float, 1> sum = zeros<float>({5});
+  for (int i = 0; i < 3; ++i) {
+    const auto x = randn<float>(gen, {16, 5});
+    eval(norm(x));
+    sum = sum + tensor(batch_moments(x))[0];
+  }
+  CHECK(distance(norm.running_mean.value(), sum / 3.0f) < 1e-6);
+}
+
+TEST_CASE("without running moments those of the batch serve eval too", "[nn][norm]") {
+  generator gen(3);
+  const auto x = randn<float>(gen, {16, 5, 3});
+  nn::batch_norm1d norm(5, {}, nn::no_running_moments);
+  const tensor y = eval(norm(x)).detach();
+  norm.eval();
+  CHECK(distance(norm(x), y) == 0);
+  CHECK(distance(infer(norm)(x), y) == 0);
+}
+
+TEST_CASE("norms move to other devices and keep the names of their members", "[nn][norm]") {
+  generator gen(4);
+  const auto x = randn<float>(gen, {4, 6, 5, 5});
+  const nn::sequential model{nn::conv2d(6, 8, 3, gen),
+                             nn::batch_norm2d(8),
+                             nn::relu(),
+                             nn::group_norm(2, 8),
+                             nn::instance_norm(8, 1e-5, nn::affine),
+                             nn::instance_norm(8),
+                             nn::layer_norm(3)};
+  const auto there = model.to<numa<0>>();
+  CHECK(distance(eval(there(x.to<numa<0>>())).detach().to<cpu>(), eval(model(x)).detach()) == 0);
+  CHECK(model.named_parameters().size() == 2 + 2 + 2 + 2 + 2);
+  const auto& moved = there.get<1>().running_mean.value();
+  CHECK(distance(moved.to<cpu>(), model.get<1>().running_mean.value()) == 0);
+  CHECK(nn::summary(model, {4, 6, 5, 5}).parameters == 6 * 8 * 9 + 8 + 16 + 16 + 16 + 6);
+}
+
+TEST_CASE("a network with batch norm learns, and infers as it evaluates", "[nn][norm]") {
+  generator gen(5);
+  nn::sequential model{nn::conv2d(1, 8, 3, gen, {.padding = 1}, nn::no_bias), nn::batch_norm2d(8), nn::relu(),
+                       nn::flatten(), nn::linear(8 * 36, 2, gen)};
+  const auto x = randn<float>(gen, {32, 1, 6, 6});
+  const tensor<std::int64_t, 1> labels = cast<std::int64_t>(sum(x.slice(2, 0, 3), {1, 2, 3}) > 0.0f);
+  optim::sgd optimizer(model, {.lr = 0.05, .momentum = 0.9});
+  float loss = 1;
+  for (int i = 0; i < 40; ++i) {
+    optimizer.zero_grad();
+    variable l = cross_entropy(model(x), labels);
+    l.backward();
+    optimizer.step();
+    loss = l.value().item();
+  }
+  CHECK(loss < 0.1f);
+  model.eval();
+  CHECK(distance(infer(model)(x), eval(model(x)).detach()) < 1e-5);
+}
