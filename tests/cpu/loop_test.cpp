@@ -194,6 +194,30 @@ TEST_CASE("a dense output and a sum leave in one pass", "[loop]") {
   }
 }
 
+TEST_CASE("short rows run in bands, beside values and sums of their columns", "[loop]") {
+  thread_pool pool(2);
+  for (const index_t columns : {3, 16, 50, 100, 256, 511})
+    for (const index_t rows : {7, 41, 2100}) {
+      const auto size = static_cast<std::size_t>(rows * columns), width = static_cast<std::size_t>(columns);
+      auto x = counting(rows * columns), y = counting(columns);
+      std::vector<double> z(size, -1), sums(width, 5), expected(width, 5);
+      setup s;
+      s.in[0] = of(x.data(), {columns, 1});
+      s.in[1] = of(y.data(), {0, 1});
+      s.out[0] = of(z.data(), {columns, 1});
+      s.out[1] = of(sums.data(), {0, 1}, true);
+      const loop l = make(s, {rows, columns}, 2);
+      CHECK(prepared_loop(l).unit() % columns == 0);
+      CHECK(prepared_loop(l).unit() >= prepared_loop::band);
+      run_loop(l, pool);
+      for (std::size_t i = 0; i < size; ++i) {
+        REQUIRE(z[i] == x[i] + y[i % width]);
+        expected[i % width] += x[i];
+      }
+      REQUIRE(sums == expected);
+    }
+}
+
 TEST_CASE("a loop over nothing clears sums and touches no other output", "[loop]") {
   thread_pool pool(1);
   double x = 1;

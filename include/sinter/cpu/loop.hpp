@@ -278,6 +278,7 @@ class prepared_loop {
  public:
   static constexpr index_t block = 512;     ///< elements staged at a time
   static constexpr index_t short_row = 64;  ///< shorter rows are staged
+  static constexpr index_t band = 512;      ///< elements of a band of short rows, at least
   static constexpr index_t tile_rows = 32;  ///< of the tiles that a loop with transposed operands goes through
   static constexpr index_t tile_columns = 256;
   static constexpr index_t segment = 65536;  ///< longest kernel call in row mode
@@ -304,6 +305,7 @@ class prepared_loop {
       reducing_[s] = is_reducing(l_.out[s]);
       any_reducing_ = any_reducing_ || reducing_[s];
     }
+    find_bands();
     if (rows_ || any_reducing_ || l_.rank < 2 || inner_ < 16 || l_.shape[l_.rank - 2] < 16) return;
     for (int s = 0; s < l_.inputs; ++s) tiled_ = tiled_ || is_transposed(l_.in[s]);
     for (int s = 0; s < l_.outputs; ++s) tiled_ = tiled_ || is_transposed(l_.out[s]);
@@ -315,7 +317,10 @@ class prepared_loop {
   bool by_rows() const { return rows_; }
   /// Elements of which a range should be made up: whole rows, several where operands are transposed.
   index_t unit() const {
-    return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block;
+    return band_ > 0 ? band_
+           : rows_   ? inner_
+           : tiled_  ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1)
+                     : block;
   }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
@@ -324,7 +329,7 @@ class prepared_loop {
   void set_stream() {
     // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole
     // vectors of a row.
-    stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
+    stream_ = (rows_ || band_ > 0) && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
     const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
     for (int s = 0; s < l_.outputs; ++s) {
       if (!streams(s)) continue;
@@ -354,7 +359,8 @@ class prepared_loop {
   /// Computes elements [begin, end). Output s goes to base[s] in place of its own data; where `linear`, output 0 is a
   /// dense array whose first element is number `begin`.
   void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
-    if (rows_) run_rows(begin, end, base, add, linear);
+    if (band_ > 0 && end - begin >= 4 * band_ && begin % inner_ == 0) run_bands(begin, end, base, add, linear);
+    else if (rows_) run_rows(begin, end, base, add, linear);
     else if (tiled_ && begin % inner_ == 0 && end % inner_ == 0) run_tiles(begin, end, base, add, linear);
     else run_blocks(begin, end, base, add, linear);
   }
@@ -389,6 +395,20 @@ class prepared_loop {
     for (int d = 0; d < l_.rank; ++d)
       if (o.strides[d] == 0) return true;
     return false;
+  }
+
+  /// Short rows beside values that every row meets, such as biases: several rows at once make a band, for which these
+  /// values are repeated and their sums are gathered.
+  void find_bands() {
+    if (l_.rank != 2 || inner_ >= band) return;
+    const auto meets_every_row = [](const operand& o) { return o.strides[0] == 0 && o.strides[1] == 1; };
+    for (int s = 0; s < l_.inputs; ++s)
+      if (!dense_in_[s] && !repeated_in_[s] && !meets_every_row(l_.in[s])) return;
+    for (int s = 0; s < l_.outputs; ++s)
+      if (!dense_out_[s] && !meets_every_row(l_.out[s])) return;
+    // A power of two, so that sums can be folded in halves.
+    band_ = inner_;
+    while (band_ < band) band_ *= 2;
   }
 
   /// The kernel on a.n elements, of which the last may be less than a vector.
@@ -522,6 +542,65 @@ class prepared_loop {
     }
   }
 
+  /// Adds the second half of n elements to the first one, and so on, until `row` elements are left.
+  template <class T>
+  static void fold_band(T* values, index_t n, index_t row) {
+    using vector = math::simd<T, lanes>;
+    for (n /= 2; n >= row; n /= 2) {
+      index_t i = 0;
+      for (; i + lanes <= n; i += lanes) (vector::load(values + i) + vector::load(values + n + i)).store(values + i);
+      for (; i < n; ++i) values[i] += values[n + i];
+    }
+  }
+  template <class T>
+  void store_band(char* to, char* values, bool add) const {
+    T* const v = reinterpret_cast<T*>(values);
+    T* const t = reinterpret_cast<T*>(to);
+    fold_band(v, band_, inner_);
+    for (index_t i = 0; i < inner_; ++i) t[i] = add ? t[i] + v[i] : v[i];
+  }
+
+  void run_bands(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    const std::size_t bytes = static_cast<std::size_t>(band_) * 8;
+    char* staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t in_mask[max_operands];
+    index_t out_mask[max_operands];
+    bool out_add[max_operands];
+    bool plain = plain_;
+    for (int s = 0; s < l_.inputs; ++s, staged += bytes) {
+      const operand& o = l_.in[s];
+      in_mask[s] = repeated_in_[s] ? 0 : -1;
+      in[s] = staged;
+      if (repeated_in_[s]) detail::copy_strided(staged, 1, o.data, 0, lanes, o.size);
+      else if (!dense_in_[s])
+        for (index_t i = 0; i < band_; i += inner_)
+          std::memcpy(staged + i * o.size, o.data, static_cast<std::size_t>(inner_ * o.size));
+    }
+    for (int s = 0; s < l_.outputs; ++s, staged += bytes) {
+      out_mask[s] = -1;
+      out[s] = staged;
+      out_add[s] = reducing_[s] || add[s];
+      plain = plain && !out_add[s];
+      if (reducing_[s]) std::memset(staged, 0, bytes);
+    }
+    for (index_t at = begin; at < end; at += band_) {
+      for (int s = 0; s < l_.inputs; ++s)
+        if (dense_in_[s]) in[s] = l_.in[s].data + at * l_.in[s].size;
+      for (int s = 0; s < l_.outputs; ++s)
+        if (!reducing_[s]) out[s] = base[s] + (linear && s == 0 ? at - begin : at) * l_.out[s].size;
+      const index_t n = end - at < band_ ? end - at : band_;
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
+    }
+    for (int s = 0; s < l_.outputs; ++s) {
+      if (!reducing_[s]) continue;
+      char* const sums = static_cast<char*>(out[s]);
+      if (out_size_[s] == 4) store_band<float>(base[s], sums, add[s]);
+      else store_band<double>(base[s], sums, add[s]);
+    }
+  }
+
   /// Whole rows [begin, end) in tiles, of which the operands without rows of their own are copied.
   void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
     constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
@@ -593,6 +672,7 @@ class prepared_loop {
   loop l_;
   index_t total_ = 0;
   index_t inner_ = 1;
+  index_t band_ = 0;  ///< elements of a band, whole rows; 0 where there are no bands
   bool rows_ = false;
   bool tiled_ = false;
   bool stream_ = false;

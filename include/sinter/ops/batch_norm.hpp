@@ -128,11 +128,17 @@ auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance,
   check_channel_operands("batch_norm", x, affine...);
   const auto moments = moments_for_batch_norm(x, mean, variance, o);
   const auto inverse = eval(rsqrt(moments.variance + static_cast<C>(o.eps)));
-  const auto centred = to_compute(x) - per_channel<R>(moments.mean);
-  if constexpr (sizeof...(W) == 0) return scaled_channels<T, R>(centred, inverse);
+  // The mean is a constant in the pass over x, and shift has its gradient: it is a multiple of that of the bias, and
+  // need not be summed over pixels again.
+  const auto shifted_by = [&](const auto& scale, const auto&... bias) {
+    const auto centre = untrack(moments.mean);
+    const auto shift = eval(((untrack(scale) * (centre - moments.mean)) + ... + to_compute(bias)));
+    return scaled_channels<T, R>(to_compute(x) - per_channel<R>(centre), scale, shift);
+  };
+  if constexpr (sizeof...(W) == 0) return shifted_by(inverse);
   else
     return [&](const auto& weight, const auto&... bias) {
-      return scaled_channels<T, R>(centred, eval(to_compute(weight) * inverse), bias...);
+      return shifted_by(eval(to_compute(weight) * inverse), bias...);
     }(affine...);
 }
 
