@@ -16,6 +16,7 @@
 #include "sinter/cpu/machine.hpp"
 #include "sinter/cpu/moments.hpp"
 #include "sinter/cpu/pool.hpp"
+#include "sinter/cpu/pooling.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/rows.hpp"
 #include "sinter/cpu/scan.hpp"

@@ -3,6 +3,7 @@
 
 #include "sinter/ops/abs.hpp"
 #include "sinter/ops/acos.hpp"
+#include "sinter/ops/adaptive_pool.hpp"
 #include "sinter/ops/add.hpp"
 #include "sinter/ops/all.hpp"
 #include "sinter/ops/any.hpp"
@@ -86,6 +87,7 @@
 #include "sinter/ops/matmul_axes.hpp"
 #include "sinter/ops/matmul_precision.hpp"
 #include "sinter/ops/max.hpp"
+#include "sinter/ops/max_pool.hpp"
 #include "sinter/ops/maximum.hpp"
 #include "sinter/ops/mean.hpp"
 #include "sinter/ops/min.hpp"
@@ -138,3 +140,4 @@
 
 // Last, so that no op is reached through it; see sinter.hpp.
 #include "sinter/ops/availability.hpp"
+#include "sinter/ops/avg_pool.hpp"

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <vector>
 
+#include "pooling.hpp"
+
 namespace kernel_table {
 
 using namespace sinter;
@@ -180,6 +182,22 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("conv2d in groups, without a bias", (const auto& x, const auto& w), conv2d(x, w, grouped), (const numbers<4>& x, const numbers<4>& w), convolved(x, w, grouped), shape(2, 4, 4, 3), shape(6, 2, 3, 3))
   KERNEL_ROW("conv1d", (const auto& x, const auto& w), conv1d(x, w, {.stride = 2, .padding = 1}), (const numbers<3>& x, const numbers<3>& w), convolved(x.reshape({3, 2, 1, 7}), w.reshape({5, 2, 1, 3}), {.stride = {1, 2}, .padding = {0, 1}}).reshape({3, 5, 4}), shape(3, 2, 7), shape(5, 2, 3))
   KERNEL_ROW("conv_transpose2d", (const auto& x, const auto& w, const auto& b), conv_transpose2d(x, w, b, spread_out), (const numbers<4>& x, const numbers<4>& w, const numbers<1>& b), transposed(x, w, spread_out, b), shape(2, 4, 3, 2), shape(4, 3, 3, 2), shape(6))
+  KERNEL_ROW("max_pool2d", (const auto& x), max_pool2d(x, 3, {.stride = 2, .padding = 1}), (const numbers<4>& x), pooled<2>(x, {sliding_windows(7, 3, 2, 1, 1, false), sliding_windows(6, 3, 2, 1, 1, false)}, largest_of_window), shape(2, 21, 7, 6))
+  KERNEL_ROW("max_pool2d, dilated, in ceil mode", (const auto& x), max_pool2d(x, {2, 3}, {.stride = {3, 2}, .padding = {1, 0}, .dilation = {1, 2}, .ceil_mode = true}), (const numbers<4>& x), pooled<2>(x, {sliding_windows(6, 2, 3, 1, 1, true), sliding_windows(8, 3, 2, 0, 2, true)}, largest_of_window), shape(2, 3, 6, 8))
+  KERNEL_ROW("max_pool1d", (const auto& x), max_pool1d(x, 2), (const numbers<3>& x), pooled<1>(x, {sliding_windows(9, 2, 2, 0, 1, false)}, largest_of_window), shape(3, 4, 9))
+  KERNEL_ROW("max_pool3d", (const auto& x), max_pool3d(x, {2, 3, 2}, {.stride = 1}), (const numbers<5>& x), pooled<3>(x, {sliding_windows(3, 2, 1, 0, 1, false), sliding_windows(4, 3, 1, 0, 1, false), sliding_windows(3, 2, 1, 0, 1, false)}, largest_of_window), shape(2, 3, 3, 4, 3))
+  KERNEL_ROW("max_pool2d with more than 255 taps", (const auto& x), max_pool2d(x, {17, 16}, {.stride = 1}), (const numbers<4>& x), pooled<2>(x, {sliding_windows(18, 17, 1, 0, 1, false), sliding_windows(17, 16, 1, 0, 1, false)}, largest_of_window), shape(1, 2, 18, 17))
+  KERNEL_ROW("max_pool2d_with_indices", (const auto& x), max_pool2d_with_indices(x, 2).values, (const numbers<4>& x), pooled<2>(x, {sliding_windows(4, 2, 2, 0, 1, false), sliding_windows(5, 2, 2, 0, 1, false)}, largest_of_window), shape(2, 3, 4, 5))
+  KERNEL_ROW("avg_pool2d", (const auto& x), avg_pool2d(x, 3, {.stride = 2, .padding = 1}), (const numbers<4>& x), pooled<2>(x, {sliding_windows(7, 3, 2, 1, 1, false), sliding_windows(6, 3, 2, 1, 1, false)}, padded_mean_of_window), shape(2, 21, 7, 6))
+  KERNEL_ROW("avg_pool2d in ceil mode", (const auto& x), avg_pool2d(x, {3, 2}, {.stride = 2, .padding = {1, 1}, .ceil_mode = true}), (const numbers<4>& x), pooled<2>(x, {sliding_windows(6, 3, 2, 1, 1, true), sliding_windows(5, 2, 2, 1, 1, true)}, padded_mean_of_window), shape(2, 3, 6, 5))
+  KERNEL_ROW("avg_pool2d without padding in its count", (const auto& x), avg_pool2d(x, 3, {.stride = 1, .padding = 1, .count_include_pad = false}), (const numbers<4>& x), pooled<2>(x, {sliding_windows(4, 3, 1, 1, 1, false), sliding_windows(3, 3, 1, 1, 1, false)}, mean_of_window), shape(2, 3, 4, 3))
+  KERNEL_ROW("avg_pool1d", (const auto& x), avg_pool1d(x, 3, {.stride = 1, .padding = 1}), (const numbers<3>& x), pooled<1>(x, {sliding_windows(9, 3, 1, 1, 1, false)}, padded_mean_of_window), shape(3, 4, 9))
+  KERNEL_ROW("avg_pool3d divided by 2", (const auto& x), avg_pool3d(x, 2, {.stride = {1, 2, 1}, .divisor_override = 2}), (const numbers<5>& x), pooled<3>(x, {sliding_windows(3, 2, 1, 0, 1, false), sliding_windows(4, 2, 2, 0, 1, false), sliding_windows(3, 2, 1, 0, 1, false)}, half_of_window), shape(2, 3, 3, 4, 3))
+  KERNEL_ROW("adaptive_avg_pool2d", (const auto& x), adaptive_avg_pool2d(x, {3, keep_extent}), (const numbers<4>& x), pooled<2>(x, {adaptive_windows(7, 3), adaptive_windows(4, 4)}, mean_of_window), shape(2, 5, 7, 4))
+  KERNEL_ROW("adaptive_avg_pool2d to 1", (const auto& x), adaptive_avg_pool2d(x, 1), (const numbers<4>& x), pooled<2>(x, {adaptive_windows(5, 1), adaptive_windows(6, 1)}, mean_of_window), shape(2, 70, 5, 6))
+  KERNEL_ROW("adaptive_avg_pool1d", (const auto& x), adaptive_avg_pool1d(x, 4), (const numbers<3>& x), pooled<1>(x, {adaptive_windows(6, 4)}, mean_of_window), shape(2, 3, 6))
+  KERNEL_ROW("adaptive_max_pool2d", (const auto& x), adaptive_max_pool2d(x, {3, 5}), (const numbers<4>& x), pooled<2>(x, {adaptive_windows(7, 3), adaptive_windows(3, 5)}, largest_of_window), shape(2, 5, 7, 3))
+  KERNEL_ROW("adaptive_max_pool3d", (const auto& x), adaptive_max_pool3d(x, {2, 1, 3}), (const numbers<5>& x), pooled<3>(x, {adaptive_windows(3, 2), adaptive_windows(4, 1), adaptive_windows(4, 3)}, largest_of_window), shape(2, 3, 3, 4, 4))
   // clang-format on
 }
 

@@ -5,3 +5,4 @@
 #include "sinter/cuda/backend.hpp"
 #include "sinter/cuda/conv.hpp"
 #include "sinter/cuda/moments.hpp"
+#include "sinter/cuda/pooling.hpp"
