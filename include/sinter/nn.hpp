@@ -15,6 +15,7 @@
 #include "sinter/nn/norm.hpp"
 #include "sinter/nn/observe.hpp"
 #include "sinter/nn/place.hpp"
+#include "sinter/nn/pooling.hpp"
 #include "sinter/nn/sequential.hpp"
 #include "sinter/nn/state.hpp"
 #include "sinter/nn/summary.hpp"

@@ -11,62 +11,82 @@
 
 namespace sinter::cpu_impl {
 
-/// What the axes of a pooling say, looked up instead of computed for each pixel.
-struct pool_tables {
+/// Forward along the axes, looked up instead of computed for each pixel.
+struct pool_windows {
   struct window {
-    index_t first;  ///< the element of x at the first tap that meets one
-    ops::pool_range taps;
-    index_t start;
+    index_t at;       ///< of the first tap that meets an element of x, in elements
+    index_t count;    ///< of those taps
+    index_t tap;      ///< what the first adds to the number of a tap
+    index_t counted;  ///< see pool_axis
   };
-  struct axis {
-    std::vector<window> windows;           ///< of each result
-    std::vector<ops::pool_range> results;  ///< that each element of x is in reach of
-  };
-  const ops::pool_extents& e;
-  axis axes[3];
-  index_t in[3], out[3];
+  std::vector<window> of_result[3];
+  index_t out[3], step[3], tap_step[3];  ///< results; from one tap to the next, in elements of x and in numbers
+  index_t image;                         ///< elements of x in an image
 
-  explicit pool_tables(const ops::pool_extents& extents) : e(extents) {
-    for (int d = 0; d < 3; ++d) {
-      in[d] = e.axis[d].in;
-      out[d] = e.axis[d].out;
-      for (index_t o = 0; o < out[d]; ++o) {
-        const ops::pool_range taps = e.axis[d].taps(o);
-        const index_t start = e.axis[d].start(o);
-        axes[d].windows.push_back({start + taps.begin * e.axis[d].dilation, taps, start});
-      }
-      for (index_t i = 0; i < in[d]; ++i) axes[d].results.push_back(e.axis[d].results(i));
-    }
-  }
-};
-
-/// The taps of one result that meet elements of x.
-struct pool_window {
-  index_t count[3], step[3];  ///< how many along each axis, and elements of x from one to the next
-  index_t at;                 ///< of the first in x
-  index_t tap, tap_step[2];   ///< its number, and by how much that grows along the first two axes
-
-  pool_window(const pool_tables& t, index_t n, const index_t (&o)[3]) : at(n), tap(0) {
-    index_t stride = t.e.channels;
+  explicit pool_windows(const ops::pool_extents& e, bool padding_counts = false) : image(e.channels) {
+    index_t taps = 1;
     for (int d = 2; d >= 0; --d) {
-      step[d] = t.e.axis[d].dilation * stride;
-      stride *= t.in[d];
+      const ops::pool_axis& a = e.axis[d];
+      out[d] = a.out;
+      step[d] = a.dilation * image;
+      tap_step[d] = taps;
+      for (index_t o = 0; o < a.out; ++o) {
+        const ops::pool_range inside = a.taps(o);
+        of_result[d].push_back({(a.start(o) + inside.begin * a.dilation) * image, inside.size(), inside.begin * taps,
+                                a.counted(o, padding_counts)});
+      }
+      image *= a.in;
+      taps *= a.kernel;
     }
-    for (int d = 0; d < 3; ++d) {
-      const pool_tables::window& w = t.axes[d].windows[static_cast<std::size_t>(o[d])];
-      count[d] = w.taps.size();
-      at = at * t.in[d] + w.first;
-      tap = tap * t.e.axis[d].kernel + w.taps.begin;
-    }
-    at *= t.e.channels;
-    tap_step[1] = t.e.axis[2].kernel;
-    tap_step[0] = t.e.axis[1].kernel * tap_step[1];
   }
-  bool is_empty() const { return count[0] == 0 || count[1] == 0 || count[2] == 0; }
+  const window& at(int axis, index_t o) const { return of_result[axis][static_cast<std::size_t>(o)]; }
 };
 
-/// Calls f(number, image, coordinates, first channel, end of the channels) for all pixels, and after(first pixel, end,
-/// first channel, end) for parts that are complete. A pixel takes about `work` operations for each channel.
+/// Backward along the axes: the results whose windows have an element of x.
+struct pool_sources {
+  struct source {
+    index_t at;   ///< the result, in elements of y
+    index_t tap;  ///< what the tap at the element adds to the number of a tap
+    double part;  ///< 1 / how many elements the result is the average of
+  };
+  std::vector<source> sources[3];
+  std::vector<index_t> begin[3];              ///< of an element's sources
+  index_t in[3], most[3] = {0, 0, 0}, image;  ///< `most` sources of an element; image: elements of y in one
+
+  explicit pool_sources(const ops::pool_extents& e, bool with_parts = false, bool padding_counts = false)
+      : image(e.channels) {
+    index_t taps = 1;
+    for (int d = 2; d >= 0; --d) {
+      const ops::pool_axis& a = e.axis[d];
+      in[d] = a.in;
+      begin[d].push_back(0);
+      for (index_t i = 0; i < a.in; ++i) {
+        const ops::pool_range results = a.results(i);
+        for (index_t o = results.begin; o < results.end; ++o)
+          if (const index_t tap = a.tap_at(o, i); tap >= 0)
+            sources[d].push_back(
+                {o * image, tap * taps, with_parts ? 1 / static_cast<double>(a.counted(o, padding_counts)) : 1.0});
+        begin[d].push_back(static_cast<index_t>(sources[d].size()));
+        most[d] = std::max(most[d], begin[d].back() - begin[d][static_cast<std::size_t>(i)]);
+      }
+      image *= a.out;
+      taps *= a.kernel;
+    }
+  }
+  const source* of(int axis, index_t i) const {
+    return sources[axis].data() + begin[axis][static_cast<std::size_t>(i)];
+  }
+};
+
+/// A run of pixels of one row.
+struct pixel_run {
+  index_t first, image, at[3];  ///< number and coordinates of the first
+  index_t count;
+  index_t channel, channel_end;
+};
+
+/// Calls f(run) for runs that cover all pixels and channels, and after(first pixel, end, first channel, end) for parts
+/// that are complete. A pixel takes about `work` operations for each channel.
 template <class F, class After>
 void for_pixels(index_t batch, const index_t (&extent)[3], index_t channels, index_t work, thread_pool& pool,
                 const F& f, const After& after) {
@@ -74,22 +94,23 @@ void for_pixels(index_t batch, const index_t (&extent)[3], index_t channels, ind
   const index_t pixels = batch * extent[0] * extent[1] * extent[2];
   if (pixels * channels == 0) return;
   const index_t block = pixels < few_pixels && channels > channel_block ? channel_block : channels;
-  const index_t blocks = (channels + block - 1) / block, each = std::max<index_t>(wanted / (block * (work + 1)), 1);
+  const index_t blocks = (channels + block - 1) / block;
+  const index_t each = std::max<index_t>(wanted / (block * std::min(work + 1, wanted)), 1);
   pool.parallel_for((pixels + each - 1) / each * blocks, [&](index_t task) {
-    const index_t c0 = task % blocks * block, c1 = std::min(c0 + block, channels);
     const index_t begin = task / blocks * each, end = std::min(begin + each, pixels);
-    index_t at[3], image = begin;
-    for (int d = 2; d >= 0; --d) {
-      at[d] = image % extent[d];
-      image /= extent[d];
+    pixel_run r;
+    r.channel = task % blocks * block;
+    r.channel_end = std::min(r.channel + block, channels);
+    for (r.first = begin; r.first < end; r.first += r.count) {
+      r.image = r.first;
+      for (int d = 2; d >= 0; --d) {
+        r.at[d] = r.image % extent[d];
+        r.image /= extent[d];
+      }
+      r.count = std::min(extent[2] - r.at[2], end - r.first);
+      f(r);
     }
-    for (index_t p = begin; p < end; ++p) {
-      f(p, image, at, c0, c1);
-      int d = 2;
-      while (d >= 0 && ++at[d] == extent[d]) at[d--] = 0;
-      if (d < 0) ++image;
-    }
-    after(begin, end, c0, c1);
+    after(begin, end, r.channel, r.channel_end);
   });
 }
 
@@ -137,49 +158,70 @@ struct place_memory {
   }
 };
 
+/// L saved places as lanes of I; bytes with their sign, since g++ 12 widens those alone, and twofold alone, in
+/// registers.
+template <class I, int L>
+SINTER_INLINE math::simd<I, L> read_places(const std::uint8_t* from) {
+  const auto bytes = math::simd<std::int8_t, L>::load(reinterpret_cast<const std::int8_t*>(from));
+  return math::cast<I>(math::cast<std::int32_t>(math::cast<std::int16_t>(bytes)));
+}
+template <class I, int L>
+SINTER_INLINE math::simd<I, L> read_places(const std::int32_t* from) {
+  return math::cast<I>(math::simd<std::int32_t, L>::load(from));
+}
+/// A number of a tap as read_places() gives it.
+template <class I, class Place>
+I as_place(index_t tap) {
+  return static_cast<I>(static_cast<std::make_signed_t<Place>>(tap));
+}
+
 template <bool Saves, class T, class After>
 void max_pool(const ops::pool_extents& e, const T* x, T* y, const place_memory& places, thread_pool& pool,
               const After& after) {
   using C = compute_type<T>;
   using I = math::detail::mask_lane_t<C>;
   constexpr C least = -std::numeric_limits<C>::infinity();
-  const pool_tables tables(e);
-  const auto compute = [&](index_t p, index_t n, const index_t(&o)[3], index_t c0, index_t c1) {
-    const pool_window w(tables, n, o);
-    if (w.is_empty()) {
-      std::fill(y + p * e.channels + c0, y + p * e.channels + c1, static_cast<T>(least));
-      return places.put_none(p * e.channels + c0, c1 - c0);
-    }
-    for_channel_vectors<T>(c0, c1, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
-      using values = math::simd<C, L>;
-      using numbers = math::simd<I, L>;
-      values most[] = {(static_cast<void>(V), values(least))...};
-      [[maybe_unused]] numbers place[] = {(static_cast<void>(V), numbers(w.tap))...};
-      for (index_t i = 0; i < w.count[0]; ++i)
-        for (index_t j = 0; j < w.count[1]; ++j) {
-          const T* from = x + (w.at + i * w.step[0] + j * w.step[1] + c);
-          [[maybe_unused]] I tap = static_cast<I>(w.tap + i * w.tap_step[0] + j * w.tap_step[1]);
-          for (index_t k = 0; k < w.count[2]; ++k, from += w.step[2], ++tap) {
-            const auto step = [&](values& best, [[maybe_unused]] numbers& at, int v) SINTER_INLINE_LAMBDA {
-              const values value = math::read<L>(from + v * L);
-              if constexpr (Saves) {
-                const auto better = math::logical_or(value > best, value != value);
-                best = math::select(better, value, best);
-                at = math::select(better, numbers(tap), at);
-              } else {
-                best = math::max(best, value);
-              }
-            };
-            (step(most[V], place[V], V), ...);
+  const pool_windows windows(e);
+  const auto compute = [&](const pixel_run& r) {
+    const auto &plane = windows.at(0, r.at[0]), &row = windows.at(1, r.at[1]);
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const auto& w = windows.at(2, r.at[2] + pixel);
+      const index_t to = (r.first + pixel) * e.channels, first_tap = plane.tap + row.tap + w.tap;
+      if (plane.count * row.count * w.count == 0) {
+        std::fill(y + to + r.channel, y + to + r.channel_end, static_cast<T>(least));
+        places.put_none(to + r.channel, r.channel_end - r.channel);
+        continue;
+      }
+      const T* const origin = x + (r.image * windows.image + plane.at + row.at + w.at);
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        using numbers = math::simd<I, L>;
+        values most[] = {(static_cast<void>(V), values(least))...};
+        [[maybe_unused]] numbers place[] = {(static_cast<void>(V), numbers(first_tap))...};
+        for (index_t i = 0; i < plane.count; ++i)
+          for (index_t j = 0; j < row.count; ++j) {
+            const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
+            [[maybe_unused]] I tap = static_cast<I>(first_tap + i * windows.tap_step[0] + j * windows.tap_step[1]);
+            for (index_t k = 0; k < w.count; ++k, from += windows.step[2], ++tap) {
+              const auto step = [&](values& best, [[maybe_unused]] numbers& at, int v) SINTER_INLINE_LAMBDA {
+                const values value = math::read<L>(from + v * L);
+                if constexpr (Saves) {
+                  const auto better = math::logical_or(value > best, value != value);
+                  best = math::select(better, value, best);
+                  at = math::select(better, numbers(tap), at);
+                } else {
+                  best = math::max(best, value);
+                }
+              };
+              (step(most[V], place[V], V), ...);
+            }
           }
-        }
-      const index_t to = p * e.channels + c;
-      (math::write(y + to + V * L, most[V]), ...);
-      if constexpr (Saves) (places.put(to + V * L, place[V]), ...);
-    });
+        (math::write(y + to + c + V * L, most[V]), ...);
+        if constexpr (Saves) (places.put(to + c + V * L, place[V]), ...);
+      });
+    }
   };
-  const index_t taps = std::min<index_t>(e.taps(), 1 << 20);
-  for_pixels(e.batch, tables.out, e.channels, taps, pool, compute, after);
+  for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
 }
 
 /// Rows of a window are summed up one by one, so that a large one has a small error.
@@ -187,132 +229,100 @@ template <class T, class After>
 void avg_pool(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* x, T* y, thread_pool& pool,
               const After& after) {
   using C = compute_type<T>;
-  const pool_tables tables(e);
-  const auto compute = [&](index_t p, index_t n, const index_t(&o)[3], index_t c0, index_t c1) {
-    const pool_window w(tables, n, o);
-    const C by = static_cast<C>(divisor.of(e.axis, o));
-    for_channel_vectors<T>(c0, c1, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
-      using values = math::simd<C, L>;
-      values sum[] = {(static_cast<void>(V), values(0))...};
-      for (index_t i = 0; i < w.count[0]; ++i)
-        for (index_t j = 0; j < w.count[1]; ++j) {
-          const T* from = x + (w.at + i * w.step[0] + j * w.step[1] + c);
-          values row[] = {(static_cast<void>(V), values(0))...};
-          for (index_t k = 0; k < w.count[2]; ++k, from += w.step[2])
-            ((row[V] = row[V] + math::read<L>(from + V * L)), ...);
-          ((sum[V] = sum[V] + row[V]), ...);
-        }
-      (math::write(y + (p * e.channels + c + V * L), sum[V] / values(by)), ...);
-    });
-  };
-  const index_t taps = std::min<index_t>(e.taps(), 1 << 20);
-  for_pixels(e.batch, tables.out, e.channels, taps, pool, compute, after);
-}
-
-/// Calls f(number of the result, coordinates, number of the tap) for the windows that have element i of image n.
-template <class F>
-SINTER_INLINE void for_windows_with(const pool_tables& t, index_t n, const index_t (&i)[3], const F& f) {
-  const auto of_axis = [&](int d) -> const ops::pool_range& {
-    return t.axes[d].results[static_cast<std::size_t>(i[d])];
-  };
-  const auto tap_at = [&](int d, index_t o) {
-    const index_t distance = i[d] - t.axes[d].windows[static_cast<std::size_t>(o)].start, by = t.e.axis[d].dilation;
-    return by == 1 ? distance : distance % by == 0 ? distance / by : -1;
-  };
-  index_t o[3], tap[3];
-  for (o[0] = of_axis(0).begin; o[0] < of_axis(0).end; ++o[0]) {
-    if ((tap[0] = tap_at(0, o[0])) < 0) continue;
-    for (o[1] = of_axis(1).begin; o[1] < of_axis(1).end; ++o[1]) {
-      if ((tap[1] = tap_at(1, o[1])) < 0) continue;
-      for (o[2] = of_axis(2).begin; o[2] < of_axis(2).end; ++o[2]) {
-        if ((tap[2] = tap_at(2, o[2])) < 0) continue;
-        f(((n * t.out[0] + o[0]) * t.out[1] + o[1]) * t.out[2] + o[2], o, t.e.tap_number(tap));
-      }
+  const pool_windows windows(e, divisor.padding_counts);
+  const auto compute = [&](const pixel_run& r) {
+    const auto &plane = windows.at(0, r.at[0]), &row = windows.at(1, r.at[1]);
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const auto& w = windows.at(2, r.at[2] + pixel);
+      const index_t by = divisor.number != 0 ? divisor.number : plane.counted * row.counted * w.counted;
+      const T* const origin = x + (r.image * windows.image + plane.at + row.at + w.at);
+      T* const to = y + (r.first + pixel) * e.channels;
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        values sum[] = {(static_cast<void>(V), values(0))...};
+        for (index_t i = 0; i < plane.count; ++i)
+          for (index_t j = 0; j < row.count; ++j) {
+            const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
+            values part[] = {(static_cast<void>(V), values(0))...};
+            for (index_t k = 0; k < w.count; ++k, from += windows.step[2])
+              ((part[V] = part[V] + math::read<L>(from + V * L)), ...);
+            ((sum[V] = sum[V] + part[V]), ...);
+          }
+        (math::write(to + c + V * L, sum[V] / values(by)), ...);
+      });
     }
-  }
+  };
+  for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
 }
 
-/// About how many windows an element is in.
-inline index_t windows_of_element(const ops::pool_extents& e) {
-  index_t most = 1;
-  for (const ops::pool_axis& a : e.axis)
-    most =
-        std::min<index_t>(most * (a.is_adaptive ? a.out / a.in + 1 : a.kernel / (a.stride * a.dilation) + 1), 1 << 20);
-  return most;
+/// Gathers gradients: calls add_one(sums of L channels, where these lie in y, number of the tap, part) for every window
+/// that has an element of x, always in one order, and writes the sums to dx or adds them to it.
+template <class T, class Add>
+void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T* dx, bool add, thread_pool& pool,
+                     const Add& add_one) {
+  using C = compute_type<T>;
+  using source = pool_sources::source;
+  const auto compute = [&](const pixel_run& r) {
+    const detail::temporary_array<source> rows(sources.most[0] * sources.most[1]);  // what holds for the whole run
+    source* end = rows.data();
+    for (const source* i = sources.of(0, r.at[0]); i != sources.of(0, r.at[0] + 1); ++i)
+      for (const source* j = sources.of(1, r.at[1]); j != sources.of(1, r.at[1] + 1); ++j)
+        *end++ = {r.image * sources.image + i->at + j->at, i->tap + j->tap, i->part * j->part};
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const source *const first = sources.of(2, r.at[2] + pixel), *const last = sources.of(2, r.at[2] + pixel + 1);
+      T* const to = dx + (r.first + pixel) * e.channels;
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        values sum[] = {(static_cast<void>(V), values(0))...};
+        for (const source* row = rows.data(); row != end; ++row)
+          for (const source* s = first; s != last; ++s) {
+            const index_t at = row->at + s->at + c, tap = row->tap + s->tap;
+            const C part = static_cast<C>(row->part * s->part);
+            (add_one(sum[V], at + V * L, tap, part), ...);
+          }
+        (put_or_add<L>(to + c + V * L, sum[V], add), ...);
+      });
+    }
+  };
+  const index_t windows = sources.most[0] * sources.most[1] * sources.most[2];
+  for_pixels(e.batch, sources.in, e.channels, windows, pool, compute, [](auto...) {});
 }
 
-/// dx (+)= the gradient g of max pooling: each element gathers from the windows that it is in, always in one order.
 template <class T, class Place>
 void max_pool_gradient(const ops::pool_extents& e, const T* g, const Place* places, T* dx, bool add,
                        thread_pool& pool) {
   using C = compute_type<T>;
   using I = math::detail::mask_lane_t<C>;
-  struct source {
-    index_t at;
-    I tap;
-  };
-  const pool_tables tables(e);
-  const auto compute = [&](index_t p, index_t n, const index_t(&i)[3], index_t c0, index_t c1) {
-    thread_local std::vector<source> sources;
-    sources.clear();
-    for_windows_with(tables, n, i, [&](index_t result, const index_t(&)[3], index_t tap) {
-      sources.push_back({result * e.channels, static_cast<I>(tap)});
-    });
-    const source *const begin = sources.data(), *const end = begin + sources.size();
-    for_channel_vectors<T>(c0, c1, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
-      using values = math::simd<C, L>;
-      values sum[] = {(static_cast<void>(V), values(0))...};
-      for (const source* s = begin; s != end; ++s) {
-        const index_t at = s->at + c;
-        const auto gathered = [&](int v) SINTER_INLINE_LAMBDA {
-          const auto place = math::cast<I>(math::simd<Place, L>::load(places + at + v * L));
-          return math::select(place == math::simd<I, L>(s->tap), math::read<L>(g + at + v * L), values(0));
-        };
-        ((sum[V] = sum[V] + gathered(V)), ...);
-      }
-      (put_or_add<L>(dx + (p * e.channels + c + V * L), sum[V], add), ...);
-    });
-  };
-  for_pixels(e.batch, tables.in, e.channels, windows_of_element(e), pool, compute, [](auto...) {});
+  gather_gradient(e, pool_sources(e), dx, add, pool,
+                  [=]<int L>(math::simd<C, L>& sum, index_t at, index_t tap, C) SINTER_INLINE_LAMBDA {
+                    const auto is_here = read_places<I, L>(places + at) == math::simd<I, L>(as_place<I, Place>(tap));
+                    sum = sum + math::select(is_here, math::read<L>(g + at), math::simd<C, L>(0));
+                  });
 }
 
-/// The same of average pooling.
 template <class T>
 void avg_pool_gradient(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* g, T* dx, bool add,
                        thread_pool& pool) {
   using C = compute_type<T>;
-  struct source {
-    index_t at;
-    C part;
-  };
-  const pool_tables tables(e);
-  const auto compute = [&](index_t p, index_t n, const index_t(&i)[3], index_t c0, index_t c1) {
-    thread_local std::vector<source> sources;
-    sources.clear();
-    for_windows_with(tables, n, i, [&](index_t result, const index_t(&o)[3], index_t) {
-      sources.push_back({result * e.channels, C(1) / static_cast<C>(divisor.of(e.axis, o))});
-    });
-    const source *const begin = sources.data(), *const end = begin + sources.size();
-    for_channel_vectors<T>(c0, c1, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
-      using values = math::simd<C, L>;
-      values sum[] = {(static_cast<void>(V), values(0))...};
-      for (const source* s = begin; s != end; ++s)
-        ((sum[V] = math::fma(math::read<L>(g + s->at + c + V * L), values(s->part), sum[V])), ...);
-      (put_or_add<L>(dx + (p * e.channels + c + V * L), sum[V], add), ...);
-    });
-  };
-  for_pixels(e.batch, tables.in, e.channels, windows_of_element(e), pool, compute, [](auto...) {});
+  const bool counts = divisor.number == 0;
+  const C all = counts ? C(1) : C(1) / static_cast<C>(divisor.number);
+  gather_gradient(e, pool_sources(e, counts, divisor.padding_counts), dx, add, pool,
+                  [=]<int L>(math::simd<C, L>& sum, index_t at, index_t, C part) SINTER_INLINE_LAMBDA {
+                    sum = math::fma(math::read<L>(g + at), math::simd<C, L>(part * all), sum);
+                  });
 }
 
 /// Where results of max pooling stand in their planes of x; -1 for a window that met none.
 inline void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
                         thread_pool& pool) {
   const index_t out[3] = {e.axis[0].out, e.axis[1].out, e.axis[2].out};
-  const auto compute = [&](index_t p, index_t, const index_t(&o)[3], index_t c0, index_t c1) {
-    for (index_t at = p * e.channels + c0; at < p * e.channels + c1; ++at) {
-      const index_t place = places[at];
-      indices[at] = place < 0 ? -1 : e.place_in_plane(o, place);
-    }
+  const auto compute = [&](const pixel_run& r) {
+    index_t o[3] = {r.at[0], r.at[1], r.at[2]};
+    for (index_t pixel = 0; pixel < r.count; ++pixel, ++o[2])
+      for (index_t c = r.channel; c < r.channel_end; ++c) {
+        const index_t at = (r.first + pixel) * e.channels + c, place = places[at];
+        indices[at] = place < 0 ? -1 : e.place_in_plane(o, place);
+      }
   };
   for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
 }
@@ -378,15 +388,15 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
   template <class T, class Epilogue>
   static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
                       const tensor<T, N + 2, D>& x) {
-    cpu_impl::avg_pool(op.extents_of(x.shape(), y.shape()), ops::divisor_of(op), x.data(), y.data(), backend<D>::pool(),
+    cpu_impl::avg_pool(op.extents_of(x.shape(), y.shape()), op.divisor, x.data(), y.data(), backend<D>::pool(),
                        cpu_impl::tiles_of(after));
   }
   template <class Backward>
   static void reverse(const op_type& op, const Backward& b) {
     const auto dx = b.template place_of<0>();
     const auto& g = b.gradient();
-    cpu_impl::avg_pool_gradient(op.extents_of(dx.to.shape(), g.shape()), ops::divisor_of(op), g.data(), dx.to.data(),
-                                dx.add, backend<D>::pool());
+    cpu_impl::avg_pool_gradient(op.extents_of(dx.to.shape(), g.shape()), op.divisor, g.data(), dx.to.data(), dx.add,
+                                backend<D>::pool());
   }
 };
 

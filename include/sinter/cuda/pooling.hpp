@@ -251,9 +251,9 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
   static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
                       const tensor<T, N + 2, D>& x) {
     const auto e = op.extents_of(x.shape(), y.shape());
-    cuda_impl::run_pool<D>(op_type::name, y.shape(),
-                           cuda_impl::avg_pool_body<T>{e, cuda_impl::pool_sizes(e), ops::divisor_of(op),
-                                                       access::data(x), access::data(y)});
+    cuda_impl::run_pool<D>(
+        op_type::name, y.shape(),
+        cuda_impl::avg_pool_body<T>{e, cuda_impl::pool_sizes(e), op.divisor, access::data(x), access::data(y)});
     if (after != nullptr) after->run();
   }
   template <class Backward>
@@ -263,7 +263,7 @@ struct kernels<ops::avg_pool_op<N, Window>, D> {
     const auto e = op.extents_of(dx.to.shape(), g.shape());
     using T = element_of<decltype(g)>;
     cuda_impl::run_pool<D>("gradient of average pooling", dx.to.shape(),
-                           cuda_impl::avg_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), ops::divisor_of(op),
+                           cuda_impl::avg_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), op.divisor,
                                                                 access::data(g), access::data(dx.to), dx.add});
   }
 };

@@ -21,6 +21,18 @@ struct avg_pool_options {
 
 namespace ops {
 
+/// What sums are divided by.
+struct pool_divisor {
+  index_t number = 0;  ///< 0: the number of elements
+  bool padding_counts = false;
+
+  SINTER_WORD index_t of(const pool_axis (&axis)[3], const index_t (&o)[3]) const {
+    if (number != 0) return number;
+    return axis[0].counted(o[0], padding_counts) * axis[1].counted(o[1], padding_counts) *
+           axis[2].counted(o[2], padding_counts);
+  }
+};
+
 /// y(n,c,o) = the sum of x(n, c, elements of o's window), divided by their number.
 template <int N, class Window>
 struct avg_pool_op : pool_op<N, Window> {
@@ -31,34 +43,11 @@ struct avg_pool_op : pool_op<N, Window> {
                                       : N == 2            ? "avg_pool2d"
                                                           : "avg_pool3d";
 
-  bool padding_counts = false;
-  std::optional<index_t> divisor = {};
-  explicit avg_pool_op(const Window& w) : pool_op<N, Window>(w) {}
-  avg_pool_op(const Window& w, bool count_include_pad, std::optional<index_t> divisor_override)
-      : pool_op<N, Window>(w), padding_counts(count_include_pad), divisor(divisor_override) {}
+  pool_divisor divisor;
+  explicit avg_pool_op(const Window& w, const pool_divisor& by = {}) : pool_op<N, Window>(w), divisor(by) {}
 
-  extents<N + 2> shape(const extents<N + 2>& x) const {
-    if (divisor == 0)
-      sinter::detail::refuse<value_error>({name, ": divisor_override is 0; leave it out, or use another"});
-    return this->window.results(name, x);
-  }
+  extents<N + 2> shape(const extents<N + 2>& x) const { return this->window.results(name, x); }
 };
-
-/// What sums are divided by, as kernels see it.
-struct pool_divisor {
-  index_t number;  ///< 0: the number of elements
-  bool padding_counts;
-
-  SINTER_WORD index_t of(const pool_axis (&axis)[3], const index_t (&o)[3]) const {
-    if (number != 0) return number;
-    return axis[0].counted(o[0], padding_counts) * axis[1].counted(o[1], padding_counts) *
-           axis[2].counted(o[2], padding_counts);
-  }
-};
-template <int N, class Window>
-pool_divisor divisor_of(const avg_pool_op<N, Window>& op) {
-  return {op.divisor.value_or(0), op.padding_counts};
-}
 
 }  // namespace ops
 
@@ -69,7 +58,10 @@ using avg_pool_op = ops::avg_pool_op<N, ops::sliding_window<N>>;
 
 template <int N>
 avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>& o) {
-  return {{kernel, o.stride.of(kernel), o.padding, 1, o.ceil_mode}, o.count_include_pad, o.divisor_override};
+  if (o.divisor_override == index_t{0})
+    refuse<value_error>({avg_pool_op<N>::name, ": divisor_override is 0; leave it out, or divide by another number"});
+  const ops::sliding_window<N> window{kernel, o.stride.of(kernel), o.padding, 1, o.ceil_mode};
+  return avg_pool_op<N>(window, {o.divisor_override.value_or(0), o.count_include_pad});
 }
 
 }  // namespace detail

@@ -107,11 +107,12 @@ struct sliding_window {
   /// The shape of the result. Errors: as max_pool2d's.
   extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
     using sinter::detail::refuse;
+    for (int d = 0; d < N; ++d)
+      if (kernel[d] < 1) refuse<value_error>({op, ": the kernel is ", kernel[d], "; it must be 1 or more"});
     sinter::detail::check_window(op, stride, dilation);
     extents<N + 2> y = x;
     for (int d = 0; d < N; ++d) {
       const index_t in = x[d + 2], taps = kernel[d], zeros = padding[d];
-      if (taps < 1) refuse<value_error>({op, ": the kernel is ", taps, "; it must be 1 or more"});
       if (zeros < 0 || zeros > taps / 2)
         refuse<value_error>(
             {op, ": padding ", zeros, " for a kernel of ", taps, "; it must be from 0 to half of that"});
