@@ -13,6 +13,7 @@ std::vector<row> reduction_rows();
 std::vector<row> order_rows();
 std::vector<row> layer_rows();
 std::vector<row> norm_rows();
+std::vector<row> pool_rows();
 std::vector<row> shape_rows();
 
 }  // namespace judge

@@ -1,0 +1,179 @@
+// tests/judge/rows_pool.cpp: pooling.
+#include <cctype>
+#include <cstring>
+
+#include "tables.hpp"
+
+namespace judge {
+
+namespace {
+
+/// The numbers of an argument, also as Python writes them: "(3, None)", in which None is the extent that x has.
+template <class In>
+shape numbers_of(const In& in, const char* names) {
+  shape numbers;
+  std::string text = in.text(names, "");
+  for (char& c : text)
+    if (std::strchr("[]() ", c) != nullptr) c = ',';
+  for (const std::string& part : split(text, ','))
+    if (!part.empty())
+      numbers.push_back(std::isalpha(static_cast<unsigned char>(part[0])) ? sinter::keep_extent : std::stoll(part));
+  return numbers;
+}
+
+/// One number, or one for each of N axes; `otherwise` where there are none.
+template <int N>
+sinter::per_axis<N> each_axis(const shape& s, index_t otherwise) {
+  if (s.empty()) return otherwise;
+  if (s.size() == 1) return s[0];
+  if (s.size() != std::size_t{N}) throw form_not_there{"numbers for other axes"};
+  if constexpr (N == 2) return {s[0], s[1]};
+  else if constexpr (N == 3) return {s[0], s[1], s[2]};
+  else return s[0];
+}
+
+/// PyTorch has the same numbers in front and behind; ONNX has them twice, or asks for as many as the strides need.
+template <int N, class In>
+sinter::per_axis<N> padding_of(const In& in, const char* names, const sinter::extents<N + 2>& x,
+                               const sinter::per_axis<N>& kernel, const sinter::per_axis<N>& stride,
+                               const sinter::per_axis<N>& dilation) {
+  if (!in.onnx()) return each_axis<N>(numbers_of(in, names), 0);
+  const std::string rule = in.text("auto_pad", "NOTSET");
+  shape zeros = in.integers("pads");
+  const std::size_t n = std::size_t{N};
+  if (rule.starts_with("SAME")) {
+    for (int d = 0; d < N; ++d) {
+      const index_t results = (x[d + 2] + stride[d] - 1) / stride[d];
+      const index_t all = (results - 1) * stride[d] + (kernel[d] - 1) * dilation[d] + 1 - x[d + 2];
+      if (all > 0 && all % 2 != 0) throw form_not_there{"more padding on one side"};
+      zeros.push_back(all > 0 ? all / 2 : 0);
+    }
+  } else if (!zeros.empty()) {
+    for (std::size_t d = 0; d < n; ++d)
+      if (zeros.at(d) != zeros.at(d + n)) throw form_not_there{"more padding on one side"};
+    zeros.resize(n);
+  }
+  return each_axis<N>(zeros, 0);
+}
+
+/// PyTorch's default stride is the kernel, ONNX's is 1.
+template <int N, class In>
+sinter::pool_stride<N> stride_of(const In& in, const char* names, sinter::per_axis<N>& numbers) {
+  const shape given = numbers_of(in, names);
+  if (given.empty() && !in.onnx()) return {};
+  numbers = each_axis<N>(given, 1);
+  if constexpr (N == 1) return numbers[0];
+  else if constexpr (N == 2) return {numbers[0], numbers[1]};
+  else return {numbers[0], numbers[1], numbers[2]};
+}
+
+template <int N, class In, class X>
+void max_pooled(const In& in, const X& x) {
+  const bool is_module = in.find("c0") != nullptr;
+  const auto kernel = each_axis<N>(numbers_of(in, "kernel_size kernel_shape c0"), 1);
+  sinter::per_axis<N> stride = kernel;
+  sinter::max_pool_options<N> o;
+  o.stride = stride_of<N>(in, "stride strides c1", stride);
+  o.dilation = each_axis<N>(numbers_of(in, "dilation dilations c3"), 1);
+  o.padding = padding_of<N>(in, "padding c2", x.shape(), kernel, stride, o.dilation);
+  o.ceil_mode = in.flag("ceil_mode c5", false);
+  in.only("storage_order", 0);
+  // ONNX counts in all planes together, and gives indices with one plane.
+  const bool indices = in.onnx() ? x.shape()[0] * x.shape()[1] == 1 : in.flag("return_indices c4", false);
+  if constexpr (N == 1) {
+    if (is_module) in.give(sinter::nn::max_pool1d(kernel, o)(x));
+    else if (indices) in.give(max_pool1d_with_indices(x, kernel, o));
+    else in.give(max_pool1d(x, kernel, o));
+  } else if constexpr (N == 2) {
+    if (is_module) in.give(sinter::nn::max_pool2d(kernel, o)(x));
+    else if (indices) in.give(max_pool2d_with_indices(x, kernel, o));
+    else in.give(max_pool2d(x, kernel, o));
+  } else {
+    if (is_module) in.give(sinter::nn::max_pool3d(kernel, o)(x));
+    else if (indices) in.give(max_pool3d_with_indices(x, kernel, o));
+    else in.give(max_pool3d(x, kernel, o));
+  }
+}
+
+template <int N, class In, class X>
+void avg_pooled(const In& in, const X& x) {
+  const auto kernel = each_axis<N>(numbers_of(in, "1 kernel_size kernel_shape"), 1);
+  sinter::per_axis<N> stride = kernel;
+  sinter::avg_pool_options<N> o;
+  o.stride = stride_of<N>(in, "2 stride strides", stride);
+  o.padding = padding_of<N>(in, "3 padding", x.shape(), kernel, stride, 1);
+  o.ceil_mode = in.flag("4 ceil_mode", false);
+  o.count_include_pad = in.flag("5 count_include_pad", !in.onnx());
+  if (in.find("6 divisor_override")) o.divisor_override = in.integer("6 divisor_override", 1);
+  if constexpr (N == 1) in.give(avg_pool1d(x, kernel, o));
+  else if constexpr (N == 2) in.give(avg_pool2d(x, kernel, o));
+  else in.give(avg_pool3d(x, kernel, o));
+}
+
+template <int N, bool Max>
+row adaptive(const char* names) {
+  return on<float>(names, [](const auto& in) {
+    const auto x = in.template x<N + 2>("0 input");
+    const auto size = each_axis<N>(numbers_of(in, "1 output_size c0"), 1);
+    const bool is_module = in.find("c0") != nullptr;
+    const bool indices = in.flag("2 return_indices", false);
+    if constexpr (!Max) {
+      if constexpr (N == 1) in.give(adaptive_avg_pool1d(x, size));
+      else if constexpr (N == 3) in.give(adaptive_avg_pool3d(x, size));
+      else if (is_module) in.give(sinter::nn::adaptive_avg_pool2d(size)(x));
+      else in.give(adaptive_avg_pool2d(x, size));
+    } else if constexpr (N == 1) {
+      if (indices) in.give(adaptive_max_pool1d_with_indices(x, size));
+      else in.give(adaptive_max_pool1d(x, size));
+    } else if constexpr (N == 2) {
+      if (indices) in.give(adaptive_max_pool2d_with_indices(x, size));
+      else in.give(adaptive_max_pool2d(x, size));
+    } else {
+      if (indices) in.give(adaptive_max_pool3d_with_indices(x, size));
+      else in.give(adaptive_max_pool3d(x, size));
+    }
+  });
+}
+
+/// F of x with as many axes as the case has, 3 to 5.
+template <class F>
+row by_axes(const char* names, F) {
+  return on<float>(names, [](const auto& in) {
+    const int rank = in.rank("0");
+    if (rank == 3) F{}(in, in.template x<3>("0"), std::integral_constant<int, 1>());
+    else if (rank == 4) F{}(in, in.template x<4>("0"), std::integral_constant<int, 2>());
+    else if (rank == 5) F{}(in, in.template x<5>("0"), std::integral_constant<int, 3>());
+    else throw form_not_there{"rank"};
+  });
+}
+
+#define POOL_ROW(names, axes, function) \
+  on<float>(names, [](const auto& in) { function<axes>(in, in.template x<axes + 2>("0 input")); })
+
+}  // namespace
+
+std::vector<row> pool_rows() {
+  return {
+      POOL_ROW("op:nn.functional.max_pool1d nn:MaxPool1d", 1, max_pooled),
+      POOL_ROW("op:nn.functional.max_pool2d nn:MaxPool2d", 2, max_pooled),
+      POOL_ROW("op:nn.functional.max_pool3d nn:MaxPool3d", 3, max_pooled),
+      POOL_ROW("op:nn.functional.avg_pool1d", 1, avg_pooled),
+      POOL_ROW("op:nn.functional.avg_pool2d", 2, avg_pooled),
+      POOL_ROW("op:nn.functional.avg_pool3d", 3, avg_pooled),
+      adaptive<1, false>("op:nn.functional.adaptive_avg_pool1d"),
+      adaptive<2, false>("op:nn.functional.adaptive_avg_pool2d nn:AdaptiveAvgPool2d"),
+      adaptive<3, false>("op:nn.functional.adaptive_avg_pool3d"),
+      adaptive<1, true>("op:nn.functional.adaptive_max_pool1d"),
+      adaptive<2, true>("op:nn.functional.adaptive_max_pool2d"),
+      adaptive<3, true>("op:nn.functional.adaptive_max_pool3d"),
+      by_axes("onnx:MaxPool",
+              [](const auto& in, const auto& x, auto axes) { max_pooled<decltype(axes)::value>(in, x); }),
+      by_axes("onnx:AveragePool",
+              [](const auto& in, const auto& x, auto axes) { avg_pooled<decltype(axes)::value>(in, x); }),
+      on<float>("onnx:GlobalAveragePool",
+                [](const auto& in) { in.give(adaptive_avg_pool2d(in.template x<4>("0"), 1)); }),
+      on<float>("onnx:GlobalMaxPool", [](const auto& in) { in.give(adaptive_max_pool2d(in.template x<4>("0"), 1)); }),
+  };
+}
+
+}  // namespace judge
