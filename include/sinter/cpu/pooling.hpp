@@ -132,6 +132,13 @@ SINTER_INLINE void for_channel_vectors(index_t begin, index_t end, const F& f) {
   for (; c < end; ++c) f(c, vectors<1, 0>{});
 }
 
+/// Starts to fetch what lies some pixels further on in the row: few processors foresee the steps of windows by
+/// themselves.
+template <class T>
+SINTER_INLINE void fetch_ahead(const T* p, index_t pixel) {
+  __builtin_prefetch(p + 8 * pixel);
+}
+
 template <int L, class T>
 SINTER_INLINE void put_or_add(T* to, math::simd<compute_type<T>, L> value, bool add) {
   math::write(to, add ? math::read<L>(to) + value : value);
@@ -213,6 +220,7 @@ void max_pool(const ops::pool_extents& e, const T* x, T* y, const place_memory& 
                   best = math::max(best, value);
                 }
               };
+              (fetch_ahead(from + V * L, windows.step[2]), ...);
               (step(most[V], place[V], V), ...);
             }
           }
@@ -244,8 +252,10 @@ void avg_pool(const ops::pool_extents& e, const ops::pool_divisor& divisor, cons
           for (index_t j = 0; j < row.count; ++j) {
             const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
             values part[] = {(static_cast<void>(V), values(0))...};
-            for (index_t k = 0; k < w.count; ++k, from += windows.step[2])
+            for (index_t k = 0; k < w.count; ++k, from += windows.step[2]) {
+              (fetch_ahead(from + V * L, windows.step[2]), ...);
               ((part[V] = part[V] + math::read<L>(from + V * L)), ...);
+            }
             ((sum[V] = sum[V] + part[V]), ...);
           }
         (math::write(to + c + V * L, sum[V] / values(by)), ...);
@@ -293,11 +303,14 @@ void max_pool_gradient(const ops::pool_extents& e, const T* g, const Place* plac
                        thread_pool& pool) {
   using C = compute_type<T>;
   using I = math::detail::mask_lane_t<C>;
-  gather_gradient(e, pool_sources(e), dx, add, pool,
-                  [=]<int L>(math::simd<C, L>& sum, index_t at, index_t tap, C) SINTER_INLINE_LAMBDA {
-                    const auto is_here = read_places<I, L>(places + at) == math::simd<I, L>(as_place<I, Place>(tap));
-                    sum = sum + math::select(is_here, math::read<L>(g + at), math::simd<C, L>(0));
-                  });
+  gather_gradient(
+      e, pool_sources(e), dx, add, pool,
+      [=, channels = e.channels]<int L>(math::simd<C, L>& sum, index_t at, index_t tap, C) SINTER_INLINE_LAMBDA {
+        fetch_ahead(g + at, channels);
+        fetch_ahead(places + at, channels);
+        const auto is_here = read_places<I, L>(places + at) == math::simd<I, L>(as_place<I, Place>(tap));
+        sum = sum + math::select(is_here, math::read<L>(g + at), math::simd<C, L>(0));
+      });
 }
 
 template <class T>

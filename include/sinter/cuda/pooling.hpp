@@ -18,14 +18,14 @@ template <class F>
 SINTER_WORD void each_tap_inside(const ops::pool_extents& e, const pool_sizes& sizes, index_t n, const index_t (&o)[3],
                                  const F& f) {
   const ops::pool_range taps[3] = {e.axis[0].taps(o[0]), e.axis[1].taps(o[1]), e.axis[2].taps(o[2])};
+  const index_t start[3] = {e.axis[0].start(o[0]), e.axis[1].start(o[1]), e.axis[2].start(o[2])};
   index_t tap[3], in[3];
-  const auto find = [&](int d) { in[d] = e.axis[d].start(o[d]) + tap[d] * e.axis[d].dilation; };
   for (tap[0] = taps[0].begin; tap[0] < taps[0].end; ++tap[0]) {
-    find(0);
+    in[0] = start[0] + tap[0] * e.axis[0].dilation;
     for (tap[1] = taps[1].begin; tap[1] < taps[1].end; ++tap[1]) {
-      find(1);
+      in[1] = start[1] + tap[1] * e.axis[1].dilation;
       for (tap[2] = taps[2].begin; tap[2] < taps[2].end; ++tap[2]) {
-        find(2);
+        in[2] = start[2] + tap[2] * e.axis[2].dilation;
         f(pixel_number(n, in, sizes.in), e.tap_number(tap));
       }
     }

@@ -23,9 +23,9 @@ adaptive_max_pool_op<N> adaptive_max_pool_of(const per_axis<N>& size, ops::save_
 /// The means of x (N,C,H,W) in a grid of size (H',W'): (N,C,H',W'), as torch.nn.functional.adaptive_avg_pool2d. Result
 /// i along H is that of the elements from i H / H', rounded down, to (i + 1) H / H', rounded up. The size is one
 /// number, or one for each axis; keep_extent is that of x, and 1 is global pooling. Floating point. The result is
-/// channels-last, as that of avg_pool2d. Elementwise work on the result runs inside the kernel. Derivative: each
-/// element gets g divided by the number of elements, from all parts with it. Errors: value_error for a negative size,
-/// shape_error where an axis of x has no elements.
+/// channels-last, as that of avg_pool2d. Elementwise work on the result runs inside the kernel on the host. Derivative:
+/// each element gets g divided by the number of elements, from all parts with it. Errors: value_error for a negative
+/// size, shape_error where an axis of x has no elements.
 ///
 ///     auto features = adaptive_avg_pool2d(pictures, 1);
 template <class X>
@@ -51,8 +51,8 @@ detail::kernel_of<detail::adaptive_avg_pool_op<3>, X> adaptive_avg_pool3d(X&& x,
 }
 
 /// The largest elements of x (N,C,H,W) in a grid of size (H',W'), which lies as that of adaptive_avg_pool2d. A part
-/// with a NaN gives NaN. Floating point. The result is channels-last. Elementwise work on it runs inside the kernel.
-/// Derivative: g goes to the element that was taken, the first of equal ones. Errors: as adaptive_avg_pool2d.
+/// with a NaN gives NaN. Floating point. The result is channels-last. Elementwise work on it runs inside the kernel on
+/// the host. Derivative: g goes to the element that was taken, the first of equal ones. Errors: as adaptive_avg_pool2d.
 ///
 ///     auto features = adaptive_max_pool2d(pictures, {3, 2});
 template <class X>

@@ -69,10 +69,10 @@ avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>&
 /// The mean of each window of x (N,C,H,W): (N,C,H',W'), where H' = (H + 2 padding - KH) / stride + 1, as
 /// torch.nn.functional.avg_pool2d. That is rounded down, or with ceil_mode up, but no window begins behind x. The
 /// window moves by its own size unless a stride is given. Floating point. The result is channels-last; x is read as it
-/// is where it is channels-last, else from a copy. Elementwise work on the result runs inside the kernel. Derivative:
-/// each element gets g divided by what its window was divided by, from all windows with it. Errors: value_error for a
-/// kernel or stride below 1, for padding below 0 or above half of the kernel and for a divisor of 0, shape_error for a
-/// window larger than the padded x.
+/// is where it is channels-last, else from a copy. Elementwise work on the result runs inside the kernel on the host.
+/// Derivative: each element gets g divided by what its window was divided by, from all windows with it. Errors:
+/// value_error for a kernel or stride below 1, for padding below 0 or above half of the kernel and for a divisor of 0,
+/// shape_error for a window larger than the padded x.
 ///
 ///     auto h = avg_pool2d(pictures, {3, 2}, {.stride = 2, .padding = 1, .count_include_pad = false});
 template <class X>

@@ -104,8 +104,8 @@ values_and_indices<evaluated<X>> pool_with_indices(const Op& op, X&& x) {
 /// stride + 1, as torch.nn.functional.max_pool2d. That is rounded down, or with ceil_mode up, but no window begins
 /// behind x. The window moves by its own size unless a stride is given. Floating point. A window with a NaN gives NaN;
 /// one whose taps all miss x, which takes a dilation, gives -inf. The result is channels-last; x is read as it is where
-/// it is channels-last, else from a copy. Elementwise work on the result runs inside the kernel. Derivative: g goes to
-/// the element that was taken, the first of equal ones. Errors: value_error for a kernel, stride or dilation below 1
+/// it is channels-last, else from a copy. Elementwise work on it runs inside the kernel on the host. Derivative: g goes
+/// to the element that was taken, the first of equal ones. Errors: value_error for a kernel, stride or dilation below 1
 /// and for padding below 0 or above half of the kernel, shape_error for a window larger than the padded x.
 ///
 ///     auto h = max_pool2d(pictures, 3, {.stride = 2, .padding = 1});
