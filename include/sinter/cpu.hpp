@@ -18,6 +18,8 @@
 #include "sinter/cpu/pool.hpp"
 #include "sinter/cpu/pooling.hpp"
 #include "sinter/cpu/reduce.hpp"
+#include "sinter/cpu/resample.hpp"
 #include "sinter/cpu/rows.hpp"
 #include "sinter/cpu/scan.hpp"
 #include "sinter/cpu/sort.hpp"
+#include "sinter/cpu/unfold.hpp"

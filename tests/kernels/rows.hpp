@@ -141,6 +141,85 @@ inline numbers<2> moments_of(const numbers<3>& x) {
     y(0, c) = mean_of(values);
     for (const double v : values) y(1, c) += (v - y(0, c)) * (v - y(0, c)) / static_cast<double>(values.size());
   }
+/// The lines of x along an axis made anew: `out` elements each, sums of the old ones by weight(o, i).
+template <int R, class W>
+numbers<R> remade(const numbers<R>& x, int axis, index_t out, const W& weight) {
+  const numbers<R> from = x.transpose(axis, -1).clone().contiguous();
+  extents<R> shape = from.shape();
+  const index_t n = shape[R - 1];
+  shape[R - 1] = out;
+  const numbers<R> to = zeros<double>(shape);
+  for (index_t k = 0; k < to.numel(); ++k)
+    for (index_t i = 0; i < n; ++i) to.data()[k] += weight(k % out, i) * from.data()[k / out * n + i];
+  return to.transpose(axis, -1).contiguous();
+}
+/// x with the last axes padded as pad does it; rule(at, n) is the element that stands at `at`.
+template <int R, class Rule>
+numbers<R> padded(numbers<R> x, std::initializer_list<std::pair<index_t, index_t>> amounts, const Rule& rule) {
+  int axis = R;
+  for (const auto& [before, after] : amounts) {
+    const index_t n = x.shape()[--axis], first = before;
+    x = remade(x, axis, n + before + after, [&](index_t o, index_t i) { return rule(o - first, n) == i ? 1.0 : 0.0; });
+  }
+  return x;
+}
+inline index_t as_it_is(index_t at, index_t) { return at; }
+inline index_t mirrored(index_t at, index_t n) { return at < 0 ? -at : at < n ? at : 2 * (n - 1) - at; }
+inline index_t kept_inside(index_t at, index_t n) { return std::clamp<index_t>(at, 0, n - 1); }
+inline index_t turned(index_t at, index_t n) { return ((at % n) + n) % n; }
+
+/// x with its spatial axes resized; weight(distance) of an element from the position of a result, which lies at most
+/// `beyond` outside of the elements.
+template <int R, class W>
+numbers<R> resized(numbers<R> x, std::initializer_list<index_t> size, bool corners, double beyond, const W& weight) {
+  int axis = 2;
+  for (const index_t out : size) {
+    const index_t n = x.shape()[axis];
+    const double in = static_cast<double>(n), outs = static_cast<double>(out);
+    x = remade(x, axis++, out, [&](index_t o, index_t i) {
+      const double k = static_cast<double>(o);
+      double at = corners ? k * (in - 1) / (outs - 1) : (k + 0.5) * in / outs - 0.5, sum = 0;
+      at = std::clamp(at, -beyond, in - 1 + beyond);
+      for (index_t j = -2; j < n + 2; ++j)
+        if (kept_inside(j, n) == i) sum += weight(std::abs(static_cast<double>(j) - at));
+      return sum;
+    });
+  }
+  return x;
+}
+inline double hat(double d) { return d < 1 ? 1 - d : 0; }
+inline double keys(double d) {
+  if (d <= 1) return 1.25 * d * d * d - 2.25 * d * d + 1;
+  return d < 2 ? -0.75 * (d * d * d - 5 * d * d + 8 * d - 4) : 0;
+}
+
+/// f(n, c, h, w, row, column) for every element of the windows of an image that lies inside of it.
+template <class F>
+void each_of_windows(const extents<4>& image, const per_axis<2>& kernel, const unfold_options& o, const F& f) {
+  const auto blocks = [&](int d) {
+    return (image[d + 2] + 2 * o.padding[d] - o.dilation[d] * (kernel[d] - 1) - 1) / o.stride[d] + 1;
+  };
+  for (index_t row = 0; row < image[1] * kernel[0] * kernel[1]; ++row)
+    for (index_t column = 0; column < blocks(0) * blocks(1); ++column) {
+      const index_t tap[2] = {row / kernel[1] % kernel[0], row % kernel[1]};
+      const index_t block[2] = {column / blocks(1), column % blocks(1)};
+      const auto at = [&](int d) { return block[d] * o.stride[d] + tap[d] * o.dilation[d] - o.padding[d]; };
+      const index_t h = at(0), w = at(1);
+      if (h >= 0 && w >= 0 && h < image[2] && w < image[3])
+        for (index_t n = 0; n < image[0]; ++n) f(n, row / (kernel[0] * kernel[1]), h, w, row, column);
+    }
+}
+inline const unfold_options moved{.dilation = {1, 2}, .padding = {0, 1}, .stride = {2, 1}};
+inline numbers<3> unfolded(const numbers<4>& x, const extents<3>& shape) {
+  const numbers<3> y = zeros<double>(shape);
+  each_of_windows(x.shape(), {2, 3}, moved,
+                  [&](auto n, auto c, auto h, auto w, auto row, auto column) { y(n, row, column) = x(n, c, h, w); });
+  return y;
+}
+inline numbers<4> folded(const numbers<3>& x, const extents<4>& shape) {
+  const numbers<4> y = zeros<double>(shape);
+  each_of_windows(shape, {2, 3}, moved,
+                  [&](auto n, auto c, auto h, auto w, auto row, auto column) { y(n, c, h, w) += x(n, row, column); });
   return y;
 }
 
@@ -198,6 +277,16 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("adaptive_avg_pool1d", (const auto& x), adaptive_avg_pool1d(x, 4), (const numbers<3>& x), pooled<1>(x, {adaptive_windows(6, 4)}, mean_of_window), shape(2, 3, 6))
   KERNEL_ROW("adaptive_max_pool2d", (const auto& x), adaptive_max_pool2d(x, {3, 5}), (const numbers<4>& x), pooled<2>(x, {adaptive_windows(7, 3), adaptive_windows(3, 5)}, largest_of_window), shape(2, 5, 7, 3))
   KERNEL_ROW("adaptive_max_pool3d", (const auto& x), adaptive_max_pool3d(x, {2, 1, 3}), (const numbers<5>& x), pooled<3>(x, {adaptive_windows(3, 2), adaptive_windows(4, 1), adaptive_windows(4, 3)}, largest_of_window), shape(2, 3, 3, 4, 4))
+  KERNEL_ROW("pad", (const auto& x), pad(x, {1, -1, 0, 2, -1, 1}), (const numbers<4>& x), padded(x, {{1, -1}, {0, 2}, {-1, 1}}, as_it_is), shape(2, 3, 4, 5))
+  KERNEL_ROW("pad by reflection", (const auto& x), pad(x, {2, 1, 0, 3}, pad_mode::reflect), (const numbers<4>& x), padded(x, {{2, 1}, {0, 3}}, mirrored), shape(2, 3, 4, 5))
+  KERNEL_ROW("pad by replication", (const auto& x), pad(x, {7, 2}, pad_mode::replicate), (const numbers<3>& x), padded(x, {{7, 2}}, kept_inside), shape(2, 3, 4))
+  KERNEL_ROW("pad around", (const auto& x), pad(x, {3, 1, 4, 2}, pad_mode::circular), (const numbers<4>& x), padded(x, {{3, 1}, {4, 2}}, turned), shape(2, 3, 4, 5))
+  KERNEL_ROW("interpolate, nearest", (const auto& x), interpolate(x, {.size = {8, 3}, .mode = interpolation::nearest_exact}), (const numbers<4>& x), resized(x, {8, 3}, false, 0.5, [](double d) { return d < 0.5 ? 1.0 : 0.0; }), shape(2, 3, 4, 5))
+  KERNEL_ROW("interpolate, bilinear", (const auto& x), interpolate(x, {.size = {7, 3}, .mode = interpolation::bilinear}), (const numbers<4>& x), resized(x, {7, 3}, false, 0, hat), shape(2, 3, 4, 5))
+  KERNEL_ROW("interpolate, trilinear between corners", (const auto& x), interpolate(x, {.size = {3, 5, 4}, .mode = interpolation::trilinear, .align_corners = true}), (const numbers<5>& x), resized(x, {3, 5, 4}, true, 0, hat), shape(1, 2, 2, 3, 5))
+  KERNEL_ROW("interpolate, bicubic", (const auto& x), interpolate(x, {.size = {6, 2}, .mode = interpolation::bicubic}), (const numbers<4>& x), resized(x, {6, 2}, false, 1, keys), shape(2, 3, 4, 5))
+  KERNEL_ROW("unfold", (const auto& x), unfold(x, {2, 3}, moved), (const numbers<4>& x), unfolded(x, {{2, 18, 8}}), shape(2, 3, 5, 6))
+  KERNEL_ROW("fold", (const auto& x), fold(x, {5, 6}, {2, 3}, moved), (const numbers<3>& x), folded(x, {{2, 3, 5, 6}}), shape(2, 18, 8))
   // clang-format on
 }
 

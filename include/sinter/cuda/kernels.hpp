@@ -6,3 +6,5 @@
 #include "sinter/cuda/conv.hpp"
 #include "sinter/cuda/moments.hpp"
 #include "sinter/cuda/pooling.hpp"
+#include "sinter/cuda/resample.hpp"
+#include "sinter/cuda/unfold.hpp"

@@ -111,7 +111,7 @@ class kernel_backward final : public tape_node {
 
   kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
 
-  /// The gradient of the result; dense in the op's format.
+  /// The gradient of the result; dense in the op's format, or with any strides where the op keeps the order.
   const tensor<T, R, D>& gradient() const { return gradient_; }
   const tensor<T, R, D>& result() const {
     static_assert(reads_result, "sinter: grad_uses does not name uses::result");
@@ -178,7 +178,8 @@ class kernel_backward final : public tape_node {
         refuse<autograd_error>(
             {"backward of '", name, "': its result of shape ", result_.shape(),
              " was modified in place after the statement; use a copy, or write to it after backward()"});
-    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad.to_memory_format(Op::format);
+    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad;
+    if constexpr (!Op::keeps_order) gradient_ = gradient_.to_memory_format(Op::format);
     late_.clear();  // of a pass that ended in an error
     kernels<Op, D>::reverse(op, *this);
     for (const auto& move_gradient : late_) move_gradient();

@@ -31,6 +31,8 @@ struct kernel_op {
   static constexpr take takes(int) { return take::dense; }
   /// How results lie in memory, their gradients, and the operands that kernels take dense.
   static constexpr memory_format format = memory_format::contiguous;
+  /// Do results lie in memory as the first operand does, in place of a format? Kernels then take all with strides.
+  static constexpr bool keeps_order = false;
   /// May elementwise work on the result run inside the kernel?
   static constexpr bool takes_epilogue = false;
   /// Does the kernel leave the last step of a row to that work?
@@ -151,7 +153,11 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   }
 
   tensor<T, R, D> new_value() const {
-    return tensor<T, R, D>::uninitialized(this->shape_, detail::strides_in(Op::format, this->shape_));
+    if constexpr (Op::keeps_order)
+      return tensor<T, R, D>::uninitialized(
+          this->shape_,
+          detail::dense_strides_like(this->shape_, detail::to_kernel(operands.template get<0>()).strides()));
+    else return tensor<T, R, D>::uninitialized(this->shape_, detail::strides_in(Op::format, this->shape_));
   }
   template <class Epilogue>
   auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {

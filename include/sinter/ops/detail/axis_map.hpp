@@ -1,0 +1,230 @@
+// sinter/ops/detail/axis_map.hpp: which elements of an operand's axis make each element of a result's: padding and
+// interpolation, axis by axis.
+#pragma once
+
+#include "sinter/core/memory_format.hpp"
+#include "sinter/ops/detail/kernel_op.hpp"
+
+namespace sinter::ops {
+
+enum class axis_rule {
+  constant,       ///< the element at o - before, or none
+  reflect,        ///< as in a mirror at the first and at the last element
+  replicate,      ///< the nearest element that there is
+  circular,       ///< as if the axis were repeated
+  nearest,        ///< one element, at a scaled position
+  nearest_exact,  ///< the same, of the middle of result o
+  linear,         ///< two elements
+  cubic           ///< four
+};
+
+/// The elements of an axis that make one element of a result, and how much each counts. Weights are of type C.
+template <class C>
+struct axis_taps {
+  int count = 1;
+  index_t at[4] = {};
+  C weight[4] = {C(1)};
+};
+
+/// `out` elements of a result, made of `in` elements of an operand.
+struct axis_map {
+  axis_rule rule = axis_rule::constant;
+  index_t in = 1, out = 1;
+  index_t before = 0;             ///< paddings: results in front of the operand's first element
+  index_t first = 0, period = 1;  ///< of what circular and reflect repeat
+  double scale = 1, shift = 0;    ///< interpolation: result o lies at scale (o + shift) - shift of the operand
+
+  SINTER_WORD bool is_identity() const { return rule == axis_rule::constant && before == 0 && in == out; }
+  SINTER_WORD bool blends() const { return rule == axis_rule::linear || rule == axis_rule::cubic; }
+  SINTER_WORD index_t within(index_t at) const { return at < 0 ? 0 : at < in ? at : in - 1; }
+  SINTER_WORD index_t modulo(index_t at) const {
+    const index_t rest = at % period;
+    return rest < 0 ? rest + period : rest;
+  }
+
+  template <class C>
+  SINTER_WORD axis_taps<C> taps(index_t o) const {
+    axis_taps<C> t;
+    const index_t at = o - before;
+    switch (rule) {
+      case axis_rule::constant:
+        t.at[0] = at;
+        t.count = at >= 0 && at < in;
+        break;
+      case axis_rule::reflect:
+        t.at[0] = modulo(at) < in ? modulo(at) : period - modulo(at);
+        break;
+      case axis_rule::replicate:
+        t.at[0] = within(at);
+        break;
+      case axis_rule::circular:
+        t.at[0] = first + modulo(at);
+        break;
+      // PyTorch places the nearest element in float, whatever the elements are.
+      case axis_rule::nearest:
+        t.at[0] = within(static_cast<index_t>(static_cast<float>(scale) * static_cast<float>(o)));
+        break;
+      case axis_rule::nearest_exact:
+        t.at[0] = within(static_cast<index_t>(static_cast<float>(scale) * (static_cast<float>(o) + 0.5f)));
+        break;
+      default: {
+        if constexpr (std::is_floating_point_v<C>) blend(o, t);
+      }
+    }
+    return t;
+  }
+
+  /// f(o, weight) for the results that read element i.
+  template <class C, class F>
+  SINTER_WORD void each_reader(index_t i, const F& f) const {
+    const index_t o = i + before;
+    switch (rule) {
+      case axis_rule::constant:
+        if (o >= 0 && o < out) f(o, C(1));
+        break;
+      case axis_rule::replicate: {
+        const index_t end = i == in - 1 || o >= out ? out : o + 1;
+        for (index_t k = i == 0 || o < 0 ? 0 : o; k < end; ++k) f(k, C(1));
+        break;
+      }
+      case axis_rule::reflect: {
+        const index_t one = modulo(o), other = modulo(before - i);
+        for (index_t k = one; k < out; k += period) f(k, C(1));
+        if (one != other)
+          for (index_t k = other; k < out; k += period) f(k, C(1));
+        break;
+      }
+      case axis_rule::circular:
+        if (i >= first && i < first + period)
+          for (index_t k = modulo(o - first); k < out; k += period) f(k, C(1));
+        break;
+      default:
+        each_interpolated<C>(i, f);
+    }
+  }
+
+ private:
+  /// Positions and weights are computed in C, as PyTorch does. R. Keys, IEEE Trans. ASSP 29 (1981), with a = -0.75.
+  template <class C>
+  SINTER_WORD void blend(index_t o, axis_taps<C>& t) const {
+    C position = static_cast<C>(scale) * (static_cast<C>(o) + static_cast<C>(shift)) - static_cast<C>(shift);
+    if (rule == axis_rule::linear) {
+      if (position < 0) position = 0;
+      const index_t base = within(static_cast<index_t>(position));
+      const C rest = position - static_cast<C>(base);
+      t.count = 2;
+      t.at[0] = base;
+      t.at[1] = within(base + 1);
+      t.weight[1] = rest < 1 ? rest : C(1);
+      t.weight[0] = 1 - t.weight[1];
+      return;
+    }
+    auto base = static_cast<index_t>(position);
+    if (static_cast<C>(base) > position) --base;
+    const C rest = position - static_cast<C>(base), a = C(-0.75);
+    t.count = 4;
+    for (int k = 0; k < 4; ++k) {
+      t.at[k] = within(base + k - 1);
+      const C distance = k < 2 ? rest + static_cast<C>(1 - k) : static_cast<C>(k - 1) - rest;
+      t.weight[k] = k == 1 || k == 2 ? ((a + 2) * distance - (a + 3)) * distance * distance + 1
+                                     : ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a;
+    }
+  }
+
+  /// Taps ascend with o, so that the readers of an element are neighbours.
+  template <class C, class F>
+  SINTER_WORD void each_interpolated(index_t i, const F& f) const {
+    const auto reach = rule == axis_rule::cubic ? 2 : rule == axis_rule::linear ? 1 : 0;
+    const double guess = scale > 0 ? (static_cast<double>(i - reach) + shift) / scale - shift : 0;
+    index_t o = !(guess > 0) ? 0 : guess < static_cast<double>(out) ? static_cast<index_t>(guess) : out;
+    while (o > 0 && last_tap<C>(o - 1) >= i) --o;
+    while (o < out && last_tap<C>(o) < i) ++o;
+    for (; o < out; ++o) {
+      const axis_taps<C> t = taps<C>(o);
+      if (t.at[0] > i) break;
+      C weight = 0;
+      for (int k = 0; k < t.count; ++k)
+        if (t.at[k] == i) weight += t.weight[k];
+      f(o, weight);
+    }
+  }
+  template <class C>
+  SINTER_WORD index_t last_tap(index_t o) const {
+    const axis_taps<C> t = taps<C>(o);
+    return t.at[t.count - 1];
+  }
+};
+
+/// The axes of a padding or an interpolation for its kernels, the one with the largest stride first; axes that stay as
+/// they are make one where strides allow it. At most three have readers in more than one place.
+struct resampling {
+  int rank = 1;
+  axis_map axis[max_rank];
+  index_t x_strides[max_rank] = {}, y_strides[max_rank] = {};
+
+  /// Numbers of elements.
+  SINTER_WORD index_t results() const {
+    index_t n = 1;
+    for (int d = 0; d < rank; ++d) n *= axis[d].out;
+    return n;
+  }
+  SINTER_WORD index_t sources() const {
+    index_t n = 1;
+    for (int d = 0; d < rank; ++d) n *= axis[d].in;
+    return n;
+  }
+  bool blends() const {
+    for (int d = 0; d < rank; ++d)
+      if (axis[d].blends()) return true;
+    return false;
+  }
+};
+
+/// Axes in the order in memory of the result, or of the operand.
+inline resampling make_resampling(const axis_map* maps, int rank, const index_t* x_strides, const index_t* y_strides,
+                                  bool by_result) {
+  index_t shape[max_rank];
+  int order[max_rank];
+  for (int d = 0; d < rank; ++d) shape[d] = by_result ? maps[d].out : maps[d].in;
+  sinter::detail::memory_order(shape, rank, 1, [&](int) { return by_result ? y_strides : x_strides; }, order);
+  resampling r;
+  r.rank = 0;
+  for (int k = 0; k < rank; ++k) {
+    const int d = order[k], last = r.rank - 1;
+    const axis_map& m = maps[d];
+    if (m.is_identity() && m.in == 1) continue;
+    if (m.is_identity() && last >= 0 && r.axis[last].is_identity() && r.x_strides[last] == x_strides[d] * m.in &&
+        r.y_strides[last] == y_strides[d] * m.in) {
+      r.axis[last].in = r.axis[last].out *= m.in;
+      r.x_strides[last] = x_strides[d];
+      r.y_strides[last] = y_strides[d];
+    } else {
+      r.axis[r.rank] = m;
+      r.x_strides[r.rank] = x_strides[d];
+      r.y_strides[r.rank++] = y_strides[d];
+    }
+  }
+  if (r.rank == 0) r.rank = 1;
+  return r;
+}
+
+/// Base of pad and interpolate. An op has map(d, x), the map of axis d for an operand of shape x, and fill<T>(), what
+/// stands where a result reads nothing.
+struct resampling_op : kernel_op {
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  static constexpr bool keeps_order = true;
+  static constexpr take takes(int) { return take::strided; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+};
+
+/// What the kernels of an op need to know of operand and result, or of their gradients.
+template <class Op, class X, class Y>
+resampling resampling_of(const Op& op, const X& x, const Y& y, bool by_result) {
+  constexpr int R = X::rank;
+  axis_map maps[std::size_t{max_rank}];
+  for (int d = 0; d < R; ++d) maps[d] = op.map(d, x.shape());
+  return make_resampling(maps, R, x.strides().data(), y.strides().data(), by_result);
+}
+
+}  // namespace sinter::ops

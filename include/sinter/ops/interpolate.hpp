@@ -1,0 +1,163 @@
+// sinter/ops/interpolate.hpp: images of another size.
+#pragma once
+
+#include "sinter/ops/detail/axis_map.hpp"
+
+namespace sinter {
+
+/// How the elements of a resized image are made.
+enum class interpolation {
+  nearest,        ///< the element at floor(o in / out)
+  nearest_exact,  ///< the element at floor((o + 1/2) in / out)
+  linear,         ///< of the two nearest elements, of (N,C,L)
+  bilinear,       ///< of the four nearest, of (N,C,H,W)
+  trilinear,      ///< of the eight nearest, of (N,C,D,H,W)
+  bicubic         ///< of the sixteen nearest, of (N,C,H,W)
+};
+
+/// A number for all spatial axes, one for each, or none.
+template <class T>
+class axis_numbers {
+ public:
+  axis_numbers() = default;
+  template <class A>
+    requires std::is_arithmetic_v<A> && (std::is_integral_v<A> || !std::is_integral_v<T>)
+  axis_numbers(A all) : count_(1), values_{static_cast<T>(all)} {}  // NOLINT: implicit on purpose
+  /// Errors: value_error for more than three.
+  axis_numbers(std::initializer_list<T> each) {
+    if (each.size() > 3)
+      detail::refuse<value_error>(
+          {"interpolate: ", static_cast<index_t>(each.size()), " numbers; there are three spatial axes at most"});
+    for (const T v : each) values_[count_++] = v;
+  }
+  bool given() const { return count_ > 0; }
+  int count() const { return count_; }
+  T operator[](int axis) const { return values_[count_ == 1 ? 0 : axis]; }
+
+ private:
+  int count_ = 0;
+  T values_[3] = {};
+};
+
+/// The size of a resized image, or how many times the old one it is, and how its elements are made.
+///
+///     interpolate(x, {.size = {64, 48}});
+///     interpolate(x, {.scale_factor = 2, .mode = interpolation::bilinear, .align_corners = true});
+struct interpolate_options {
+  axis_numbers<index_t> size = {};
+  axis_numbers<double> scale_factor = {};
+  interpolation mode = interpolation::nearest;
+  bool align_corners = false;  ///< first and last elements lie on first and last elements; not of the nearest
+};
+
+namespace ops {
+
+struct interpolate_op : resampling_op {
+  static constexpr const char* name = "interpolate";
+
+  interpolate_options options;
+  explicit interpolate_op(const interpolate_options& o) : options(o) {}
+
+  template <int R>
+  extents<R> shape(const extents<R>& x) const {
+    using sinter::detail::refuse;
+    check_options(R - 2);
+    extents<R> y = x;
+    for (int d = 2; d < R; ++d) {
+      y[d] = options.size.given() ? options.size[d - 2]
+                                  : static_cast<index_t>(static_cast<double>(x[d]) * options.scale_factor[d - 2]);
+      if (x[d] < 1 || y[d] < 1)
+        refuse<shape_error>({"interpolate: axis ", d, " of shape ", x, " would have ", y[d],
+                             " elements; there must be at least one before and after"});
+    }
+    return y;
+  }
+
+  /// How scale and corners enter positions: as in PyTorch with recompute_scale_factor = False.
+  template <int R>
+  axis_map map(int d, const extents<R>& x) const {
+    axis_map m;
+    const extents<R> y = shape(x);
+    m.in = x[d];
+    m.out = y[d];
+    if (d < 2 || x == y) return m;
+    const auto in = static_cast<double>(m.in), out = static_cast<double>(m.out);
+    m.scale = options.size.given() ? in / out : 1 / options.scale_factor[d - 2];
+    m.shift = 0.5;
+    switch (options.mode) {
+      case interpolation::nearest:
+        if (m.in == m.out) return m;
+        m.rule = axis_rule::nearest;
+        m.shift = 0;
+        if (m.out == 2 * m.in) m.scale = 0.5;
+        return m;
+      case interpolation::nearest_exact:
+        m.rule = axis_rule::nearest_exact;
+        return m;
+      case interpolation::bicubic:
+        m.rule = axis_rule::cubic;
+        break;
+      default:
+        if (m.in == m.out) return m;
+        m.rule = axis_rule::linear;
+    }
+    if (options.align_corners) {
+      m.scale = m.out > 1 ? (in - 1) / (out - 1) : 0;
+      m.shift = 0;
+    }
+    return m;
+  }
+  template <class T>
+  T fill() const {
+    return T(0);
+  }
+
+  template <class X>
+  static constexpr auto mistake() {
+    return floating_of_rank<3, 5, X>();
+  }
+
+ private:
+  void check_options(int axes) const {
+    using sinter::detail::refuse;
+    const auto& [size, factor, mode, corners] = options;
+    if (size.given() == factor.given())
+      refuse<value_error>({"interpolate: give either size or scale_factor", size.given() ? ", not both" : ""});
+    const int numbers = size.given() ? size.count() : factor.count();
+    if (numbers != 1 && numbers != axes)
+      refuse<value_error>({"interpolate: ", size.given() ? "size" : "scale_factor", " has ", numbers, " numbers for ",
+                           axes, " spatial axes; give one, or one for each"});
+    for (int d = 0; factor.given() && d < axes; ++d)
+      if (!(factor[d] > 0 && factor[d] < 1e9))
+        refuse<value_error>({"interpolate: scale_factor is ", factor[d], "; it must be positive and finite"});
+    const bool is_nearest = mode == interpolation::nearest || mode == interpolation::nearest_exact;
+    const int fits = mode == interpolation::linear ? 1 : mode == interpolation::trilinear ? 3 : 2;
+    if (!is_nearest && axes != fits)
+      refuse<value_error>({"interpolate: this mode is for ", fits, " spatial axes, not ", axes,
+                           "; linear is for one, bilinear and bicubic for two, trilinear for three"});
+    if (is_nearest && corners)
+      refuse<value_error>({"interpolate: align_corners is for linear, bilinear, trilinear and bicubic"});
+  }
+};
+
+}  // namespace ops
+
+/// Images of another size, as torch.nn.functional.interpolate without antialiasing: (N,C,L), (N,C,H,W) or (N,C,D,H,W)
+/// with new extents behind the channels, which are `size`, or floor(extent scale_factor). One number stands for all
+/// axes. The default mode takes the nearest element; see interpolation for the others. A scale_factor enters the
+/// positions as it is given, not as the quotient of the extents. Floating point; the result lies in memory as x does.
+/// Derivative: each element gets g times its weight, from all results that it is in. Errors: value_error for options
+/// that do not fit each other or x, shape_error for an extent of 0.
+///
+///     tensor larger = interpolate(pictures, {.scale_factor = 2});
+///     tensor thumbnail = interpolate(pictures, {.size = {32, 24}, .mode = interpolation::bilinear});
+template <class X>
+  requires detail::takes_operands<ops::interpolate_op, X>
+detail::kernel_of<ops::interpolate_op, X> interpolate(X&& x, const interpolate_options& options) {
+  return detail::make_kernel(ops::interpolate_op(options), std::forward<X>(x));
+}
+template <class X, class Problem = typename detail::kernel_check<ops::interpolate_op, X>::problem,
+          class Fix = typename detail::kernel_check<ops::interpolate_op, X>::fix>
+void interpolate(X&&, const interpolate_options&) = delete;
+
+}  // namespace sinter
