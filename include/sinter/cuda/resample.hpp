@@ -84,14 +84,14 @@ struct resample_gradient_body {
   T* dx;
   bool add;
 
-  /// f(offset, weight) for the results that read the element of slot k, of which there are `used`.
-  struct slots {
+  /// f(offset, weight) for the results that read the element along the axis number k of those with many readers.
+  struct many_readers {
     int used = 0;
     int axis[3] = {};
     index_t at[3] = {};
   };
   template <class F>
-  SINTER_WORD void each_reader(const slots& s, int k, const F& f) const {
+  SINTER_WORD void each_reader(const many_readers& s, int k, const F& f) const {
     if (k >= s.used) return f(0, C(1));
     const index_t stride = shape.y_strides[s.axis[k]];
     shape.axis[s.axis[k]].template each_reader<C>(s.at[k], [&](index_t o, C weight) { f(o * stride, weight); });
@@ -104,7 +104,7 @@ struct resample_gradient_body {
     for (index_t i = grid.block() * grid.threads() + grid.thread(); i < n; i += grid.blocks() * grid.threads()) {
       index_t rest = i, from = 0, to = 0;
       bool is_read = true;
-      slots s;
+      many_readers s;
       for (int d = shape.rank - 1; d >= 0; --d) {
         const ops::axis_map& m = shape.axis[d];
         const index_t at = rest % m.in;
