@@ -16,6 +16,7 @@
 #include "sinter/nn/observe.hpp"
 #include "sinter/nn/place.hpp"
 #include "sinter/nn/pooling.hpp"
+#include "sinter/nn/rearrange.hpp"
 #include "sinter/nn/sequential.hpp"
 #include "sinter/nn/state.hpp"
 #include "sinter/nn/summary.hpp"

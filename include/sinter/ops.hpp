@@ -100,6 +100,7 @@
 #include "sinter/ops/op.hpp"
 #include "sinter/ops/pad.hpp"
 #include "sinter/ops/picked.hpp"
+#include "sinter/ops/pixel_shuffle.hpp"
 #include "sinter/ops/pow.hpp"
 #include "sinter/ops/prod.hpp"
 #include "sinter/ops/reciprocal.hpp"

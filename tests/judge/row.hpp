@@ -68,6 +68,15 @@ row along(const char* names, F) {
   return on<T...>(names, [](const auto& in) { in.give(F{}(in.template x<4>("0"), in.axis("1 dim axis", -1))); });
 }
 
+/// f of the rank of an argument, from Least to 5, as a type.
+template <int Least = 1, class In, class F>
+void by_rank(const In& in, const char* names, F f) {
+  const int rank = in.rank(names);
+  if (rank == Least) f(std::integral_constant<int, Least>());
+  else if constexpr (Least < 5) by_rank<Least + 1>(in, names, f);
+  else throw form_not_there{"rank " + std::to_string(rank)};
+}
+
 /// f(x), f(x, axis), f(x, {axis, axis}), the last two with keepdim as well. The arguments are those from number `First`
 /// on.
 template <class T, int First, class F>

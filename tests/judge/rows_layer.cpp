@@ -14,15 +14,6 @@ void by_reduction(const In& in, F f) {
   else in.give(f(sinter::reduction::none));
 }
 
-/// f of the rank of an argument, from Least to 5, as a type.
-template <int Least = 1, class In, class F>
-void by_rank(const In& in, const char* names, F f) {
-  const int rank = in.rank(names);
-  if (rank == Least) f(std::integral_constant<int, Least>());
-  else if constexpr (Least < 5) by_rank<Least + 1>(in, names, f);
-  else throw form_not_there{"rank " + std::to_string(rank)};
-}
-
 /// Logits or log-probabilities (N,C,...) with labels (N,...), or with probabilities where F takes them.
 template <bool Options, class F>
 row classification(const char* names, F) {

@@ -14,6 +14,7 @@ std::vector<row> order_rows();
 std::vector<row> layer_rows();
 std::vector<row> norm_rows();
 std::vector<row> pool_rows();
+std::vector<row> image_rows();
 std::vector<row> shape_rows();
 
 }  // namespace judge

@@ -75,17 +75,16 @@ struct flatten : stateless<flatten> {
   }
 };
 
-/// Drops with probability p in training mode, passes its input on otherwise; see sinter::dropout. Holds a generator of
-/// its own, split off the one given.
-template <class Kind = tracked>
-struct dropout : module<dropout<Kind>> {
+namespace detail {
+
+/// What the modules that drop have in common. Self has drop(x, p, source).
+template <class Self, class Kind>
+struct dropping : module<Self> {
   using device_type = any_device;
   using kind = Kind;
-  template <class, class K>
-  using rebind = dropout<K>;
 
-  dropout() = default;
-  dropout(double probability, generator& gen) : p(probability), source(gen.split()) {
+  dropping() = default;
+  dropping(double probability, generator& gen) : p(probability), source(gen.split()) {
     if (!(p >= 0 && p <= 1))
       sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
   }
@@ -96,7 +95,7 @@ struct dropout : module<dropout<Kind>> {
       return sinter::detail::bare<X>(std::forward<X>(x));
     } else {
       if (!state.training) return sinter::eval(std::forward<X>(x));
-      return sinter::eval(sinter::dropout(std::forward<X>(x), p, source));
+      return sinter::eval(Self::drop(std::forward<X>(x), p, source));
     }
   }
 
@@ -112,6 +111,29 @@ struct dropout : module<dropout<Kind>> {
   mutable generator source;
 };
 
-static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && is_module<dropout<>>);
+}  // namespace detail
+
+#define SINTER_DROPOUT(name)                                                                     \
+  template <class Kind = tracked>                                                                \
+  struct name : detail::dropping<name<Kind>, Kind> {                                             \
+    template <class, class K>                                                                    \
+    using rebind = name<K>;                                                                      \
+    name() = default;                                                                            \
+    name(double probability, generator& gen) : detail::dropping<name, Kind>(probability, gen) {} \
+    template <class X>                                                                           \
+    static auto drop(X&& x, double p, generator& source) {                                       \
+      return sinter::name(std::forward<X>(x), p, source);                                        \
+    }                                                                                            \
+  };
+/// Drops with probability p in training mode, passes its input on otherwise; see sinter::dropout, and sinter::dropout2d
+/// for whole channels. Holds a generator of its own, split off the one given.
+SINTER_DROPOUT(dropout)
+SINTER_DROPOUT(dropout1d)
+SINTER_DROPOUT(dropout2d)
+SINTER_DROPOUT(dropout3d)
+#undef SINTER_DROPOUT
+
+static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && is_module<dropout<>> &&
+              is_module<dropout2d<>>);
 
 }  // namespace sinter::nn

@@ -3,6 +3,7 @@
 
 #include "sinter/expr/point.hpp"
 #include "sinter/grad/statement.hpp"
+#include "sinter/ops/multiply.hpp"
 #include "sinter/random/distribution.hpp"
 
 namespace sinter {
@@ -110,6 +111,18 @@ struct [[nodiscard]] dropout_node
   detail::masked_node<X> pass;
 };
 
+namespace detail {
+
+/// 0 with probability p, else 1 / (1 - p).
+template <class T>
+bernoulli_numbers<T> kept_numbers(const char* op, double p) {
+  using C = compute_type<T>;
+  const std::uint64_t limit = (std::uint64_t{1} << 32) - bernoulli_limit(op, p);
+  return {limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
+}
+
+}  // namespace detail
+
 /// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
 /// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
 /// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15
@@ -121,9 +134,7 @@ template <expression X>
 auto dropout(X&& x, double p, generator& gen) {
   using T = element_of<X>;
   detail::check_defined("dropout", x);
-  const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
-  using C = compute_type<T>;
-  const detail::bernoulli_numbers<T> keep{limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
+  const detail::bernoulli_numbers<T> keep = detail::kept_numbers<T>("dropout", p);
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
     return dropout_node<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
@@ -131,5 +142,63 @@ auto dropout(X&& x, double p, generator& gen) {
     return dropout_node<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
   }
 }
+
+template <class...>
+struct operands_of_element_types;
+template <int...>
+struct operands_of_ranks;
+struct use_floating_point_operands_of_one_type;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+
+namespace detail {
+
+template <class X, int N>
+constexpr auto find_channel_dropout_mistake() {
+  if constexpr (!expression<X>) return not_operands{};
+  else if constexpr (!floating_element<element_of<X>>)
+    return mistake<operands_of_element_types<element_of<X>>, use_floating_point_operands_of_one_type>{};
+  else if constexpr (rank_of<X> != N + 2)
+    return mistake<operands_of_ranks<rank_of<X>>, use_an_operand_of_rank<N + 2, N + 2>>{};
+  else return fitting<element_of<X>>{};
+}
+/// Of an operand with N axes behind its channels.
+template <class X, int N>
+using channel_dropout_check = decltype(find_channel_dropout_mistake<bare<X>, N>());
+
+/// What x (N,C,...) is multiplied with: (N,C,1,...), drawn by the numbers n C + c.
+template <class X>
+auto channel_mask(const char* op, const X& x, double p, generator& gen) {
+  check_defined(op, x);
+  extents<rank_of<X>> shape = ones_extents<rank_of<X>>();
+  shape[0] = x.shape()[0];
+  shape[1] = x.shape()[1];
+  return draw<device_of<X>>(gen, kept_numbers<element_of<X>>(op, p), shape);
+}
+
+}  // namespace detail
+
+// dropout1d and dropout3d are dropout2d of other ranks.
+#define SINTER_CHANNEL_DROPOUT(name, N)                                                     \
+  template <class X>                                                                        \
+    requires detail::is_fitting<detail::channel_dropout_check<X, N>>                        \
+  auto name(X&& x, double p, generator& gen) {                                              \
+    const auto mask = detail::channel_mask(#name, x, p, gen);                               \
+    return std::forward<X>(x) * mask;                                                       \
+  }                                                                                         \
+  template <class X, class Problem = typename detail::channel_dropout_check<X, N>::problem, \
+            class Fix = typename detail::channel_dropout_check<X, N>::fix>                  \
+  void name(X&&, double, generator&) = delete;
+
+/// dropout of whole channels: all elements of a channel of x (N,C,L) are zeroed with probability p, else multiplied by
+/// 1 / (1 - p), as torch.nn.functional.dropout1d. The mask is drawn when the expression is built, channel c of picture
+/// n by the number n C + c, and kept for backward: N C elements. Elementwise work around it runs in the same pass.
+/// Derivative: g times the mask. J. Tompson et al., CVPR (2015). Errors: value_error unless p is in [0, 1].
+///
+///     tensor y = dropout2d(relu(x), 0.5, gen);
+SINTER_CHANNEL_DROPOUT(dropout1d, 1)
+SINTER_CHANNEL_DROPOUT(dropout2d, 2)
+SINTER_CHANNEL_DROPOUT(dropout3d, 3)
+#undef SINTER_CHANNEL_DROPOUT
 
 }  // namespace sinter

@@ -104,14 +104,14 @@ struct axis_map {
   }
 
  private:
-  /// Positions and weights are computed in C, as PyTorch does. R. Keys, IEEE Trans. ASSP 29 (1981), with a = -0.75.
+  /// R. Keys, IEEE Trans. ASSP 29 (1981), with a = -0.75 as in PyTorch.
   template <class C>
   SINTER_WORD void blend(index_t o, axis_taps<C>& t) const {
-    C position = static_cast<C>(scale) * (static_cast<C>(o) + static_cast<C>(shift)) - static_cast<C>(shift);
+    double position = scale * (static_cast<double>(o) + shift) - shift;
     if (rule == axis_rule::linear) {
       if (position < 0) position = 0;
       const index_t base = within(static_cast<index_t>(position));
-      const C rest = position - static_cast<C>(base);
+      const C rest = static_cast<C>(position - static_cast<double>(base));
       t.count = 2;
       t.at[0] = base;
       t.at[1] = within(base + 1);
@@ -120,8 +120,8 @@ struct axis_map {
       return;
     }
     auto base = static_cast<index_t>(position);
-    if (static_cast<C>(base) > position) --base;
-    const C rest = position - static_cast<C>(base), a = C(-0.75);
+    if (static_cast<double>(base) > position) --base;
+    const C rest = static_cast<C>(position - static_cast<double>(base)), a = C(-0.75);
     t.count = 4;
     for (int k = 0; k < 4; ++k) {
       t.at[k] = within(base + k - 1);

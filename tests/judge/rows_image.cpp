@@ -1,0 +1,217 @@
+// tests/judge/rows_image.cpp: paddings, resized and rearranged images.
+#include <cmath>
+
+#include "tables.hpp"
+
+namespace judge {
+
+namespace {
+
+using sinter::interpolation, sinter::pad_mode;
+
+template <class In>
+void padded(const In& in, const std::string& mode, const shape& amounts, double value) {
+  const std::map<std::string, pad_mode> modes = {{"constant", pad_mode::constant},   {"reflect", pad_mode::reflect},
+                                                 {"replicate", pad_mode::replicate}, {"edge", pad_mode::replicate},
+                                                 {"circular", pad_mode::circular},   {"wrap", pad_mode::circular}};
+  if (!modes.contains(mode)) throw form_not_there{mode};
+  by_rank(in, "0",
+          [&](auto rank) { in.give(pad(in.template x<decltype(rank)::value>("0"), amounts, modes.at(mode), value)); });
+}
+/// ONNX: the numbers in front of all axes, or of those listed, and then those behind. Only what is padded is named: the
+/// modes other than constant are for the last axes.
+template <class In>
+void padded_as_in_onnx(const In& in) {
+  const shape pads = in.integers("1"), listed = in.integers("3");
+  const auto rank = static_cast<std::size_t>(in.rank("0"));
+  shape amounts(2 * rank);
+  for (std::size_t k = 0; k < pads.size() / 2; ++k) {
+    const index_t axis = listed.empty() ? static_cast<index_t>(k) : listed[k];
+    const std::size_t from_end =
+        axis < 0 ? static_cast<std::size_t>(-axis) - 1 : rank - 1 - static_cast<std::size_t>(axis);
+    amounts[2 * from_end] = pads[k];
+    amounts[2 * from_end + 1] = pads[k + pads.size() / 2];
+  }
+  while (amounts.size() > 2 && amounts.back() == 0 && amounts[amounts.size() - 2] == 0)
+    amounts.resize(amounts.size() - 2);
+  padded(in, in.text("mode", "constant"), amounts, in.number("2", 0));
+}
+/// What is left over lies behind.
+template <class In>
+void centred(const In& in) {
+  const shape from = in.tensor_of("0").extents, to = in.integers("1"), listed = in.integers("axes");
+  shape amounts(2 * from.size());
+  for (std::size_t k = 0; k < to.size(); ++k) {
+    const auto rank = static_cast<index_t>(from.size()), given = listed.empty() ? static_cast<index_t>(k) : listed[k];
+    const auto axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
+    const index_t more = to[k] - from[axis];
+    amounts[2 * (from.size() - 1 - axis)] = more / 2;
+    amounts[2 * (from.size() - 1 - axis) + 1] = more - more / 2;
+  }
+  padded(in, "constant", amounts, 0);
+}
+
+template <class T, class List>
+sinter::axis_numbers<T> numbers_of(const List& l) {
+  if (l.empty()) return {};
+  if (l.size() == 1) return {l[0]};
+  if (l.size() == 2) return {l[0], l[1]};
+  return {l[0], l[1], l[2]};
+}
+template <class In>
+std::vector<double> factors(const In& in, const char* names) {
+  std::vector<double> f;
+  const argument* a = in.find(names);
+  if (a && a->kind == "T") f = numbers(in.tensor_of(names));
+  else if (a)
+    for (const std::string& part : split(a->value, ',')) f.push_back(std::stod(part));
+  return f;
+}
+template <class In>
+void resized(const In& in, const std::string& mode, const shape& size, const std::vector<double>& scale, bool corners) {
+  const std::map<std::string, interpolation> modes = {
+      {"nearest", interpolation::nearest},     {"nearest-exact", interpolation::nearest_exact},
+      {"linear", interpolation::linear},       {"bilinear", interpolation::bilinear},
+      {"trilinear", interpolation::trilinear}, {"bicubic", interpolation::bicubic}};
+  if (!modes.contains(mode)) throw form_not_there{mode};
+  by_rank<3>(in, "0", [&](auto rank) {
+    in.give(interpolate(in.template x<decltype(rank)::value>("0"), {.size = numbers_of<index_t>(size),
+                                                                    .scale_factor = numbers_of<double>(scale),
+                                                                    .mode = modes.at(mode),
+                                                                    .align_corners = corners}));
+  });
+}
+/// ONNX names the places of elements and the rounding apart.
+template <class In>
+void resized_as_in_onnx(const In& in) {
+  const std::string places = in.text("coordinate_transformation_mode", "half_pixel");
+  const std::string rounding = in.text("nearest_mode", "round_prefer_floor");
+  std::string mode = in.text("mode", "nearest");
+  in.only_text("keep_aspect_ratio_policy", "stretch");
+  in.only("antialias", 0);
+  in.only("exclude_outside", 0);
+  in.only("cubic_coeff_a", -0.75, -0.75);
+  const shape from = in.tensor_of("0").extents, axes = in.integers("axes");
+  shape size = in.integers("3");
+  std::vector<double> scale = factors(in, "2");
+  if (from.size() != 4) throw form_not_there{"rank"};
+  if (axes.empty()) {
+    if (!size.empty()) size.erase(size.begin(), size.begin() + 2);
+    if (!scale.empty()) scale.erase(scale.begin(), scale.begin() + 2);
+  } else if (axes != shape{2, 3}) {
+    throw form_not_there{"axes"};
+  }
+  const bool corners = places == "align_corners";
+  if (mode == "nearest") {
+    if (places == "half_pixel" && rounding.starts_with("round_prefer")) {
+      mode = "nearest-exact";  // the same where no position lies in the middle between two elements
+      for (std::size_t d = 0; d < 2; ++d) {
+        const auto n = static_cast<double>(from[d + 2]);
+        const double step = size.empty() ? 1 / scale[d] : n / static_cast<double>(size[d]);
+        for (double o = 0; o < n / step; ++o)
+          if (std::floor((o + 0.5) * step) == (o + 0.5) * step) throw form_not_there{rounding};
+      }
+    } else if (places != "asymmetric" || rounding != "floor") {
+      throw form_not_there{places + ", " + rounding};
+    }
+  } else {
+    if (places != "half_pixel" && !corners) throw form_not_there{places};
+    for (std::size_t d = 0; corners && !scale.empty() && d < 2; ++d)  // ONNX places corners by the size before rounding
+      if (scale[d] * static_cast<double>(from[d + 2]) != std::floor(scale[d] * static_cast<double>(from[d + 2])))
+        throw form_not_there{places};
+    mode = mode == "linear" ? "bilinear" : "bicubic";
+  }
+  resized(in, mode, size, scale, corners);
+}
+
+sinter::per_axis<2> pair_of(const shape& s, index_t otherwise) {
+  if (s.empty()) return otherwise;
+  if (s.size() == 1) return s[0];
+  if (s.size() == 2) return {s[0], s[1]};
+  throw form_not_there{"more than two axes"};
+}
+
+/// Channels of ONNX's blocks are the outer ones where the mode is not CRD.
+template <class X>
+X blocks_first(const X& x, index_t r, bool first) {
+  const auto e = x.shape();
+  const index_t rr = r * r, channels = e[1] / rr;
+  if (first)
+    return x.reshape({e[0], channels, rr, e[2], e[3]}).permute({0, 2, 1, 3, 4}).reshape({e[0], e[1], e[2], e[3]});
+  return x.reshape({e[0], rr, channels, e[2], e[3]}).permute({0, 2, 1, 3, 4}).reshape({e[0], e[1], e[2], e[3]});
+}
+
+}  // namespace
+
+std::vector<row> image_rows() {
+  return {
+      on<float>("op:constant_pad_nd",
+                [](const auto& in) { padded(in, "constant", in.integers("1 pad"), in.number("2 value", 0)); }),
+      on<float>("op:nn.functional.pad.constant op:nn.functional.pad.reflect op:nn.functional.pad.replicate "
+                "op:nn.functional.pad.circular",
+                [](const auto& in) {
+                  padded(in, in.text("2 mode", "constant"), in.integers("1 pad"), in.number("3 value", 0));
+                }),
+      on<float, std::int32_t>("onnx:Pad", [](const auto& in) { padded_as_in_onnx(in); }),
+      on<float>("onnx:CenterCropPad", [](const auto& in) { centred(in); }),
+      on<float>("op:nn.functional.interpolate.nearest op:nn.functional.interpolate.linear "
+                "op:nn.functional.interpolate.bilinear op:nn.functional.interpolate.bicubic "
+                "op:nn.functional.interpolate.trilinear op:nn.functional.interpolate.area",
+                [](const auto& in) {
+                  resized(in, in.text("3 mode", "nearest"), in.integers("1 size"), factors(in, "2 scale_factor"),
+                          in.flag("4 align_corners", false));
+                }),
+      on<float>(
+          "op:nn.functional.upsample_nearest",
+          [](const auto& in) { resized(in, "nearest", in.integers("1 size"), factors(in, "2 scale_factor"), false); }),
+      on<float>(
+          "op:nn.functional.upsample_bilinear",
+          [](const auto& in) { resized(in, "bilinear", in.integers("1 size"), factors(in, "2 scale_factor"), true); }),
+      on<float>("onnx:Resize", [](const auto& in) { resized_as_in_onnx(in); }),
+      on<float>("onnx:Upsample",
+                [](const auto& in) {
+                  std::vector<double> scale = factors(in, "1");
+                  scale.erase(scale.begin(), scale.begin() + 2);
+                  resized(in, in.text("mode", "nearest"), {}, scale, false);
+                }),
+      on<float>("op:nn.functional.unfold",
+                [](const auto& in) {
+                  in.give(unfold(in.template x<4>("0"), pair_of(in.integers("1 kernel_size"), 1),
+                                 {.dilation = pair_of(in.integers("2 dilation"), 1),
+                                  .padding = pair_of(in.integers("3 padding"), 0),
+                                  .stride = pair_of(in.integers("4 stride"), 1)}));
+                }),
+      on<float>("onnx:Col2Im",
+                [](const auto& in) {
+                  shape pads = in.integers("pads");
+                  if (pads.size() == 4) {
+                    if (pads[0] != pads[2] || pads[1] != pads[3]) throw form_not_there{"pads"};
+                    pads.resize(2);
+                  }
+                  in.give(fold(in.template x<3>("0"), pair_of(in.integers("1"), 1), pair_of(in.integers("2"), 1),
+                               {.dilation = pair_of(in.integers("dilations"), 1),
+                                .padding = pair_of(pads, 0),
+                                .stride = pair_of(in.integers("strides"), 1)}));
+                }),
+      on<float>(
+          "op:nn.functional.pixel_shuffle",
+          [](const auto& in) { in.give(pixel_shuffle(in.template x<4>("0"), in.integer("1 upscale_factor", 1))); }),
+      on<float>(
+          "op:nn.functional.pixel_unshuffle",
+          [](const auto& in) { in.give(pixel_unshuffle(in.template x<4>("0"), in.integer("1 downscale_factor", 1))); }),
+      on<float>("onnx:DepthToSpace",
+                [](const auto& in) {
+                  const index_t r = in.integer("blocksize", 1);
+                  const auto x = in.template x<4>("0");
+                  if (in.text("mode", "DCR") == "CRD") in.give(pixel_shuffle(x, r));
+                  else in.give(pixel_shuffle(blocks_first(x, r, false), r));
+                }),
+      on<float>("onnx:SpaceToDepth",
+                [](const auto& in) {
+                  const index_t r = in.integer("blocksize", 1);
+                  in.give(blocks_first(pixel_unshuffle(in.template x<4>("0"), r), r, true));
+                }),
+  };
+}
+
+}  // namespace judge
