@@ -99,3 +99,40 @@ TEST_CASE("dropout after a product drops what the product gives") {
   CHECK(w.has_grad());
   CHECK(std::isfinite(b.grad()(0)));
 }
+
+TEST_CASE("channel dropout zeroes whole channels, by the number of the channel, whatever the device and the order") {
+  const tensor x = ones<float>({20, 30, 2, 3});
+  generator a(8), b(8), c(8), d(8);
+  const tensor y = dropout2d(x, 0.3, a);
+  const tensor kept = dropout(ones<float>({20, 30}), 0.3, b);
+  int zero = 0;
+  for (index_t n = 0; n < 20; ++n)
+    for (index_t k = 0; k < 30; ++k) {
+      zero += kept(n, k) == 0.f;
+      for (index_t i = 0; i < 2; ++i)
+        for (index_t j = 0; j < 3; ++j) REQUIRE(y(n, k, i, j) == kept(n, k));
+    }
+  CHECK(zero == Approx(180).margin(50));
+  const tensor far = dropout2d(x.to<numa<0>>(), 0.3, c);
+  CHECK(max(abs(y - far.to<cpu>())).result().item() == 0.f);
+  const tensor last = dropout2d(x.to_memory_format(channels_last), 0.3, d);
+  CHECK(last.is_contiguous(channels_last));
+  CHECK(max(abs(y - last)).result().item() == 0.f);
+}
+
+TEST_CASE("an expression with channel dropout has one mask, for its gradient too") {
+  generator gen(9);
+  const variable<float, 3> x = randn<float>(gen, {5, 40, 4});
+  const auto node = dropout1d(x * x, 0.5, gen);
+  const tensor first = eval(node).value();
+  const variable y = node;
+  CHECK(max(abs(first - y.value())).result().item() == 0.f);
+  y.backward(ones<float>({5, 40, 4}));
+  for (index_t n = 0; n < 5; ++n)
+    for (index_t k = 0; k < 40; ++k)
+      for (index_t i = 0; i < 4; ++i) REQUIRE(x.grad()(n, k, i) == (y(n, k, i) == 0.f ? 0.f : 4 * x(n, k, i)));
+  CHECK(eval(dropout3d(ones<double>({2, 3, 1, 2, 2}), 0, gen))(1, 2, 0, 1, 1) == 1);
+  CHECK(max(dropout3d(ones<double>({2, 3, 1, 2, 2}), 1, gen)).result().item() == 0);
+  CHECK_THROWS_AS(dropout2d(ones<float>({1, 1, 1, 1}), 1.5, gen), value_error);
+  CHECK_THROWS_AS(dropout2d(tensor<float, 4>(), 0.5, gen), shape_error);
+}
