@@ -166,9 +166,14 @@ constexpr auto find_channel_dropout_mistake() {
 template <class X, int N>
 using channel_dropout_check = decltype(find_channel_dropout_mistake<bare<X>, N>());
 
+template <class X>
+using mask_of = tensor<element_of<X>, rank_of<X>, device_of<X>>;
+template <class X>
+using times_mask = decltype(std::declval<X>() * std::declval<const mask_of<X>&>());
+
 /// What x (N,C,...) is multiplied with: (N,C,1,...), drawn by the numbers n C + c.
 template <class X>
-auto channel_mask(const char* op, const X& x, double p, generator& gen) {
+mask_of<X> channel_mask(const char* op, const X& x, double p, generator& gen) {
   check_defined(op, x);
   extents<rank_of<X>> shape = ones_extents<rank_of<X>>();
   shape[0] = x.shape()[0];
@@ -178,27 +183,42 @@ auto channel_mask(const char* op, const X& x, double p, generator& gen) {
 
 }  // namespace detail
 
-// dropout1d and dropout3d are dropout2d of other ranks.
-#define SINTER_CHANNEL_DROPOUT(name, N)                                                     \
-  template <class X>                                                                        \
-    requires detail::is_fitting<detail::channel_dropout_check<X, N>>                        \
-  auto name(X&& x, double p, generator& gen) {                                              \
-    const auto mask = detail::channel_mask(#name, x, p, gen);                               \
-    return std::forward<X>(x) * mask;                                                       \
-  }                                                                                         \
-  template <class X, class Problem = typename detail::channel_dropout_check<X, N>::problem, \
-            class Fix = typename detail::channel_dropout_check<X, N>::fix>                  \
-  void name(X&&, double, generator&) = delete;
-
-/// dropout of whole channels: all elements of a channel of x (N,C,L) are zeroed with probability p, else multiplied by
-/// 1 / (1 - p), as torch.nn.functional.dropout1d. The mask is drawn when the expression is built, channel c of picture
-/// n by the number n C + c, and kept for backward: N C elements. Elementwise work around it runs in the same pass.
-/// Derivative: g times the mask. J. Tompson et al., CVPR (2015). Errors: value_error unless p is in [0, 1].
+/// dropout of whole channels: all elements of a channel of x (N,C,H,W) are zeroed with probability p, else multiplied
+/// by 1 / (1 - p), as torch.nn.functional.dropout2d. The mask is drawn when the expression is built, channel c of
+/// picture n by the number n C + c, and kept for backward: N C elements. Elementwise work around it runs in the same
+/// pass. Derivative: g times the mask. J. Tompson et al., CVPR (2015). Errors: value_error unless p is in [0, 1].
 ///
 ///     tensor y = dropout2d(relu(x), 0.5, gen);
-SINTER_CHANNEL_DROPOUT(dropout1d, 1)
-SINTER_CHANNEL_DROPOUT(dropout2d, 2)
-SINTER_CHANNEL_DROPOUT(dropout3d, 3)
-#undef SINTER_CHANNEL_DROPOUT
+template <class X>
+  requires detail::is_fitting<detail::channel_dropout_check<X, 2>>
+detail::times_mask<X> dropout2d(X&& x, double p, generator& gen) {
+  const auto mask = detail::channel_mask("dropout2d", x, p, gen);
+  return std::forward<X>(x) * mask;
+}
+template <class X, class Problem = typename detail::channel_dropout_check<X, 2>::problem,
+          class Fix = typename detail::channel_dropout_check<X, 2>::fix>
+void dropout2d(X&&, double, generator&) = delete;
+
+/// The same of (N,C,L).
+template <class X>
+  requires detail::is_fitting<detail::channel_dropout_check<X, 1>>
+detail::times_mask<X> dropout1d(X&& x, double p, generator& gen) {
+  const auto mask = detail::channel_mask("dropout1d", x, p, gen);
+  return std::forward<X>(x) * mask;
+}
+template <class X, class Problem = typename detail::channel_dropout_check<X, 1>::problem,
+          class Fix = typename detail::channel_dropout_check<X, 1>::fix>
+void dropout1d(X&&, double, generator&) = delete;
+
+/// The same of (N,C,D,H,W).
+template <class X>
+  requires detail::is_fitting<detail::channel_dropout_check<X, 3>>
+detail::times_mask<X> dropout3d(X&& x, double p, generator& gen) {
+  const auto mask = detail::channel_mask("dropout3d", x, p, gen);
+  return std::forward<X>(x) * mask;
+}
+template <class X, class Problem = typename detail::channel_dropout_check<X, 3>::problem,
+          class Fix = typename detail::channel_dropout_check<X, 3>::fix>
+void dropout3d(X&&, double, generator&) = delete;
 
 }  // namespace sinter
