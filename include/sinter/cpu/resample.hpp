@@ -14,18 +14,40 @@ namespace sinter::cpu_impl {
 template <class T>
 using weight_type = std::conditional_t<floating_element<T>, compute_type<T>, float>;
 
+/// What each result along an axis is made of, tap by tap. A result without taps has -1 in the first.
+template <class C>
+struct axis_table {
+  int taps = 1;
+  std::vector<index_t> at[4];
+  std::vector<C> weight[4];
+
+  explicit axis_table(const ops::axis_map& m) {
+    taps = m.rule == ops::axis_rule::cubic ? 4 : m.rule == ops::axis_rule::linear ? 2 : 1;
+    for (int k = 0; k < taps; ++k) {
+      at[k].resize(static_cast<std::size_t>(m.out));
+      weight[k].resize(static_cast<std::size_t>(m.out));
+    }
+    for (index_t o = 0; o < m.out; ++o) {
+      const auto t = m.template taps<C>(o);
+      for (int k = 0; k < taps; ++k) {
+        at[k][static_cast<std::size_t>(o)] = t.count > 0 ? t.at[k] : -1;
+        weight[k][static_cast<std::size_t>(o)] = t.weight[k];
+      }
+    }
+  }
+  bool is_none(index_t o) const { return at[0][static_cast<std::size_t>(o)] < 0; }
+};
+
 /// Kernels work line by line: along one axis of pieces, which are the elements of an axis behind it that stays as it
-/// is. All other axes are `outer`.
+/// is. All other axes are outer ones.
 template <class C>
 struct resample_plan {
-  using taps = ops::axis_taps<C>;
-
   const ops::resampling& shape;
   int outer;           ///< number of outer axes, and of the line's axis
   ops::axis_map line;  ///< the line's axis
   index_t piece = 1, x_piece = 1, y_piece = 1;
-  index_t x_step, y_step;  ///< from piece to piece
-  std::vector<taps> tables[max_rank];
+  index_t x_step, y_step;             ///< from piece to piece
+  std::vector<axis_table<C>> tables;  ///< of the outer axes and the line's
 
   explicit resample_plan(const ops::resampling& s) : shape(s), outer(s.rank - 1) {
     if (outer > 0 && s.axis[outer].is_identity()) {
@@ -37,20 +59,18 @@ struct resample_plan {
     line = s.axis[outer];
     x_step = s.x_strides[outer];
     y_step = s.y_strides[outer];
-    for (int d = 0; d <= outer; ++d) {
-      const ops::axis_map& m = s.axis[d];
-      if (m.is_identity()) continue;
-      tables[d].resize(static_cast<std::size_t>(m.out));
-      for (index_t o = 0; o < m.out; ++o) tables[d][static_cast<std::size_t>(o)] = m.template taps<C>(o);
-    }
+    for (int d = 0; d <= outer; ++d) tables.emplace_back(s.axis[d].is_identity() ? ops::axis_map{} : s.axis[d]);
+  }
+  const axis_table<C>& table(int d) const { return tables[static_cast<std::size_t>(d)]; }
+  /// f(element, weight) for the taps of result o of axis d.
+  template <class F>
+  void each_tap(int d, index_t o, const F& f) const {
+    if (shape.axis[d].is_identity()) return f(o, C(1));
+    const axis_table<C>& t = table(d);
+    if (t.is_none(o)) return;
+    for (int k = 0; k < t.taps; ++k) f(t.at[k][static_cast<std::size_t>(o)], t.weight[k][static_cast<std::size_t>(o)]);
   }
 
-  taps taps_of(int d, index_t o) const {
-    if (!shape.axis[d].is_identity()) return tables[d][static_cast<std::size_t>(o)];
-    taps t;
-    t.at[0] = o;
-    return t;
-  }
   /// Results from `begin` to `end` of the line are its elements from `from` on, one each.
   struct run {
     index_t begin = 0, end = 0, from = 0;
@@ -65,37 +85,76 @@ struct resample_plan {
   bool is_dense(index_t step, index_t of_piece) const { return step == piece && (piece == 1 || of_piece == 1); }
 };
 
-/// f(line) for all of n lines of so many elements.
+/// f(first, end) for the lines of each task, of n lines of so many elements.
 template <class F>
 void for_lines(index_t n, index_t elements, thread_pool& pool, const F& f) {
   const index_t grain = std::max<index_t>(16384 / std::max<index_t>(elements, 1), 1);
   pool.parallel_for((n + grain - 1) / grain, [&](index_t task) { f(task * grain, std::min((task + 1) * grain, n)); });
 }
 
-/// Where the outer axes of one line lead: offsets in the operand, with weights.
+/// Lines that are read for one that is written: their offsets, and how much they count.
 template <class C>
-struct outer_taps {
-  static constexpr int most = 64;  // 4 taps along three axes
-  int count = 1;
-  index_t at[most] = {0};
-  C weight[most] = {C(1)};
-  index_t to = 0;  ///< the offset of the line of the result
+struct weighted_lines {
+  std::vector<index_t> at;
+  std::vector<C> weight;
+  index_t to = 0;  ///< the offset of the one that is written
 
-  outer_taps(const resample_plan<C>& p, index_t number) {
-    for (int d = p.outer - 1; d >= 0; --d) {
-      const index_t o = number % p.shape.axis[d].out;
-      number /= p.shape.axis[d].out;
-      to += o * p.shape.y_strides[d];
-      const auto t = p.taps_of(d, o);
-      for (int k = t.count - 1; k >= 0; --k)
-        for (int j = 0; j < count; ++j) {
-          at[k * count + j] = at[j] + t.at[k] * p.shape.x_strides[d];
-          weight[k * count + j] = weight[j] * t.weight[k];
-        }
-      count *= t.count;
-    }
+  void clear() {
+    at.assign(1, 0);
+    weight.assign(1, C(1));
+    to = 0;
+  }
+  /// Each of them at each of n places along one more axis: place(k) and its weight(k).
+  template <class Place, class Weight>
+  void spread(std::size_t n, const Place& place, const Weight& weight_of) {
+    const std::size_t count = at.size();
+    at.resize(n * count);
+    weight.resize(n * count);
+    for (std::size_t k = n; k-- > 0;)
+      for (std::size_t j = 0; j < count; ++j) {
+        at[k * count + j] = at[j] + place(k);
+        weight[k * count + j] = weight[j] * weight_of(k);
+      }
   }
 };
+
+/// The lines of the operand that line `number` of the result is made of.
+template <class C>
+void find_sources(const resample_plan<C>& p, index_t number, weighted_lines<C>& lines) {
+  lines.clear();
+  for (int d = p.outer - 1; d >= 0; --d) {
+    const ops::axis_map& m = p.shape.axis[d];
+    const index_t o = number % m.out;
+    number /= m.out;
+    lines.to += o * p.shape.y_strides[d];
+    const axis_table<C>& t = p.table(d);
+    if (m.is_identity())
+      for (index_t& at : lines.at) at += o * p.shape.x_strides[d];
+    else
+      lines.spread(
+          t.is_none(o) ? 0 : static_cast<std::size_t>(t.taps),
+          [&](std::size_t k) { return t.at[k][static_cast<std::size_t>(o)] * p.shape.x_strides[d]; },
+          [&](std::size_t k) { return t.weight[k][static_cast<std::size_t>(o)]; });
+  }
+}
+
+/// sums = the weighted sum of lines of n pieces.
+template <class T, class C>
+void add_lines(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* from, index_t n, index_t step,
+               index_t of_piece, C* sums) {
+  std::fill_n(sums, n * p.piece, C(0));
+  for (std::size_t j = 0; j < lines.at.size(); ++j) {
+    const T* const x = from + lines.at[j];
+    const C weight = lines.weight[j];
+    if (p.is_dense(step, of_piece)) {
+      for (index_t i = 0; i < n * p.piece; ++i) sums[i] += weight * static_cast<C>(x[i]);
+    } else {
+      for (index_t i = 0; i < n; ++i)
+        for (index_t k = 0; k < p.piece; ++k)
+          sums[i * p.piece + k] += weight * static_cast<C>(x[i * step + k * of_piece]);
+    }
+  }
+}
 
 template <class T, class C>
 void copy_pieces(const resample_plan<C>& p, const T* x, T* y, index_t n) {
@@ -107,49 +166,76 @@ void copy_pieces(const resample_plan<C>& p, const T* x, T* y, index_t n) {
     for (index_t k = 0; k < p.piece; ++k) y[i * p.y_step + k * p.y_piece] = x[i * p.x_step + k * p.x_piece];
 }
 
-/// y = x along the axes of s where each result is one element, or `fill`.
+/// y = x along a line where each result is one element, or `fill`.
 template <class T, class C>
-void pick_line(const resample_plan<C>& p, const outer_taps<C>& outer, const T* x, T* y, T fill) {
-  const auto put = [&](index_t from, index_t to) {
-    for (index_t o = from; o < to; ++o) {
-      const auto t = outer.count > 0 ? p.taps_of(p.outer, o) : ops::axis_taps<C>{0, {}, {}};
-      T* const at = y + outer.to + o * p.y_step;
-      if (t.count > 0) copy_pieces(p, x + outer.at[0] + t.at[0] * p.x_step, at, 1);
-      else
-        for (index_t k = 0; k < p.piece; ++k) at[k * p.y_piece] = fill;
+void pick_line(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* x, T* y, T fill) {
+  const bool is_there = !lines.at.empty();
+  const T* const from = is_there ? x + lines.at[0] : x;
+  T* const to = y + lines.to;
+  const auto put = [&](index_t begin, index_t end) {
+    const index_t* const at = p.table(p.outer).at[0].data();
+    for (index_t o = begin; o < end; ++o) {
+      if (!is_there || at[o] < 0)
+        for (index_t k = 0; k < p.piece; ++k) to[o * p.y_step + k * p.y_piece] = fill;
+      else if (p.piece == 1) to[o * p.y_step] = from[at[o] * p.x_step];
+      else copy_pieces(p, from + at[o] * p.x_step, to + o * p.y_step, 1);
     }
   };
-  if (outer.count == 0) return put(0, p.line.out);
+  if (!is_there) return put(0, p.line.out);
   const auto run = p.run_of_line();
   put(0, run.begin);
-  if (run.begin < run.end)
-    copy_pieces(p, x + outer.at[0] + run.from * p.x_step, y + outer.to + run.begin * p.y_step, run.end - run.begin);
+  if (run.begin < run.end) copy_pieces(p, from + run.from * p.x_step, to + run.begin * p.y_step, run.end - run.begin);
   put(run.end, p.line.out);
 }
 
-/// The same where results are sums of several elements.
-template <class T, class C>
-void blend_line(const resample_plan<C>& p, const outer_taps<C>& outer, const T* x, T* y) {
-  constexpr index_t together = 64;
-  for (index_t o = 0; o < p.line.out; ++o) {
-    const auto t = p.taps_of(p.outer, o);
-    T* const to = y + outer.to + o * p.y_step;
-    for (index_t first = 0; first < p.piece; first += together) {
-      C sum[together];
-      const index_t n = std::min(together, p.piece - first);
-      std::fill_n(sum, n, C(0));
-      for (int j = 0; j < outer.count; ++j)
-        for (int k = 0; k < t.count; ++k) {
-          const C weight = outer.weight[j] * t.weight[k];
-          const T* const from = x + outer.at[j] + t.at[k] * p.x_step + first * p.x_piece;
-          if (p.x_piece == 1)
-            for (index_t i = 0; i < n; ++i) sum[i] += weight * static_cast<C>(from[i]);
-          else
-            for (index_t i = 0; i < n; ++i) sum[i] += weight * static_cast<C>(from[i * p.x_piece]);
-        }
-      for (index_t i = 0; i < n; ++i) to[(first + i) * p.y_piece] = static_cast<T>(sum[i]);
-    }
+/// The same where results are sums of elements of `row`, the sum of lines that is made before.
+template <int Taps, class T, class C>
+void blend_row(const resample_plan<C>& p, const C* row, T* y) {
+  const index_t* at[std::size_t{Taps}];
+  const C* weight[std::size_t{Taps}];
+  for (int k = 0; k < Taps; ++k) {
+    at[k] = p.table(p.outer).at[k].data();
+    weight[k] = p.table(p.outer).weight[k].data();
   }
+  const auto blend = [&](index_t o, index_t i, index_t piece) {
+    C sum = 0;
+    for (int k = 0; k < Taps; ++k) sum += weight[k][o] * row[at[k][o] * piece + i];
+    return static_cast<T>(sum);
+  };
+  if (p.piece == 1 && p.y_step == 1) {
+    for (index_t o = 0; o < p.line.out; ++o) y[o] = blend(o, 0, 1);
+    return;
+  }
+  for (index_t o = 0; o < p.line.out; ++o)
+    for (index_t i = 0; i < p.piece; ++i) y[o * p.y_step + i * p.y_piece] = blend(o, i, p.piece);
+}
+/// The same from the elements themselves, where most of them are not read.
+template <class T, class C>
+void blend_few(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* x, T* y) {
+  for (index_t o = 0; o < p.line.out; ++o)
+    for (index_t i = 0; i < p.piece; ++i) {
+      C sum = 0;
+      for (std::size_t j = 0; j < lines.at.size(); ++j) {
+        C part = 0;
+        const T* const from = x + lines.at[j] + i * p.x_piece;
+        p.each_tap(p.outer, o, [&](index_t at, C weight) { part += weight * static_cast<C>(from[at * p.x_step]); });
+        sum += lines.weight[j] * part;
+      }
+      y[lines.to + o * p.y_step + i * p.y_piece] = static_cast<T>(sum);
+    }
+}
+template <class T, class C>
+void blend_line(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* x, T* y, std::vector<C>& row) {
+  if (p.line.in > 4 * p.line.out) return blend_few(p, lines, x, y);
+  row.resize(static_cast<std::size_t>(p.line.in * p.piece));
+  add_lines(p, lines, x, p.line.in, p.x_step, p.x_piece, row.data());
+  T* const to = y + lines.to;
+  const int taps = p.table(p.outer).taps;
+  if (taps == 2) return blend_row<2>(p, row.data(), to);
+  if (taps == 4) return blend_row<4>(p, row.data(), to);
+  for (index_t o = 0; o < p.line.out; ++o)  // the axis stays as it is
+    for (index_t i = 0; i < p.piece; ++i)
+      to[o * p.y_step + i * p.y_piece] = static_cast<T>(row[static_cast<std::size_t>(o * p.piece + i)]);
 }
 
 template <class T>
@@ -161,15 +247,17 @@ void resample(const ops::resampling& s, const T* x, T* y, T fill, thread_pool& p
   const index_t elements = p.line.out * p.piece;
   const bool blends = s.blends();
   for_lines(n / elements, elements, pool, [&](index_t line, index_t end) {
+    weighted_lines<C> lines;
+    std::vector<C> row;
     for (; line < end; ++line) {
-      const outer_taps<C> outer(p, line);
+      find_sources(p, line, lines);
       if constexpr (floating_element<T>) {
         if (blends) {
-          blend_line(p, outer, x, y);
+          blend_line(p, lines, x, y, row);
           continue;
         }
       }
-      pick_line(p, outer, x, y, fill);
+      pick_line(p, lines, x, y, fill);
     }
   });
 }
@@ -177,27 +265,25 @@ void resample(const ops::resampling& s, const T* x, T* y, T fill, thread_pool& p
 /// For each element of an axis the results that read it, ascending, and how much it counts in them.
 template <class C>
 struct axis_readers {
-  std::vector<index_t> first, at;
+  std::vector<std::size_t> first;
+  std::vector<index_t> at;
   std::vector<C> weight;
 
   axis_readers(const resample_plan<C>& p, int d) {
     const ops::axis_map& m = p.shape.axis[d];
     first.assign(static_cast<std::size_t>(m.in) + 1, 0);
     const auto each = [&](const auto& f) {
-      for (index_t o = 0; o < m.out; ++o) {
-        const auto t = p.taps_of(d, o);
-        for (int k = 0; k < t.count; ++k) f(static_cast<std::size_t>(t.at[k]), o, t.weight[k]);
-      }
+      for (index_t o = 0; o < m.out; ++o)
+        p.each_tap(d, o, [&](index_t i, C w) { f(static_cast<std::size_t>(i), o, w); });
     };
     each([&](std::size_t i, index_t, C) { ++first[i + 1]; });
     for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
-    at.resize(static_cast<std::size_t>(first.back()));
+    at.resize(first.back());
     weight.resize(at.size());
-    std::vector<index_t> next(first.begin(), first.end() - 1);
+    std::vector<std::size_t> next(first.begin(), first.end() - 1);
     each([&](std::size_t i, index_t o, C w) {
-      const auto place = static_cast<std::size_t>(next[i]++);
-      at[place] = o;
-      weight[place] = w;
+      at[next[i]] = o;
+      weight[next[i]++] = w;
     });
   }
 };
@@ -216,66 +302,62 @@ class resample_gradient {
     const index_t n = plan_.shape.sources(), elements = plan_.line.in * plan_.piece;
     if (n == 0) return;
     for_lines(n / elements, elements, pool, [&](index_t line, index_t end) {
+      weighted_lines<C> lines;
+      std::vector<C> row(static_cast<std::size_t>(plan_.line.out * plan_.piece));
       std::vector<C> sums(static_cast<std::size_t>(elements));
-      std::vector<index_t> from;
-      std::vector<C> weight;
       for (; line < end; ++line) {
+        find_readers(line, lines);
+        add_lines(plan_, lines, g_, plan_.line.out, plan_.y_step, plan_.y_piece, row.data());
         std::fill(sums.begin(), sums.end(), C(0));
-        const index_t to = find_lines(line, from, weight);
-        for (std::size_t i = 0; i < from.size(); ++i) add_line(g_ + from[i], weight[i], sums.data());
-        write_line(sums.data(), dx_ + to);
+        add_row(row.data(), sums.data());
+        write_line(sums.data(), dx_ + lines.to);
       }
     });
   }
 
  private:
-  /// The lines of g that a line of dx is the sum of; returns that one's offset.
-  index_t find_lines(index_t number, std::vector<index_t>& from, std::vector<C>& weight) const {
-    from.assign(1, 0);
-    weight.assign(1, C(1));
-    index_t to = 0;
+  void find_readers(index_t number, weighted_lines<C>& lines) const {
+    lines.clear();
     for (int d = plan_.outer - 1; d >= 0; --d) {
-      const index_t i = number % plan_.shape.axis[d].in;
-      number /= plan_.shape.axis[d].in;
-      to += i * plan_.shape.x_strides[d];
+      const index_t n = plan_.shape.axis[d].in;
+      const auto i = static_cast<std::size_t>(number % n);
+      number /= n;
+      lines.to += static_cast<index_t>(i) * plan_.shape.x_strides[d];
       const axis_readers<C>& r = readers_[static_cast<std::size_t>(d)];
-      const auto begin = static_cast<std::size_t>(r.first[static_cast<std::size_t>(i)]);
-      const auto count = static_cast<std::size_t>(r.first[static_cast<std::size_t>(i) + 1]) - begin;
-      const std::size_t n = from.size();
-      from.resize(n * count);
-      weight.resize(n * count);
-      for (std::size_t k = count; k-- > 0;)
-        for (std::size_t j = 0; j < n; ++j) {
-          from[k * n + j] = from[j] + r.at[begin + k] * plan_.shape.y_strides[d];
-          weight[k * n + j] = weight[j] * r.weight[begin + k];
-        }
+      const std::size_t first = r.first[i];
+      lines.spread(
+          r.first[i + 1] - first, [&](std::size_t k) { return r.at[first + k] * plan_.shape.y_strides[d]; },
+          [&](std::size_t k) { return r.weight[first + k]; });
     }
-    return to;
   }
-  void add_pieces(const T* g, C weight, C* sums, index_t n) const {
-    if (plan_.is_dense(plan_.y_step, plan_.y_piece)) {
-      for (index_t i = 0; i < n * plan_.piece; ++i) sums[i] += weight * static_cast<C>(g[i]);
-      return;
-    }
-    for (index_t i = 0; i < n; ++i)
-      for (index_t k = 0; k < plan_.piece; ++k)
-        sums[i * plan_.piece + k] += weight * static_cast<C>(g[i * plan_.y_step + k * plan_.y_piece]);
-  }
-  void add_line(const T* g, C weight, C* sums) const {
-    const auto add = [&](index_t from, index_t to) {
-      for (index_t o = from; o < to; ++o) {
-        const auto t = plan_.taps_of(plan_.outer, o);
-        for (int k = 0; k < t.count; ++k)
-          add_pieces(g + o * plan_.y_step, weight * t.weight[k], sums + t.at[k] * plan_.piece, 1);
+  /// The line's own axis.
+  void add_row(const C* row, C* sums) const {
+    const index_t piece = plan_.piece;
+    const auto add = [&](index_t begin, index_t end) {
+      const axis_table<C>& t = plan_.table(plan_.outer);
+      for (int k = 0; k < t.taps; ++k) {
+        const index_t* const at = t.at[k].data();
+        const C* const weight = t.weight[k].data();
+        for (index_t o = begin; o < end; ++o)
+          if (piece == 1) {
+            if (at[o] >= 0) sums[at[o]] += weight[o] * row[o];
+          } else if (at[o] >= 0) {
+            for (index_t i = 0; i < piece; ++i) sums[at[o] * piece + i] += weight[o] * row[o * piece + i];
+          }
       }
     };
     const auto run = plan_.run_of_line();
     add(0, run.begin);
-    if (run.begin < run.end)
-      add_pieces(g + run.begin * plan_.y_step, weight, sums + run.from * plan_.piece, run.end - run.begin);
+    for (index_t k = 0; k < (run.end - run.begin) * piece; ++k)
+      sums[run.from * piece + k] += row[run.begin * piece + k];
     add(run.end, plan_.line.out);
   }
   void write_line(const C* sums, T* dx) const {
+    if (plan_.is_dense(plan_.x_step, plan_.x_piece)) {
+      for (index_t i = 0; i < plan_.line.in * plan_.piece; ++i)
+        dx[i] = static_cast<T>(add_ ? static_cast<C>(dx[i]) + sums[i] : sums[i]);
+      return;
+    }
     for (index_t i = 0; i < plan_.line.in; ++i)
       for (index_t k = 0; k < plan_.piece; ++k) {
         T& to = dx[i * plan_.x_step + k * plan_.x_piece];
