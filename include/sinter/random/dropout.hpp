@@ -166,14 +166,9 @@ constexpr auto find_channel_dropout_mistake() {
 template <class X, int N>
 using channel_dropout_check = decltype(find_channel_dropout_mistake<bare<X>, N>());
 
-template <class X>
-using mask_of = tensor<element_of<X>, rank_of<X>, device_of<X>>;
-template <class X>
-using times_mask = decltype(std::declval<X>() * std::declval<const mask_of<X>&>());
-
 /// What x (N,C,...) is multiplied with: (N,C,1,...), drawn by the numbers n C + c.
 template <class X>
-mask_of<X> channel_mask(const char* op, const X& x, double p, generator& gen) {
+auto channel_mask(const char* op, const X& x, double p, generator& gen) {
   check_defined(op, x);
   extents<rank_of<X>> shape = ones_extents<rank_of<X>>();
   shape[0] = x.shape()[0];
@@ -191,7 +186,7 @@ mask_of<X> channel_mask(const char* op, const X& x, double p, generator& gen) {
 ///     tensor y = dropout2d(relu(x), 0.5, gen);
 template <class X>
   requires detail::is_fitting<detail::channel_dropout_check<X, 2>>
-detail::times_mask<X> dropout2d(X&& x, double p, generator& gen) {
+auto dropout2d(X&& x, double p, generator& gen) {
   const auto mask = detail::channel_mask("dropout2d", x, p, gen);
   return std::forward<X>(x) * mask;
 }
@@ -202,7 +197,7 @@ void dropout2d(X&&, double, generator&) = delete;
 /// The same of (N,C,L).
 template <class X>
   requires detail::is_fitting<detail::channel_dropout_check<X, 1>>
-detail::times_mask<X> dropout1d(X&& x, double p, generator& gen) {
+auto dropout1d(X&& x, double p, generator& gen) {
   const auto mask = detail::channel_mask("dropout1d", x, p, gen);
   return std::forward<X>(x) * mask;
 }
@@ -213,7 +208,7 @@ void dropout1d(X&&, double, generator&) = delete;
 /// The same of (N,C,D,H,W).
 template <class X>
   requires detail::is_fitting<detail::channel_dropout_check<X, 3>>
-detail::times_mask<X> dropout3d(X&& x, double p, generator& gen) {
+auto dropout3d(X&& x, double p, generator& gen) {
   const auto mask = detail::channel_mask("dropout3d", x, p, gen);
   return std::forward<X>(x) * mask;
 }
