@@ -195,10 +195,9 @@ int main_of(int count, char** arguments) {
   }
   o.all = o.data.empty();
   if (o.all) o.data = SINTER_REPOSITORY "/tests/judge/data";
-  const std::vector<row> tables[] = {unary_rows(), binary_rows(), comparison_rows(), reduction_rows(), order_rows(),
-                                     layer_rows(), shape_rows(),  conv_rows(),       norm_rows(),      pool_rows()};
   const std::vector<row> tables[] = {unary_rows(), binary_rows(), comparison_rows(), reduction_rows(),
-                                     order_rows(), layer_rows(),  shape_rows(),      image_rows()};
+                                     order_rows(), layer_rows(),  shape_rows(),      conv_rows(),
+                                     norm_rows(),  pool_rows(),   image_rows()};
   std::map<std::string, std::vector<const row*>> rows;
   for (const auto& table : tables)
     for (const row& r : table)

@@ -141,6 +141,9 @@ inline numbers<2> moments_of(const numbers<3>& x) {
     y(0, c) = mean_of(values);
     for (const double v : values) y(1, c) += (v - y(0, c)) * (v - y(0, c)) / static_cast<double>(values.size());
   }
+  return y;
+}
+
 /// The lines of x along an axis made anew: `out` elements each, sums of the old ones by weight(o, i).
 template <int R, class W>
 numbers<R> remade(const numbers<R>& x, int axis, index_t out, const W& weight) {

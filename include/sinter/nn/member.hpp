@@ -8,6 +8,7 @@
 
 #include "sinter/grad/variable.hpp"
 #include "sinter/nn/buffer.hpp"
+#include "sinter/ops/window.hpp"
 #include "sinter/random/generator.hpp"
 
 namespace sinter {
@@ -56,6 +57,8 @@ template <>
 inline constexpr bool is_setting<mode> = true;
 template <int R>
 inline constexpr bool is_setting<extents<R>> = true;
+template <int N>
+inline constexpr bool is_setting<per_axis<N>> = true;
 template <class X, std::size_t N>
 inline constexpr bool is_setting<std::array<X, N>> = is_setting<X>;
 template <class X>

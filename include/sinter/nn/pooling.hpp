@@ -7,8 +7,6 @@
 namespace sinter::nn {
 
 template <int N>
-inline constexpr bool is_setting<per_axis<N>> = true;
-template <int N>
 inline constexpr bool is_setting<max_pool_options<N>> = true;
 template <int N>
 inline constexpr bool is_setting<avg_pool_options<N>> = true;

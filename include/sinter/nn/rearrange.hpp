@@ -13,8 +13,6 @@ template <>
 inline constexpr bool is_setting<pad_amounts> = true;
 template <>
 inline constexpr bool is_setting<interpolate_options> = true;
-template <int N>
-inline constexpr bool is_setting<per_axis<N>> = true;
 template <>
 inline constexpr bool is_setting<unfold_options> = true;
 

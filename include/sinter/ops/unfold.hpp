@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/ops/detail/kernel_op.hpp"
-#include "sinter/ops/detail/window.hpp"
+#include "sinter/ops/window.hpp"
 
 namespace sinter {
 

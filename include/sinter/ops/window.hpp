@@ -1,4 +1,4 @@
-// sinter/ops/detail/window.hpp: the numbers that say how a window moves over spatial axes.
+// sinter/ops/window.hpp: the numbers that say how a window moves over spatial axes.
 #pragma once
 
 #include <concepts>
