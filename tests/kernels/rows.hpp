@@ -290,6 +290,7 @@ void for_each_row(const Check& check) {
   KERNEL_ROW("interpolate, bicubic", (const auto& x), interpolate(x, {.size = {6, 2}, .mode = interpolation::bicubic}), (const numbers<4>& x), resized(x, {6, 2}, false, 1, keys), shape(2, 3, 4, 5))
   KERNEL_ROW("unfold", (const auto& x), unfold(x, {2, 3}, moved), (const numbers<4>& x), unfolded(x, {{2, 18, 8}}), shape(2, 3, 5, 6))
   KERNEL_ROW("fold", (const auto& x), fold(x, {5, 6}, {2, 3}, moved), (const numbers<3>& x), folded(x, {{2, 3, 5, 6}}), shape(2, 18, 8))
+  KERNEL_ROW("conv2d in a mirror", (const auto& x, const auto& w), conv2d(x, w, {.padding = padding::same, .padding_mode = pad_mode::reflect}), (const numbers<4>& x, const numbers<4>& w), convolved(padded(x, {{1, 1}, {0, 1}}, mirrored), w, {}), shape(2, 3, 4, 5), shape(4, 3, 2, 3))
   // clang-format on
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/ops/detail/kernel_op.hpp"
+#include "sinter/ops/pad.hpp"
 #include "sinter/ops/window.hpp"
 
 namespace sinter {
@@ -20,6 +21,7 @@ struct conv_options {
   window_padding<N> padding = 0;  ///< zeros in front of and behind x, padding::same or padding::valid
   per_axis<N> dilation = 1;
   index_t groups = 1;
+  pad_mode padding_mode = pad_mode::constant;  ///< what stands around x in place of zeros: a copy is made, see pad
 };
 
 namespace ops {
@@ -140,6 +142,29 @@ struct conv_op : kernel_op {
 
 }  // namespace ops
 
+namespace detail {
+
+template <int N, class X, class W, class... B>
+kernel_of<ops::conv_op<N, (sizeof...(B) > 0)>, X, W, B...> make_conv(const conv_options<N>& options, X&& x, W&& w,
+                                                                     B&&... bias) {
+  ops::conv_op<N, (sizeof...(B) > 0)> op(options);
+  if (options.padding_mode == pad_mode::constant)
+    return make_kernel(op, std::forward<X>(x), std::forward<W>(w), std::forward<B>(bias)...);
+  check_defined(op.name, x);
+  check_defined(op.name, w);
+  index_t amounts[std::size_t{2 * N}];
+  for (int d = 0; d < N; ++d) {
+    const index_t span = options.dilation[d] * (w.shape()[d + 2] - 1);
+    amounts[2 * (N - 1 - d)] = options.padding.before(d, span);
+    amounts[2 * (N - 1 - d) + 1] = options.padding.after(d, span);
+  }
+  op.options.padding = 0;
+  return make_kernel(op, eval(pad(std::forward<X>(x), amounts, options.padding_mode)), std::forward<W>(w),
+                     std::forward<B>(bias)...);
+}
+
+}  // namespace detail
+
 /// The convolution (really the correlation) of x (N,C,H,W) with weights (F,C/groups,KH,KW) and a bias (F,):
 /// (N,F,H',W'), where H' = (H + 2 padding - dilation (KH - 1) - 1) / stride + 1, rounded down, as
 /// torch.nn.functional.conv2d. The result is channels-last; x is read as it is where it is channels-last, else from a
@@ -151,14 +176,13 @@ struct conv_op : kernel_op {
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<2, true>, X, W, B>
 detail::kernel_of<ops::conv_op<2, true>, X, W, B> conv2d(X&& x, W&& w, B&& bias, const conv_options<2>& options = {}) {
-  return detail::make_kernel(ops::conv_op<2, true>(options), std::forward<X>(x), std::forward<W>(w),
-                             std::forward<B>(bias));
+  return detail::make_conv<2>(options, std::forward<X>(x), std::forward<W>(w), std::forward<B>(bias));
 }
 /// The same without a bias.
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<2, false>, X, W>
 detail::kernel_of<ops::conv_op<2, false>, X, W> conv2d(X&& x, W&& w, const conv_options<2>& options = {}) {
-  return detail::make_kernel(ops::conv_op<2, false>(options), std::forward<X>(x), std::forward<W>(w));
+  return detail::make_conv<2>(options, std::forward<X>(x), std::forward<W>(w));
 }
 template <class X, class W, class B,
           class Problem = typename detail::kernel_check<ops::conv_op<2, true>, X, W, B>::problem,
@@ -174,13 +198,12 @@ void conv2d(X&&, W&&, const conv_options<2>& = {}) = delete;
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<1, true>, X, W, B>
 detail::kernel_of<ops::conv_op<1, true>, X, W, B> conv1d(X&& x, W&& w, B&& bias, const conv_options<1>& options = {}) {
-  return detail::make_kernel(ops::conv_op<1, true>(options), std::forward<X>(x), std::forward<W>(w),
-                             std::forward<B>(bias));
+  return detail::make_conv<1>(options, std::forward<X>(x), std::forward<W>(w), std::forward<B>(bias));
 }
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<1, false>, X, W>
 detail::kernel_of<ops::conv_op<1, false>, X, W> conv1d(X&& x, W&& w, const conv_options<1>& options = {}) {
-  return detail::make_kernel(ops::conv_op<1, false>(options), std::forward<X>(x), std::forward<W>(w));
+  return detail::make_conv<1>(options, std::forward<X>(x), std::forward<W>(w));
 }
 template <class X, class W, class B,
           class Problem = typename detail::kernel_check<ops::conv_op<1, true>, X, W, B>::problem,
@@ -196,13 +219,12 @@ void conv1d(X&&, W&&, const conv_options<1>& = {}) = delete;
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<3, true>, X, W, B>
 detail::kernel_of<ops::conv_op<3, true>, X, W, B> conv3d(X&& x, W&& w, B&& bias, const conv_options<3>& options = {}) {
-  return detail::make_kernel(ops::conv_op<3, true>(options), std::forward<X>(x), std::forward<W>(w),
-                             std::forward<B>(bias));
+  return detail::make_conv<3>(options, std::forward<X>(x), std::forward<W>(w), std::forward<B>(bias));
 }
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<3, false>, X, W>
 detail::kernel_of<ops::conv_op<3, false>, X, W> conv3d(X&& x, W&& w, const conv_options<3>& options = {}) {
-  return detail::make_kernel(ops::conv_op<3, false>(options), std::forward<X>(x), std::forward<W>(w));
+  return detail::make_conv<3>(options, std::forward<X>(x), std::forward<W>(w));
 }
 template <class X, class W, class B,
           class Problem = typename detail::kernel_check<ops::conv_op<3, true>, X, W, B>::problem,

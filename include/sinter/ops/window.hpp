@@ -53,6 +53,8 @@ class window_padding {
 
   /// Zeros in front of an axis, for taps that lie `span` apart from first to last.
   index_t before(int axis, index_t span) const { return same_ ? span / 2 : values_[axis]; }
+  /// Those behind it.
+  index_t after(int axis, index_t span) const { return same_ ? span - span / 2 : values_[axis]; }
   /// The zeros on each side of an axis, of an op that takes numbers only. Errors: value_error.
   index_t number(const char* op, int axis) const {
     if (same_) detail::refuse<value_error>({op, ": padding::same is not for this op; give numbers"});
