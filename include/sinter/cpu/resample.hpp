@@ -198,9 +198,9 @@ void blend_row(const resample_plan<C>& p, const C* row, T* y) {
     weight[k] = p.table(p.outer).weight[k].data();
   }
   const auto blend = [&](index_t o, index_t i, index_t piece) {
-    C sum = 0;
-    for (int k = 0; k < Taps; ++k) sum += weight[k][o] * row[at[k][o] * piece + i];
-    return static_cast<T>(sum);
+    const auto term = [&](int k) { return weight[k][o] * row[at[k][o] * piece + i]; };
+    if constexpr (Taps == 4) return static_cast<T>((term(1) + term(2)) + (term(0) + term(3)));
+    else return static_cast<T>(term(0) + term(1));
   };
   if (p.piece == 1 && p.y_step == 1) {
     for (index_t o = 0; o < p.line.out; ++o) y[o] = blend(o, 0, 1);

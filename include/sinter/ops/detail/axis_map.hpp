@@ -121,13 +121,13 @@ struct axis_map {
     }
     auto base = static_cast<index_t>(position);
     if (static_cast<double>(base) > position) --base;
-    const C rest = static_cast<C>(position - static_cast<double>(base)), a = C(-0.75);
+    const double rest = position - static_cast<double>(base), a = -0.75;  // the digits of the outer weights cancel
     t.count = 4;
     for (int k = 0; k < 4; ++k) {
       t.at[k] = within(base + k - 1);
-      const C distance = k < 2 ? rest + static_cast<C>(1 - k) : static_cast<C>(k - 1) - rest;
-      t.weight[k] = k == 1 || k == 2 ? ((a + 2) * distance - (a + 3)) * distance * distance + 1
-                                     : ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a;
+      const double distance = k < 2 ? rest + static_cast<double>(1 - k) : static_cast<double>(k - 1) - rest;
+      t.weight[k] = static_cast<C>(k == 1 || k == 2 ? ((a + 2) * distance - (a + 3)) * distance * distance + 1
+                                                    : ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a);
     }
   }
 
