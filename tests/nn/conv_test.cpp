@@ -51,6 +51,8 @@ TEST_CASE("a convolution layer is its function", "[nn][conv]") {
                expected = conv2d(x, layer.weight.value(), layer.bias.value(), {.stride = 2, .padding = 1});
   CHECK(y.shape() == extents<4>{{2, 4, 4, 4}});
   CHECK(eval(all(y == expected)).item());
+  const nn::conv2d bare(3, 4, 3, gen, {.stride = 2}, nn::no_bias);
+  CHECK(eval(all(tensor(infer(bare)(x)) == tensor(conv2d(x, bare.weight.value(), {.stride = 2})))).item());
   const nn::conv_transpose2d up(3, 2, 4, gen, {.stride = 2, .padding = 1});
   CHECK(up(x).shape() == extents<4>{{2, 2, 16, 14}});
   const auto there = layer.to<numa<0>>();
