@@ -17,3 +17,12 @@ void each_kind(const leaf& x, const leaf& w, const variable<float, 1, cuda<0>>& 
   const tensor<float, 1, cuda<0>> columns = sum(total, 0);
   const auto in_order = sort(columns);
 }
+
+/// Convolution, batch norm, pooling, resampling; and backward through them.
+void of_images(const variable<float, 4, cuda<0>>& x, const variable<float, 4, cuda<0>>& w,
+               const tensor<float, 1, cuda<0>>& running) {
+  const auto normal = batch_norm(conv2d(x, w, {.padding = 1}), running, running, {.training = true});
+  const variable pooled = max_pool2d(relu(normal), 2);
+  const variable loss = mean(interpolate(pooled, {.scale_factor = 2}) * 2);
+  loss.backward();
+}

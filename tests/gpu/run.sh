@@ -85,7 +85,7 @@ link() { # link <program> <object>... [-l<library>...]
   done
   nvcc "-arch=$arch" "${objects[@]}" -o "$out/$program" -lcublasLt "$@"
 }
-tests=(map fold program half scan sort blas graph spill)
+tests=(map fold program half scan sort blas graph spill kernel_table pooling)
 if [ $build = yes ]; then
   find_library cudnn cudnn.h 'cudnnGetVersion()'
   find_library nccl nccl.h 'ncclGetVersion(nullptr)'

@@ -144,23 +144,21 @@ struct conv_op : kernel_op {
 
 namespace detail {
 
-template <int N, class X, class W, class... B>
-kernel_of<ops::conv_op<N, (sizeof...(B) > 0)>, X, W, B...> make_conv(const conv_options<N>& options, X&& x, W&& w,
-                                                                     B&&... bias) {
-  ops::conv_op<N, (sizeof...(B) > 0)> op(options);
-  if (options.padding_mode == pad_mode::constant)
-    return make_kernel(op, std::forward<X>(x), std::forward<W>(w), std::forward<B>(bias)...);
+/// x evaluated, with what op's padding mode puts around it: op then has no padding to do.
+template <int N, bool Bias, class X, class W>
+evaluated<X> surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
+  const conv_options<N>& o = op.options;
+  if (o.padding_mode == pad_mode::constant) return eval_to_read(std::forward<X>(x));
   check_defined(op.name, x);
   check_defined(op.name, w);
   index_t amounts[std::size_t{2 * N}];
   for (int d = 0; d < N; ++d) {
-    const index_t span = options.dilation[d] * (w.shape()[d + 2] - 1);
-    amounts[2 * (N - 1 - d)] = options.padding.before(d, span);
-    amounts[2 * (N - 1 - d) + 1] = options.padding.after(d, span);
+    const index_t span = o.dilation[d] * (w.shape()[d + 2] - 1);
+    amounts[2 * (N - 1 - d)] = o.padding.before(d, span);
+    amounts[2 * (N - 1 - d) + 1] = o.padding.after(d, span);
   }
   op.options.padding = 0;
-  return make_kernel(op, eval(pad(std::forward<X>(x), amounts, options.padding_mode)), std::forward<W>(w),
-                     std::forward<B>(bias)...);
+  return eval(pad(std::forward<X>(x), amounts, o.padding_mode));
 }
 
 }  // namespace detail
@@ -176,13 +174,16 @@ kernel_of<ops::conv_op<N, (sizeof...(B) > 0)>, X, W, B...> make_conv(const conv_
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<2, true>, X, W, B>
 detail::kernel_of<ops::conv_op<2, true>, X, W, B> conv2d(X&& x, W&& w, B&& bias, const conv_options<2>& options = {}) {
-  return detail::make_conv<2>(options, std::forward<X>(x), std::forward<W>(w), std::forward<B>(bias));
+  ops::conv_op<2, true> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
+                             std::forward<B>(bias));
 }
 /// The same without a bias.
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<2, false>, X, W>
 detail::kernel_of<ops::conv_op<2, false>, X, W> conv2d(X&& x, W&& w, const conv_options<2>& options = {}) {
-  return detail::make_conv<2>(options, std::forward<X>(x), std::forward<W>(w));
+  ops::conv_op<2, false> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }
 template <class X, class W, class B,
           class Problem = typename detail::kernel_check<ops::conv_op<2, true>, X, W, B>::problem,
@@ -198,12 +199,15 @@ void conv2d(X&&, W&&, const conv_options<2>& = {}) = delete;
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<1, true>, X, W, B>
 detail::kernel_of<ops::conv_op<1, true>, X, W, B> conv1d(X&& x, W&& w, B&& bias, const conv_options<1>& options = {}) {
-  return detail::make_conv<1>(options, std::forward<X>(x), std::forward<W>(w), std::forward<B>(bias));
+  ops::conv_op<1, true> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
+                             std::forward<B>(bias));
 }
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<1, false>, X, W>
 detail::kernel_of<ops::conv_op<1, false>, X, W> conv1d(X&& x, W&& w, const conv_options<1>& options = {}) {
-  return detail::make_conv<1>(options, std::forward<X>(x), std::forward<W>(w));
+  ops::conv_op<1, false> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }
 template <class X, class W, class B,
           class Problem = typename detail::kernel_check<ops::conv_op<1, true>, X, W, B>::problem,
@@ -219,12 +223,15 @@ void conv1d(X&&, W&&, const conv_options<1>& = {}) = delete;
 template <class X, class W, class B>
   requires detail::takes_operands<ops::conv_op<3, true>, X, W, B>
 detail::kernel_of<ops::conv_op<3, true>, X, W, B> conv3d(X&& x, W&& w, B&& bias, const conv_options<3>& options = {}) {
-  return detail::make_conv<3>(options, std::forward<X>(x), std::forward<W>(w), std::forward<B>(bias));
+  ops::conv_op<3, true> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
+                             std::forward<B>(bias));
 }
 template <class X, class W>
   requires detail::takes_operands<ops::conv_op<3, false>, X, W>
 detail::kernel_of<ops::conv_op<3, false>, X, W> conv3d(X&& x, W&& w, const conv_options<3>& options = {}) {
-  return detail::make_conv<3>(options, std::forward<X>(x), std::forward<W>(w));
+  ops::conv_op<3, false> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
 }
 template <class X, class W, class B,
           class Problem = typename detail::kernel_check<ops::conv_op<3, true>, X, W, B>::problem,
