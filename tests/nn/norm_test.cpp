@@ -104,3 +104,26 @@ TEST_CASE("a network with batch norm learns, and infers as it evaluates", "[nn][
   model.eval();
   CHECK(distance(infer(model)(x), eval(model(x)).detach()) < 1e-5);
 }
+
+TEST_CASE("batch norms fold into the convolutions before them", "[nn][norm]") {
+  generator gen(6);
+  nn::sequential model{nn::conv2d(3, 8, 3, gen),
+                       nn::batch_norm2d(8),
+                       nn::relu(),
+                       nn::sequential{nn::conv2d(8, 4, 3, gen, {}, nn::no_bias), nn::batch_norm2d(4)},
+                       nn::conv2d(4, 4, 1, gen, {}, nn::no_bias),
+                       nn::batch_norm2d(4, {}, nn::no_affine),
+                       nn::relu(),
+                       nn::batch_norm2d(4)};
+  const auto x = randn<float>(gen, {8, 3, 9, 9});
+  for (int i = 0; i < 5; ++i) eval(model(x));  // moves the running moments
+  model.get<1>().weight.value().in_place() = uniform<float>(gen, 0.5f, 2.0f, {8});
+  model.get<1>().bias.value().in_place() = randn<float>(gen, {8});
+  model.get<3>().get<1>().bias.value().in_place() = randn<float>(gen, {4});
+  model.eval();
+  const tensor y = infer(model)(x);
+  CHECK(nn::fold_batch_norm(model) == 3);  // behind relu there is no convolution
+  CHECK(distance(infer(model)(x), y) < 1e-4);
+  CHECK(distance(model.get<1>().running_mean.value(), zeros<float>({8})) == 0);
+  CHECK(distance(model.get<5>().running_mean.value(), zeros<float>({4})) > 0);
+}
