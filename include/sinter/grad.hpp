@@ -1,6 +1,7 @@
 // sinter/grad.hpp: variables and their gradients.
 #pragma once
 
+#include "sinter/grad/function_mistakes.hpp"
 #include "sinter/grad/kernel_backward.hpp"
 #include "sinter/grad/layer.hpp"
 #include "sinter/grad/narrow.hpp"
@@ -8,3 +9,4 @@
 #include "sinter/grad/statement.hpp"
 #include "sinter/grad/tape.hpp"
 #include "sinter/grad/variable.hpp"
+#include "sinter/grad/with_gradient.hpp"

@@ -64,6 +64,12 @@ struct pack<First, Rest...> {
   }
 };
 
+inline pack<> make_pack() { return {}; }
+template <class First, class... Rest>
+pack<First, Rest...> make_pack(First first, Rest... rest) {
+  return {std::move(first), make_pack(std::move(rest)...)};
+}
+
 /// An operand as backward keeps it: nothing of it where no derivative reads it.
 template <class T, int R>
 struct unread_operand {

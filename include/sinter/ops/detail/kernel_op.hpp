@@ -143,7 +143,7 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   static constexpr bool by_rows = Op::by_rows;
   static constexpr const char* explained_as() { return Op::name; }
 
-  explicit kernel_expr(const Op& what, A... a) : op(what), operands{make(std::move(a)...)} {
+  explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
     this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
   }
 
@@ -174,13 +174,6 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   detail::pack<A...> operands;
 
  private:
-  static detail::pack<A...> make(A... a) { return make_pack(std::move(a)...); }
-  static detail::pack<> make_pack() { return {}; }
-  template <class First, class... Rest>
-  static detail::pack<First, Rest...> make_pack(First first, Rest... rest) {
-    return {std::move(first), make_pack(std::move(rest)...)};
-  }
-
   template <class Saved, int... I>
   auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...> all) const {
     if (!detail::recording()) return detail::unrecorded<base::order>(value);
