@@ -12,5 +12,6 @@
 #include "sinter/expr/node.hpp"
 #include "sinter/expr/operands.hpp"
 #include "sinter/expr/point.hpp"
+#include "sinter/expr/print.hpp"
 #include "sinter/expr/reducer.hpp"
 #include "sinter/expr/sort_key.hpp"

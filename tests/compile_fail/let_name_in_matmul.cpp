@@ -2,7 +2,7 @@
 // EXPECT: product_of_a_value_that_let_names
 // EXPECT: evaluate_it_before_let
 // LINES-GCC: 24
-// LINES-CLANG: 40
+// LINES-CLANG: 50
 // LINES-NVCC: 60
 #include <sinter/sinter.hpp>
 

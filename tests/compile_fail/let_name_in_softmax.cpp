@@ -2,7 +2,7 @@
 // EXPECT: value_that_let_names_in_a_kernel_of_its_own
 // EXPECT: evaluate_it_before_let
 // LINES-GCC: 24
-// LINES-CLANG: 40
+// LINES-CLANG: 50
 // LINES-NVCC: 60
 #include <sinter/sinter.hpp>
 

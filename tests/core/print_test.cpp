@@ -61,6 +61,16 @@ TEST_CASE("shapes and variables print to a stream", "[print]") {
   CHECK(text.str() == "(2,) [1, 2] float (2,) cpu");
 }
 
+TEST_CASE("to_string of an expression or a variable is that of its value", "[print]") {
+  const tensor<float, 1> a{1, 2.5f};
+  const variable v = a;
+  CHECK(to_string(a + a) == to_string(eval(a + a)));
+  CHECK(to_string(v) == to_string(a));
+  CHECK(to_string(v * 2) == "[2, 5] float (2,) cpu");
+  CHECK(to_string(a / 3, {.precision = 2}) == to_string(eval(a / 3), {.precision = 2}));
+  CHECK(to_string(sum(a)) == to_string(eval(sum(a))));
+}
+
 TEST_CASE("expressions print the value they have", "[print]") {
   std::ostringstream text;
   const tensor<float, 1> a{1, 2};

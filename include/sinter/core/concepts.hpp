@@ -71,6 +71,8 @@ struct conversion_between_orders;
 template <int, int>
 struct indices_for_rank;
 struct write_one_index_per_axis;
+struct extents_that_are_not_in_braces;
+struct write_them_in_braces;
 struct number_given_to_a_handle_which_has_no_shape_of_its_own;
 struct write_x_dot_in_place_equals_number_or_full;
 struct copy_explicitly_with_dot_to;
@@ -79,6 +81,12 @@ struct use_reshape_squeeze_or_unsqueeze;
 template <class>
 struct expression_not_yet_evaluated_on;
 struct write_eval_of_it_before_dot_to;
+struct write_eval_of_it_before_its_views_and_elements;
+template <int, class>
+struct tensor_of_rank_in_place_of;
+struct write_dot_item;
+struct write_all_or_any_of_it_and_then_dot_item;
+struct reduce_it_with_sum_mean_or_max_and_then_write_dot_item;
 struct expression_is_tracked_for_gradients;
 struct updating_a_tracked_variable_in_place;
 struct write_through_dot_value_instead;
@@ -154,6 +162,18 @@ template <class E, class T, int Rank, class D, int Order = 0>
 using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
 template <class E, class T, int Rank, class D, int Order = 0>
 inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
+
+/// Of a tensor of this rank, or an expression, where a Number is needed.
+template <class Number, int Rank>
+constexpr auto find_number_mistake() {
+  using problem = tensor_of_rank_in_place_of<Rank, Number>;
+  if constexpr (!std::is_arithmetic_v<Number>) return not_operands{};
+  else if constexpr (Rank == 0) return mistake<problem, write_dot_item>{};
+  else if constexpr (std::is_same_v<Number, bool>) return mistake<problem, write_all_or_any_of_it_and_then_dot_item>{};
+  else return mistake<problem, reduce_it_with_sum_mean_or_max_and_then_write_dot_item>{};
+}
+template <class Number, int Rank>
+using number_mistake = decltype(find_number_mistake<Number, Rank>());
 
 /// Of reading one element of a tensor with N indices.
 template <class D, int N, int Rank>

@@ -250,6 +250,20 @@ tensor<detail::value_of<V>, R, D> from_data(const V& values, const extents<R>& s
   return from_data<detail::value_of<V>, D>(values, shape);
 }
 
+template <class Given, class Asked>
+struct host_values_of_another_element_type;
+struct write_from_data_without_the_type_and_cast_the_tensor;
+template <element T, device D = cpu, detail::host_values V, std::size_t R,
+          class Problem = host_values_of_another_element_type<detail::value_of<V>, T>,
+          class Fix = write_from_data_without_the_type_and_cast_the_tensor>
+  requires(!std::is_same_v<detail::value_of<V>, T>)
+void from_data(const V&, const index_t (&)[R]) = delete;
+template <element T, device D = cpu, detail::host_values V, int R,
+          class Problem = host_values_of_another_element_type<detail::value_of<V>, T>,
+          class Fix = write_from_data_without_the_type_and_cast_the_tensor>
+  requires(!std::is_same_v<detail::value_of<V>, T>)
+void from_data(const V&, const extents<R>&) = delete;
+
 /// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied. On a GPU the memory
 /// must be that GPU's own, from cudaMalloc or the like, and work on it that was not put on native_stream<D>() has to be
 /// over. Errors: device_error for a null pointer to one element or more, and for memory that is not where D says: of

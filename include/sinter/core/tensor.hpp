@@ -250,6 +250,11 @@ class tensor final {
     requires(!is_cpu_v<D>)
   T* end() const = delete;
 
+  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  template <class Number, class Problem = typename detail::number_mistake<Number, rank>::problem,
+            class Fix = typename detail::number_mistake<Number, rank>::fix>
+  explicit operator Number() const = delete;
+
   /// The single element, copied to the host.
   T item() const {
     require_value("item");
@@ -305,6 +310,14 @@ class tensor final {
       return dense_copy(memory_format::contiguous).reshape(to);
     return view<N>(data_, to, strides);
   }
+
+  // What has its braces forgotten.
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void reshape(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void permute(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void broadcast_to(I...) const = delete;
 
   /// All elements along one axis.
   [[nodiscard]] tensor<T, 1, D> flatten() const { return reshape({-1}); }

@@ -69,3 +69,37 @@
   template <class Y, class E, class Problem = typename ::sinter::detail::update_mistake<op, Y, E>::problem, \
             class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                           \
   void name(Y&&, E&&) = delete;
+
+// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
+// parameters.
+#define SINTER_KERNEL_REJECTIONS(name, op)                                                                        \
+  template <class A, class... Parameter, class Problem = typename ::sinter::detail::kernel_check<op, A>::problem, \
+            class Fix = typename ::sinter::detail::kernel_check<op, A>::fix>                                      \
+  void name(A&&, Parameter&&...) = delete;
+#define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
+  template <class A, class B, class... Parameter,                                       \
+            class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
+            class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
+  void name(A&&, B&&, Parameter&&...) = delete;
+
+// The rejection of a call without the axis, of a function that has no default for it.
+#define SINTER_AXIS_REJECTION(name)                                                   \
+  template <::sinter::expression E, class Problem = ::sinter::axis_that_is_not_given, \
+            class Fix = ::sinter::pass_the_axis_or_minus_1_for_the_last>              \
+  void name(E&&) = delete;
+// The rejections of a function of takes_lines, whatever its other parameters.
+#define SINTER_LINES_REJECTIONS(name)                                                                          \
+  template <class E, class... Parameter, class Problem = typename ::sinter::detail::lines_mistake<E>::problem, \
+            class Fix = typename ::sinter::detail::lines_mistake<E>::fix>                                      \
+  void name(E&&, Parameter&&...) = delete;
+
+// The rejections of a reduction of `op`.
+#define SINTER_REDUCTION_REJECTIONS(name, op)                                                           \
+  template <class E, class... Rest,                                                                     \
+            class Problem = typename ::sinter::detail::reduction_mistake<op, E, Rest...>::problem,      \
+            class Fix = typename ::sinter::detail::reduction_mistake<op, E, Rest...>::fix>              \
+  void name(E&&, const Rest&...) = delete;                                                              \
+  template <std::size_t N, class E, class... Rest,                                                      \
+            class Problem = typename ::sinter::detail::reduction_mistake<op, E, int, Rest...>::problem, \
+            class Fix = typename ::sinter::detail::reduction_mistake<op, E, int, Rest...>::fix>         \
+  void name(E&&, const ::sinter::index_t(&)[N], const Rest&...) = delete;

@@ -270,15 +270,6 @@ detail::evaluated<E> eval(E&& e) {
   else return detail::evaluation<X>::run(e, !std::is_lvalue_reference_v<E>);
 }
 
-/// Writes the value of an expression to a stream, as the tensor it evaluates to.
-template <class Stream, expression E>
-  requires(!detail::is_tensor<E> && !detail::is_variable<E> &&
-           requires(Stream& s, const std::string& text) { s << text; })
-Stream& operator<<(Stream& out, const E& e) {
-  out << eval(e);
-  return out;
-}
-
 namespace detail {
 
 /// The value of e for reading: a point's is shared with its slot.

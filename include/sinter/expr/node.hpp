@@ -86,6 +86,51 @@ struct expression_base {
   template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
   tensor<T, R, To> to() const = delete;
 
+  // Views and elements are those of a value.
+  using not_yet = expression_not_yet_evaluated_on<D>;
+  using evaluate_it = write_eval_of_it_before_its_views_and_elements;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void slice(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void select(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void flatten(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void transpose(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void squeeze(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void unsqueeze(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void flip(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void contiguous(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void clone(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void data(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void operator()(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void reshape(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void permute(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void broadcast_to(A&&...) const = delete;
+  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
+  void reshape(const index_t (&)[N]) const = delete;
+  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
+  void permute(const index_t (&)[N]) const = delete;
+  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
+  void broadcast_to(const index_t (&)[N]) const = delete;
+  template <class I, class Problem = not_yet, class Fix = evaluate_it>
+  void operator[](const I&) const = delete;
+
+  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  template <class Number, class Problem = typename detail::number_mistake<Number, R>::problem,
+            class Fix = typename detail::number_mistake<Number, R>::fix>
+  explicit operator Number() const = delete;
+
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }
 

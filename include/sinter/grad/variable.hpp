@@ -153,6 +153,11 @@ class variable final {
   /// The value, cut off from the graph.
   [[nodiscard]] tensor_type detach() const { return value_; }
 
+  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  template <class Number, class Problem = typename detail::number_mistake<Number, rank>::problem,
+            class Fix = typename detail::number_mistake<Number, rank>::fix>
+  explicit operator Number() const = delete;
+
   /// The single element, copied to the host.
   T item() const { return value_.item(); }
   /// Reads one element; see tensor::operator().
@@ -233,6 +238,14 @@ class variable final {
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
     return reshaped(value_.reshape(to));
   }
+  // What has its braces forgotten.
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void reshape(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void permute(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void broadcast_to(I...) const = delete;
+
   [[nodiscard]] auto flatten() const { return reshape({-1}); }
   [[nodiscard]] variable transpose(detail::whole a = -2, detail::whole b = -1) const
     requires(rank >= 2)

@@ -9,6 +9,11 @@ namespace sinter {
 
 template <int...>
 struct operands_of_different_ranks;
+template <class...>
+struct list_of_parts_which_are_not_tensors_of_one_type;
+struct pass_the_axis_first_and_then_each_part;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
 
 namespace detail {
 
@@ -93,6 +98,8 @@ constexpr auto find_join_mistake() {
     return not_operands{};
   } else if constexpr (!is_fitting<operand_check<E...>>) {
     return operand_check<E...>{};
+  } else if constexpr ((reads_name<E> || ...)) {
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
   } else if constexpr (!((rank_of<E> == larger(E::rank...)) && ...)) {
     return mistake<operands_of_different_ranks<rank_of<E>...>, use_reshape_squeeze_or_unsqueeze>{};
   } else {
@@ -101,6 +108,20 @@ constexpr auto find_join_mistake() {
 }
 template <class... E>
 using join_mistake = decltype(find_join_mistake<bare<E>...>());
+
+template <class... E>
+constexpr auto find_list_mistake() {
+  if constexpr (is_fitting<join_mistake<E...>>)
+    return mistake<list_of_parts_which_are_not_tensors_of_one_type<E...>, pass_the_axis_first_and_then_each_part>{};
+  else return join_mistake<E...>{};
+}
+/// What {a, b} makes where it is no list of tensors or variables of one type; it is rejected.
+struct mixed_list {
+  template <class A, class B, class... More,
+            class Problem = typename decltype(find_list_mistake<bare<A>, bare<B>, bare<More>...>())::problem,
+            class Fix = typename decltype(find_list_mistake<bare<A>, bare<B>, bare<More>...>())::fix>
+  mixed_list(A&&, B&&, More&&...) = delete;
+};
 
 /// The type that holds any of the parts: variables where one is tracked.
 template <class... E>
@@ -165,5 +186,7 @@ void concat(index_t, E&&...) = delete;
 template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
           class Fix = typename detail::join_mistake<E...>::fix>
 void stack(index_t, E&&...) = delete;
+void concat(detail::mixed_list, detail::whole axis = 0);
+void stack(detail::mixed_list, detail::whole axis = 0);
 
 }  // namespace sinter

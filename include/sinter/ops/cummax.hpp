@@ -10,9 +10,11 @@ namespace sinter {
 /// element that was picked.
 ///
 ///     auto [highest, day] = cummax(x, 0);
-template <detail::has_lines E>
+template <detail::takes_lines E>
 values_and_indices<detail::evaluated<E>> cummax(E&& x, detail::whole axis) {
   return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
 }
+SINTER_LINES_REJECTIONS(cummax)
+SINTER_AXIS_REJECTION(cummax)
 
 }  // namespace sinter

@@ -10,9 +10,11 @@ namespace sinter {
 /// element that was picked.
 ///
 ///     auto [lowest, day] = cummin(x, 0);
-template <detail::has_lines E>
+template <detail::takes_lines E>
 values_and_indices<detail::evaluated<E>> cummin(E&& x, detail::whole axis) {
   return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
 }
+SINTER_LINES_REJECTIONS(cummin)
+SINTER_AXIS_REJECTION(cummin)
 
 }  // namespace sinter

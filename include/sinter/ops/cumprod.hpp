@@ -44,5 +44,7 @@ template <expression E>
 scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
 }
+SINTER_LINES_REJECTIONS(cumprod)
+SINTER_AXIS_REJECTION(cumprod)
 
 }  // namespace sinter

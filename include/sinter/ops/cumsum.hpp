@@ -31,5 +31,7 @@ template <expression E>
 scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
+SINTER_LINES_REJECTIONS(cumsum)
+SINTER_AXIS_REJECTION(cumsum)
 
 }  // namespace sinter

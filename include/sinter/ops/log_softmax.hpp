@@ -1,6 +1,7 @@
 // sinter/ops/log_softmax.hpp: log-probabilities from scores.
 #pragma once
 
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/row_op.hpp"
 
 namespace sinter {
@@ -38,5 +39,6 @@ detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis)
                              std::forward<E>(x));
 }
 SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
+SINTER_AXIS_REJECTION(log_softmax)
 
 }  // namespace sinter

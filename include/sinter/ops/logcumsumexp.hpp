@@ -48,6 +48,8 @@ template <expression E>
 scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
+SINTER_LINES_REJECTIONS(logcumsumexp)
+SINTER_AXIS_REJECTION(logcumsumexp)
 SINTER_REAL_ONLY(logcumsumexp)
 
 }  // namespace sinter

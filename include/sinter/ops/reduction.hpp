@@ -188,40 +188,57 @@ struct seed_base {
 
 }  // namespace detail
 
+template <class>
+struct third_argument_that_is_not_keepdim_but;
+struct write_keepdim_or_list_the_axes_in_braces;
 struct axis_that_is_not_an_integer;
 struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
 
 namespace detail {
-template <class K>
-concept keep_word = std::same_as<K, keepdim_t>;
+
+constexpr auto find_axis_mistake() { return fitting<void>{}; }
+template <class Axis, class... Keep>
+constexpr auto find_axis_mistake(std::type_identity<Axis>, std::type_identity<Keep>...) {
+  if constexpr (floating_element<Axis> || expression<Axis>)
+    return mistake<axis_that_is_not_an_integer, use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>{};
+  else if constexpr (!std::is_integral_v<Axis> || sizeof...(Keep) > 1) return not_operands{};
+  else if constexpr (!(std::is_same_v<Keep, keepdim_t> && ...))
+    return mistake<third_argument_that_is_not_keepdim_but<Keep...>, write_keepdim_or_list_the_axes_in_braces>{};
+  else return fitting<void>{};
 }
+/// fitting<...>, or why Op does not reduce E along Rest: nothing, an axis (a number of any type for a list of them),
+/// and keepdim behind it.
+template <class Op, class E, class... Rest>
+constexpr auto find_reduction_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!Op::template accepts<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else return find_axis_mistake(std::type_identity<Rest>()...);
+}
+template <class Op, class E, class... Rest>
+using reduction_mistake = decltype(find_reduction_mistake<Op, bare<E>, bare<Rest>...>());
+template <class Op, class E, class... Rest>
+inline constexpr bool reduces = is_fitting<reduction_mistake<Op, E, Rest...>>;
+
+}  // namespace detail
 }  // namespace sinter
 
 // Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not
 // fit.
-#define SINTER_REDUCTION(name, op)                                                                      \
-  template <::sinter::expression E>                                                                     \
-    requires(op::template accepts<::sinter::element_of<E>>)                                             \
-  auto name(E&& e) {                                                                                    \
-    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                        \
-  }                                                                                                     \
-  template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>            \
-    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                     \
-  auto name(E&& e, Axis axis, Keep...) {                                                                \
-    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0, E,                                 \
-           1 > (std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});                            \
-  }                                                                                                     \
-  template <std::size_t N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                 \
-    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                     \
-  auto name(E&& e, const ::sinter::index_t(&axes)[N], Keep...) {                                        \
-    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0 > (std::forward<E>(e), axes);       \
-  }                                                                                                     \
-  template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,  \
-            class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp> \
-    requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>)                            \
-  void name(E&&, const Axis&) = delete;                                                                 \
-  template <::sinter::expression E, class... Rest,                                                      \
-            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<E>>,            \
-            class Fix = ::sinter::use_another_element_type_or_cast>                                     \
-    requires(!op::template accepts<::sinter::element_of<E>>)                                            \
-  void name(E&&, const Rest&...) = delete;
+#define SINTER_REDUCTION(name, op)                                                                \
+  template <class E, class = std::enable_if_t<::sinter::detail::reduces<op, E>>>                  \
+  auto name(E&& e) {                                                                              \
+    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                  \
+  }                                                                                               \
+  template <class E, class Axis, class... Keep,                                                   \
+            class = std::enable_if_t<::sinter::detail::reduces<op, E, Axis, Keep...>>>            \
+  auto name(E&& e, Axis axis, Keep...) {                                                          \
+    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0, E,                           \
+           1 > (std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});                      \
+  }                                                                                               \
+  template <std::size_t N, class E, class... Keep,                                                \
+            class = std::enable_if_t<::sinter::detail::reduces<op, E, int, Keep...>>>             \
+  auto name(E&& e, const ::sinter::index_t(&axes)[N], Keep...) {                                  \
+    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0 > (std::forward<E>(e), axes); \
+  }                                                                                               \
+  SINTER_REDUCTION_REJECTIONS(name, op)

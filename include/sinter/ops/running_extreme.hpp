@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/expr/reducer.hpp"
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/picked.hpp"
 
 namespace sinter::detail {

@@ -4,6 +4,7 @@
 
 #include "sinter/expr/reducer.hpp"
 #include "sinter/grad/statement.hpp"
+#include "sinter/ops/detail/lines.hpp"
 
 namespace sinter {
 
@@ -98,7 +99,7 @@ auto scan_now(const E& e, int axis) {
 }
 
 template <class Op, class E>
-concept scannable = has_lines<E> && Op::template accepts<element_of<E>>;
+concept scannable = takes_lines<E> && Op::template accepts<element_of<E>>;
 
 }  // namespace detail
 }  // namespace sinter

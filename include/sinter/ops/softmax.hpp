@@ -1,6 +1,7 @@
 // sinter/ops/softmax.hpp: probabilities from scores.
 #pragma once
 
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/row_op.hpp"
 
 namespace sinter {
@@ -45,5 +46,6 @@ detail::kernel_of<ops::softmax_op, E> softmax(E&& x, detail::whole axis) {
   return detail::make_kernel(ops::softmax_op(detail::checked_axis("softmax", axis, rank_of<E>)), std::forward<E>(x));
 }
 SINTER_KERNEL_REJECTIONS(softmax, ops::softmax_op)
+SINTER_AXIS_REJECTION(softmax)
 
 }  // namespace sinter

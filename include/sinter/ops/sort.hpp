@@ -1,6 +1,7 @@
 // sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
 #pragma once
 
+#include "sinter/ops/detail/lines.hpp"
 #include "sinter/ops/picked.hpp"
 
 namespace sinter {
@@ -37,19 +38,21 @@ values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, ind
 /// the element that it belongs to.
 ///
 ///     auto [values, indices] = sort(x, 1);
-template <detail::has_lines E>
+template <detail::takes_lines E>
 values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
   return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
 }
+SINTER_LINES_REJECTIONS(sort)
 
 /// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
 ///
 ///     tensor ranking = argsort(energies, 1, true);
-template <detail::has_lines E>
+template <detail::takes_lines E>
 detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
   const no_grad guard;
   return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
 }
+SINTER_LINES_REJECTIONS(argsort)
 
 /// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
 /// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
@@ -57,9 +60,10 @@ detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = 
 /// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
 ///
 ///     auto [scores, classes] = topk(logits, 5, 1);
-template <detail::has_lines E>
+template <detail::takes_lines E>
 values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
   return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
 }
+SINTER_LINES_REJECTIONS(topk)
 
 }  // namespace sinter

@@ -166,16 +166,10 @@ struct adam_rule {
 /// D. P. Kingma and J. Ba, ICLR 2015.
 ///
 ///     optim::adam optimizer(model, {.lr = 1e-3});
-class adam : public rule_optimizer<detail::adam_rule<adam_options, false>> {
- public:
-  using rule_optimizer::rule_optimizer;
-};
+using adam = rule_optimizer<detail::adam_rule<adam_options, false>>;
 
 /// As torch.optim.AdamW: Adam without decay in the gradient, after p *= 1 - lr weight_decay.
 /// I. Loshchilov and F. Hutter, ICLR 2019.
-class adamw : public rule_optimizer<detail::adam_rule<adamw_options, true>> {
- public:
-  using rule_optimizer::rule_optimizer;
-};
+using adamw = rule_optimizer<detail::adam_rule<adamw_options, true>>;
 
 }  // namespace sinter::optim

@@ -18,6 +18,10 @@ struct tensor_without_gradient_given_to_an_optimizer;
 struct make_it_a_variable;
 struct variable_of_order_2_given_to_an_optimizer;
 struct declare_it_with_order_1;
+struct copy_of_an_optimizer_which_would_count_steps_of_its_own;
+struct take_a_reference_or_std_move_it;
+struct number_in_place_of_options;
+struct name_the_setting_in_braces_such_as_dot_lr;
 
 }  // namespace sinter
 
@@ -125,8 +129,15 @@ class rule_optimizer : public optimizer {
   template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
             class Fix = typename detail::source_mistake<Source>::fix>
   explicit rule_optimizer(const Source&, const options_type& = {}) = delete;
+  template <class Source, class Number, class Problem = number_in_place_of_options,
+            class Fix = name_the_setting_in_braces_such_as_dot_lr>
+    requires(std::is_arithmetic_v<Number>)
+  rule_optimizer(const Source&, Number) = delete;
   // The state of an update belongs to one optimizer: two that step the same parameters would each count their own.
   rule_optimizer(const rule_optimizer&) = delete;
+  template <class Problem = copy_of_an_optimizer_which_would_count_steps_of_its_own,
+            class Fix = take_a_reference_or_std_move_it>
+  rule_optimizer(rule_optimizer&) = delete;
   rule_optimizer(rule_optimizer&&) noexcept = default;
   rule_optimizer& operator=(const rule_optimizer&) = delete;
   rule_optimizer& operator=(rule_optimizer&&) noexcept = default;

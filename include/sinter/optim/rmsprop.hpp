@@ -96,9 +96,6 @@ struct rmsprop_rule {
 /// As torch.optim.RMSprop: g = gradient + weight_decay p, v = alpha v + (1 - alpha) g^2, d = g / (sqrt(v) + eps), or
 /// centred with v less the square of the running mean of g; p -= lr d, or p -= lr m with m = momentum m + d.
 /// G. Hinton, Neural Networks for Machine Learning, lecture 6e (2012).
-class rmsprop : public rule_optimizer<detail::rmsprop_rule> {
- public:
-  using rule_optimizer::rule_optimizer;
-};
+using rmsprop = rule_optimizer<detail::rmsprop_rule>;
 
 }  // namespace sinter::optim

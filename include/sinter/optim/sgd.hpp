@@ -86,9 +86,6 @@ struct sgd_rule {
 /// m = momentum m + (1 - dampening) g (m = g at first), d = m, or g + momentum m for Nesterov's.
 ///
 ///     optim::sgd optimizer(model, {.lr = 0.1, .momentum = 0.9});
-class sgd : public rule_optimizer<detail::sgd_rule> {
- public:
-  using rule_optimizer::rule_optimizer;
-};
+using sgd = rule_optimizer<detail::sgd_rule>;
 
 }  // namespace sinter::optim

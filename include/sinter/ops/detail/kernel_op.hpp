@@ -1,6 +1,7 @@
 // sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
 #pragma once
 
+#include "sinter/expr/declare.hpp"
 #include "sinter/grad/kernel_backward.hpp"
 
 namespace sinter {
@@ -216,15 +217,3 @@ kernel_of<Op, A...> make_kernel(const Op& op, A&&... a) {
 
 }  // namespace detail
 }  // namespace sinter
-
-// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
-// parameters.
-#define SINTER_KERNEL_REJECTIONS(name, op)                                                                        \
-  template <class A, class... Parameter, class Problem = typename ::sinter::detail::kernel_check<op, A>::problem, \
-            class Fix = typename ::sinter::detail::kernel_check<op, A>::fix>                                      \
-  void name(A&&, Parameter&&...) = delete;
-#define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
-  template <class A, class B, class... Parameter,                                       \
-            class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
-            class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
-  void name(A&&, B&&, Parameter&&...) = delete;

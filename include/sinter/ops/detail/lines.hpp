@@ -1,0 +1,38 @@
+// sinter/ops/detail/lines.hpp: what functions along one axis take, and their rejections.
+#pragma once
+
+#include "sinter/expr/declare.hpp"
+
+namespace sinter {
+
+// Names in messages.
+struct axis_that_is_not_given;
+struct pass_the_axis_or_minus_1_for_the_last;
+template <int...>
+struct operands_of_ranks;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
+
+namespace detail {
+
+template <class E>
+constexpr auto find_lines_mistake() {
+  if constexpr (is_assignment<E>) return operand_check<E>{};
+  else if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (reads_name<E>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (rank_of<E> < 1) return mistake<operands_of_ranks<0>, use_an_operand_of_rank<1, max_rank>>{};
+  else if constexpr (!has_lines<E>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using lines_mistake = decltype(find_lines_mistake<bare<E>>());
+/// Scans and sorts take E.
+template <class E>
+concept takes_lines = is_fitting<lines_mistake<E>>;
+
+}  // namespace detail
+}  // namespace sinter
