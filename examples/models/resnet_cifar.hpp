@@ -76,17 +76,10 @@ struct resnet_cifar : nn::module<resnet_cifar<V, D, Kind>> {
         layer2(blocks_of(depth), group(16, 32, 2, gen)),
         layer3(blocks_of(depth), group(32, 64, 2, gen)),
         linear(64, classes, gen) {
-    // Initial values of convolutions: He et al., ICCV 2015.
-    const auto draw = [&](auto& conv) {
-      conv.weight.value() = nn::init::kaiming_uniform<float, D>(gen, conv.weight.shape());
-    };
-    draw(conv1);
-    for (auto* layer : {&layer1, &layer2, &layer3}) {
-      for (block& b : *layer) {
-        draw(b.conv1);
-        draw(b.conv2);
-      }
-    }
+    this->for_each_parameter([&]<class P>(const auto&, P& p) {
+      if constexpr (P::rank == 4)  // the weights of convolutions
+        p.value() = nn::init::kaiming_uniform<float, D>(gen, p.shape());
+    });
   }
 
   auto forward(const tensor<float, 4, D>& x) const {
