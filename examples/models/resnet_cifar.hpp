@@ -40,12 +40,11 @@ struct cifar_block : nn::module<cifar_block<V, D, Kind>> {
 
   /// x, or where the block makes more channels of half the size, every other pixel with channels of zeros beside.
   images shortcut(const images& x) const {
-    const index_t n = x.extent(0), h = x.extent(2), w = x.extent(3), more = bn1.weight.extent(0) - x.extent(1);
+    const index_t more = bn1.weight.extent(0) - x.extent(1);
     if (more == 0) return x;
     const index_t before = V == resnet_variant::he ? more / 2 : 0;
-    const auto pixels = x.slice(2, 0, h, 2).slice(3, 0, w, 2);
-    const auto none = [&](index_t channels) { return zeros<float, D>({n, channels, (h + 1) / 2, (w + 1) / 2}); };
-    return concat(1, none(before), pixels, none(more - before));
+    const auto pixels = x.slice(2, 0, x.extent(2), 2).slice(3, 0, x.extent(3), 2);
+    return pad(pixels, {0, 0, 0, 0, before, more - before});
   }
 
   conv conv1;
