@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# tests/bench/models.sh: times a training step of each network of examples/models beside PyTorch; --help tells the options.
+# A quick run: bash tests/bench/models.sh --networks alexnet_r --turns 3 --threads 1
+set -euo pipefail
+exec python3 "$(dirname "${BASH_SOURCE[0]}")/models.py" "$@"
