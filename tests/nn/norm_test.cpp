@@ -1,6 +1,6 @@
 // tests/nn/norm_test.cpp: layers that normalise.
-#include <catch2/catch.hpp>
 #include <sinter/sinter.hpp>
+#include "../catch.hpp"
 
 using namespace sinter;
 
@@ -23,6 +23,19 @@ TEST_CASE("a batch norm has PyTorch's parameters and buffers", "[nn][norm]") {
   CHECK(model.named_parameters().size() == 2);
   CHECK(nn::state(nn::batch_norm1d(4, {}, nn::no_affine)).size() == 3);
   CHECK(nn::state(nn::batch_norm3d(4, {}, nn::no_running_moments)).size() == 2);
+}
+
+TEST_CASE("a batch norm loads a state without its counter, as files from before PyTorch 0.4.1 are", "[nn][norm]") {
+  const nn::sequential from{nn::batch_norm2d(2)}, to{nn::batch_norm2d(2)};
+  from.get<0>().running_mean.value() += 3.0f;
+  to.get<0>().num_batches_tracked.value() += 7;
+  nn::state_dict state = nn::state(from);
+  state.pop_back();
+  nn::load_state(to, state);
+  CHECK(to.get<0>().running_mean.value()(1) == 3.0f);
+  CHECK(to.get<0>().num_batches_tracked.value().item() == 7);
+  state.pop_back();
+  CHECK_THROWS_WITH(nn::load_state(to, state), Catch::Contains("'0.running_var' is missing in the state"));
 }
 
 TEST_CASE("a batch norm follows its batches in training, and stands still otherwise", "[nn][norm]") {

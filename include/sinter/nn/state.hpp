@@ -144,6 +144,13 @@ SINTER_COLD inline std::string misfit_of(const stored_member& member, const host
   return {};
 }
 
+/// True for the counter of a batch norm, which files from before PyTorch 0.4.1 lack. As in PyTorch it stays as it is.
+inline bool may_be_missing(const stored_member& member) {
+  const std::string_view name = member.name, counter = "num_batches_tracked";
+  return member.actions->is_buffer && name.ends_with(counter) &&
+         (name.size() == counter.size() || name[name.size() - counter.size() - 1] == '.');
+}
+
 /// The values of the members on the host.
 inline state_dict read_members(const std::vector<stored_member>& members) {
   state_dict all;
@@ -170,7 +177,7 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
   for (const stored_member& member : members) {
     const auto entry = entries.find(member.name);
     if (entry == entries.end()) {
-      if (options.strict) report(member.name, "is missing in the state");
+      if (options.strict && !may_be_missing(member)) report(member.name, "is missing in the state");
       continue;
     }
     const std::string misfit = misfit_of(member, *entry->second, options.convert);
@@ -212,7 +219,8 @@ template <is_module M>
 
 /// Writes a state, such as an open safetensors file, into the parameters and buffers of a model, on any devices.
 /// Errors: value_error that lists every entry that is missing, unexpected, of another shape or of another element type,
-/// or that holds a number that the element type of the model cannot hold; the model is then as it was.
+/// or that holds a number that the element type of the model cannot hold; the model is then as it was. The counters of
+/// batch norms, num_batches_tracked, may be missing, as in files from before PyTorch 0.4.1; they stay as they are.
 ///
 ///     nn::load_state(model, read_safetensors("model.safetensors"));
 template <is_module M>
