@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/run.sh: installs what is missing, builds, and trains a network on handwritten digits.
+# examples/run.sh: installs what is missing, builds, and runs an example, by default one that reads handwritten digits.
 set -euo pipefail
 
 usage() {
@@ -9,7 +9,10 @@ Usage: bash examples/run.sh [options] [--] [options of the example]
 Installs what is missing (with apt-get, as root or with sudo), builds in build/, and trains a network on the
 handwritten digits that are in this repository.
 
-  --example NAME   run another example (see --list); default: 01_digits
+  --example NAME   run another example; default: 01_digits
+                     02_expressions   what expressions are
+                     03_convnet       a convolutional network on the same digits, or on MNIST
+                     04_cifar         a residual network on CIFAR-10, or on synthetic pictures
   --list           the examples there are
   -j JOBS          compile jobs (default: 2)
   -h, --help       this text, then the options of the example
@@ -68,7 +71,7 @@ if [[ " ${arguments[*]} " =~ \ --device\ cuda ]]; then
   mkdir -p "$here/build/cuda"
   program=$here/build/cuda/$example
   echo "building $example with nvcc in build/cuda"
-  if [ -n "$(find "$here/include" "$here/examples/$example.cpp" -newer "$program" 2>/dev/null)" ] || [ ! -x "$program" ]; then
+  if [ -n "$(find "$here/include" "$here/examples" \( -name '*.hpp' -o -name "$example.cpp" \) -newer "$program" 2>/dev/null)" ] || [ ! -x "$program" ]; then
     nvcc -std=c++20 --expt-relaxed-constexpr -O3 -arch="${SINTER_CUDA_ARCH:-native}" -Xcompiler -march=native -I "$here/include" \
       -isystem /usr/include/eigen3 -x cu "$here/examples/$example.cpp" -o "$program" -lcublasLt >"$here/build/cuda/build.log" 2>&1 || {
       cat "$here/build/cuda/build.log" >&2
