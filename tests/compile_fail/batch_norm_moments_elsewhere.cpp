@@ -1,5 +1,4 @@
 // tests/compile_fail/batch_norm_moments_elsewhere.cpp: batch_norm() with running moments that stayed on the host.
-// LINES-CLANG: 25
 // FIRST-LINE: operands_on_different_devices<(sinter::)?cuda<0>, (sinter::)?cpu, (sinter::)?cpu>
 // FIRST-LINE: copy_one_operand_with_dot_to
 #include <sinter/sinter.hpp>

@@ -1,5 +1,4 @@
 // tests/compile_fail/broadcast_to_without_braces.cpp: broadcast_to() with numbers that are not in braces.
-// LINES-CLANG: 25
 // FIRST-LINE: extents_that_are_not_in_braces
 // FIRST-LINE: write_them_in_braces
 #include <sinter/sinter.hpp>

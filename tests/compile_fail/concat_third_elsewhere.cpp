@@ -1,5 +1,4 @@
 // tests/compile_fail/concat_third_elsewhere.cpp: concat() with the third tensor alone on another device.
-// LINES-CLANG: 22
 // FIRST-LINE: operands_on_different_devices<(sinter::)?numa<0>, (sinter::)?numa<0>, (sinter::)?numa<1>\s?>
 // FIRST-LINE: copy_one_operand_with_dot_to
 #include <sinter/sinter.hpp>

@@ -1,5 +1,4 @@
 // tests/compile_fail/condition_of_comparison.cpp: a comparison of tensors as a condition.
-// LINES-CLANG: 25
 // FIRST-LINE: tensor_of_rank_in_place_of<2, bool>
 // FIRST-LINE: write_all_or_any_of_it_and_then_dot_item
 #include <sinter/sinter.hpp>

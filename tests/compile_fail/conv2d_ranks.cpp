@@ -1,5 +1,4 @@
 // tests/compile_fail/conv2d_ranks.cpp: conv2d() of one picture without a batch.
-// LINES-CLANG: 25
 // FIRST-LINE: operands_of_ranks<3, 4>
 // FIRST-LINE: use_x_and_weights_of_rank<4>
 #include <sinter/sinter.hpp>

@@ -1,5 +1,4 @@
 // tests/compile_fail/conv2d_weights_elsewhere.cpp: conv2d() with the weights on another device.
-// LINES-CLANG: 25
 // FIRST-LINE: operands_on_different_devices<(sinter::)?cuda<0>, (sinter::)?cpu, (sinter::)?cuda<0>\s?>
 // FIRST-LINE: copy_one_operand_with_dot_to
 #include <sinter/sinter.hpp>

@@ -1,5 +1,4 @@
 // tests/compile_fail/conv_transpose2d_elements.cpp: conv_transpose2d() of floats with weights of double.
-// LINES-CLANG: 25
 // FIRST-LINE: operands_of_element_types<float, double>
 // FIRST-LINE: use_floating_point_operands_of_one_type
 #include <sinter/sinter.hpp>

@@ -1,6 +1,4 @@
 // tests/compile_fail/copy_of_optimizer.cpp: two optimizers of the same parameters would each count steps of their own.
-// LINES-GCC: 12
-// LINES-CLANG: 25
 // FIRST-LINE: copy_of_an_optimizer_which_would_count_steps_of_its_own
 // FIRST-LINE: take_a_reference_or_std_move_it
 // LINES-NVCC: 16

@@ -2,7 +2,6 @@
 // FIRST-LINE-GCC: no_element_type.*write_zeros_less_float_greater
 // EXPECT: no_element_type
 // EXPECT: write_zeros_less_float_greater
-// LINES-GCC: 12
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,5 +1,4 @@
 // tests/compile_fail/cumsum_without_axis.cpp: running sums along no axis.
-// LINES-GCC: 12
 // FIRST-LINE: axis_that_is_not_given
 // FIRST-LINE: pass_the_axis_or_minus_1_for_the_last
 #include <sinter/sinter.hpp>

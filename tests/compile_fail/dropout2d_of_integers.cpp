@@ -1,7 +1,6 @@
 // tests/compile_fail/dropout2d_of_integers.cpp: dropout2d() of elements without fractions.
 // FIRST-LINE: operands_of_element_types<int>
 // FIRST-LINE: use_floating_point_operands_of_one_type
-// LINES-GCC: 12
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,6 @@
 // tests/compile_fail/dropout2d_rank.cpp: dropout2d() without the axis of the batch.
 // FIRST-LINE: operands_of_ranks<3>
 // FIRST-LINE: use_an_operand_of_rank<4, 4>
-// LINES-GCC: 12
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,6 @@
 // tests/compile_fail/fold_rank.cpp: fold() of a picture in place of columns.
 // FIRST-LINE: operands_of_ranks<4>
 // FIRST-LINE: use_an_operand_of_rank<2, 3>
-// LINES-GCC: 12
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,5 @@
 // tests/compile_fail/from_data_of_other_type.cpp: host values of another element type than the one that is written.
 // LINES-GCC: 13
-// LINES-CLANG: 25
 // FIRST-LINE: host_values_of_another_element_type<double, float>
 // FIRST-LINE: write_from_data_without_the_type_and_cast_the_tensor
 #include <sinter/sinter.hpp>

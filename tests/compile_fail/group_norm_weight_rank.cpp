@@ -1,5 +1,4 @@
 // tests/compile_fail/group_norm_weight_rank.cpp: group_norm() with a weight shaped for broadcasting.
-// LINES-CLANG: 25
 // FIRST-LINE: operands_of_ranks<4, 3>
 // FIRST-LINE: use_running_moments_weights_and_biases_of_rank_1
 #include <sinter/sinter.hpp>

@@ -1,5 +1,4 @@
 // tests/compile_fail/index_of_expression.cpp: a row of an expression.
-// LINES-CLANG: 25
 // FIRST-LINE: expression_not_yet_evaluated_on<(sinter::)?cpu>
 // FIRST-LINE: write_eval_of_it_before_its_views_and_elements
 #include <sinter/sinter.hpp>

@@ -1,7 +1,6 @@
 // tests/compile_fail/layer_norm_weight_elsewhere.cpp: a normalisation with weights of another device.
 // FIRST-LINE: operands_on_different_devices<(sinter::)?cpu, (sinter::)?cuda<0>(, (sinter::)?cuda<0>\s?)?>
 // FIRST-LINE: copy_one_operand_with_dot_to
-// LINES-CLANG: 22
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

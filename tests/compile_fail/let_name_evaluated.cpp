@@ -1,7 +1,6 @@
 // tests/compile_fail/let_name_evaluated.cpp: a name of let() stands for one element and cannot be evaluated by itself.
 // EXPECT: a name of let\(\) is evaluated outside of the formula
 // LINES-GCC: 14
-// LINES-CLANG: 24
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,6 +1,5 @@
 // tests/compile_fail/let_name_in_concat.cpp: a name of let() in concat(), which copies values.
 // LINES-GCC: 13
-// LINES-CLANG: 25
 // EXPECT: value_that_let_names_in_a_kernel_of_its_own
 // EXPECT: evaluate_it_before_let
 #include <sinter/sinter.hpp>

@@ -1,6 +1,5 @@
 // tests/compile_fail/let_name_in_reduction.cpp: a name of let() under a reduction, which is a kernel of its own.
 // FIRST-LINE: a reduction or row-wise op in the body of let\(\) reads the name
-// LINES-GCC: 11
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

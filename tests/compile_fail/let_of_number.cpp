@@ -1,6 +1,5 @@
 // tests/compile_fail/let_of_number.cpp: a body of let() that is no expression.
 // FIRST-LINE: the function given to let\(\) must return an expression
-// LINES-GCC: 12
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

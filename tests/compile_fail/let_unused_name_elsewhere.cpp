@@ -1,7 +1,6 @@
 // tests/compile_fail/let_unused_name_elsewhere.cpp: a body of let() that does not read its name, on another device.
 // EXPECT: operands_on_different_devices<(sinter::)?cpu, (sinter::)?numa<0>\s?>
 // EXPECT: copy_one_operand_with_dot_to
-// LINES-GCC: 12
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

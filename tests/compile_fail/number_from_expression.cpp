@@ -1,5 +1,4 @@
 // tests/compile_fail/number_from_expression.cpp: an expression of rank 0 where a number is needed.
-// LINES-CLANG: 25
 // FIRST-LINE: tensor_of_rank_in_place_of<0, float>
 // FIRST-LINE: write_dot_item
 #include <sinter/sinter.hpp>

@@ -1,5 +1,4 @@
 // tests/compile_fail/number_from_variable.cpp: a loss where a number is needed.
-// LINES-CLANG: 25
 // FIRST-LINE: tensor_of_rank_in_place_of<0, double>
 // FIRST-LINE: write_dot_item
 #include <sinter/sinter.hpp>

@@ -1,6 +1,4 @@
 // tests/compile_fail/optimizer_of_number.cpp: a learning rate without its name.
-// LINES-GCC: 12
-// LINES-CLANG: 25
 // FIRST-LINE: number_in_place_of_options
 // FIRST-LINE: name_the_setting_in_braces_such_as_dot_lr
 #include <sinter/sinter.hpp>

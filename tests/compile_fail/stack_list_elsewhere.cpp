@@ -1,5 +1,4 @@
 // tests/compile_fail/stack_list_elsewhere.cpp: stack of a list whose parts are on two devices.
-// LINES-CLANG: 25
 // FIRST-LINE: operands_on_different_devices<(sinter::)?cpu, (sinter::)?numa<1>\s?>
 // FIRST-LINE: copy_one_operand_with_dot_to
 #include <sinter/sinter.hpp>

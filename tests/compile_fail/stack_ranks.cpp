@@ -1,5 +1,4 @@
 // tests/compile_fail/stack_ranks.cpp: stack() of tensors of two ranks.
-// LINES-CLANG: 22
 // FIRST-LINE: operands_of_different_ranks<2, 1>
 // FIRST-LINE: use_reshape_squeeze_or_unsqueeze
 #include <sinter/sinter.hpp>

@@ -1,5 +1,4 @@
 // tests/compile_fail/stack_third_elsewhere.cpp: stack() with the third tensor alone on another device.
-// LINES-CLANG: 22
 // FIRST-LINE: operands_on_different_devices<(sinter::)?cpu, (sinter::)?cpu, (sinter::)?cuda<1>\s?>
 // FIRST-LINE: copy_one_operand_with_dot_to
 #include <sinter/sinter.hpp>

@@ -1,7 +1,6 @@
 // tests/compile_fail/unfold_rank.cpp: unfold() of something that is no picture.
 // FIRST-LINE: operands_of_ranks<2>
 // FIRST-LINE: use_an_operand_of_rank<3, 4>
-// LINES-GCC: 12
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,7 +1,6 @@
 // tests/compile_fail/variable_of_integers.cpp: a variable of elements that have no gradient.
 // FIRST-LINE: only floating-point elements have gradients; keep others in a tensor
 // LINES-GCC: 20
-// LINES-CLANG: 24
 #include <sinter/sinter.hpp>
 
 using namespace sinter;

@@ -1,5 +1,4 @@
 // tests/compile_fail/view_of_expression.cpp: a view of an expression, which has no memory.
-// LINES-CLANG: 25
 // FIRST-LINE: expression_not_yet_evaluated_on<(sinter::)?cpu>
 // FIRST-LINE: write_eval_of_it_before_its_views_and_elements
 #include <sinter/sinter.hpp>

@@ -1,5 +1,4 @@
 // tests/compile_fail/with_gradient_backward_arguments.cpp: backward takes a value that forward does not save.
-// LINES-GCC: 12
 // FIRST-LINE: backward_that_does_not_take<.*tensor<float, 1
 // FIRST-LINE: take_the_gradient_of_the_result_and_then_each_saved_value
 #include <sinter/sinter.hpp>

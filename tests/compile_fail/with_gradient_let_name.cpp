@@ -1,6 +1,5 @@
 // tests/compile_fail/with_gradient_let_name.cpp: a name of let() as an operand of a function with gradient, which needs a value in memory.
 // LINES-GCC: 13
-// LINES-CLANG: 25
 // EXPECT: value_that_let_names_in_a_function_with_gradient
 // EXPECT: evaluate_it_before_let
 #include <sinter/sinter.hpp>

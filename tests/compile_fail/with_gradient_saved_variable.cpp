@@ -1,5 +1,4 @@
 // tests/compile_fail/with_gradient_saved_variable.cpp: forward saves a variable.
-// LINES-GCC: 12
 // FIRST-LINE: saved_value_that_is_tracked<.*variable<float, 1
 // FIRST-LINE: save_its_detach
 #include <sinter/sinter.hpp>

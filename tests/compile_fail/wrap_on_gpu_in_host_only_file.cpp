@@ -2,7 +2,6 @@
 // FIRST-LINE: sinter: creating or evaluating tensors on cuda<I> needs the CUDA backend: compile this file with nvcc
 // EXPECT: cuda<1>
 // LINES-GCC: 13
-// LINES-CLANG: 24
 #include <sinter/sinter.hpp>
 
 using namespace sinter;
