@@ -1139,6 +1139,8 @@ struct conversion_between_orders;
 template <int, int>
 struct indices_for_rank;
 struct write_one_index_per_axis;
+struct extents_that_are_not_in_braces;
+struct write_them_in_braces;
 struct number_given_to_a_handle_which_has_no_shape_of_its_own;
 struct write_x_dot_in_place_equals_number_or_full;
 struct copy_explicitly_with_dot_to;
@@ -1147,6 +1149,12 @@ struct use_reshape_squeeze_or_unsqueeze;
 template <class>
 struct expression_not_yet_evaluated_on;
 struct write_eval_of_it_before_dot_to;
+struct write_eval_of_it_before_its_views_and_elements;
+template <int, class>
+struct tensor_of_rank_in_place_of;
+struct write_dot_item;
+struct write_all_or_any_of_it_and_then_dot_item;
+struct reduce_it_with_sum_mean_or_max_and_then_write_dot_item;
 struct expression_is_tracked_for_gradients;
 struct updating_a_tracked_variable_in_place;
 struct write_through_dot_value_instead;
@@ -1222,6 +1230,18 @@ template <class E, class T, int Rank, class D, int Order = 0>
 using conversion_mistake = decltype(find_conversion_mistake<bare<E>, T, Rank, D, Order>());
 template <class E, class T, int Rank, class D, int Order = 0>
 inline constexpr bool converts = is_fitting<conversion_mistake<E, T, Rank, D, Order>>;
+
+/// Of a tensor of this rank, or an expression, where a Number is needed.
+template <class Number, int Rank>
+constexpr auto find_number_mistake() {
+  using problem = tensor_of_rank_in_place_of<Rank, Number>;
+  if constexpr (!std::is_arithmetic_v<Number>) return not_operands{};
+  else if constexpr (Rank == 0) return mistake<problem, write_dot_item>{};
+  else if constexpr (std::is_same_v<Number, bool>) return mistake<problem, write_all_or_any_of_it_and_then_dot_item>{};
+  else return mistake<problem, reduce_it_with_sum_mean_or_max_and_then_write_dot_item>{};
+}
+template <class Number, int Rank>
+using number_mistake = decltype(find_number_mistake<Number, Rank>());
 
 /// Of reading one element of a tensor with N indices.
 template <class D, int N, int Rank>
@@ -2406,6 +2426,11 @@ class tensor final {
     requires(!is_cpu_v<D>)
   T* end() const = delete;
 
+  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  template <class Number, class Problem = typename detail::number_mistake<Number, rank>::problem,
+            class Fix = typename detail::number_mistake<Number, rank>::fix>
+  explicit operator Number() const = delete;
+
   /// The single element, copied to the host.
   T item() const {
     require_value("item");
@@ -2461,6 +2486,14 @@ class tensor final {
       return dense_copy(memory_format::contiguous).reshape(to);
     return view<N>(data_, to, strides);
   }
+
+  // What has its braces forgotten.
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void reshape(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void permute(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void broadcast_to(I...) const = delete;
 
   /// All elements along one axis.
   [[nodiscard]] tensor<T, 1, D> flatten() const { return reshape({-1}); }
@@ -2863,6 +2896,51 @@ struct expression_base {
   template <device To, class Problem = expression_not_yet_evaluated_on<D>, class Fix = write_eval_of_it_before_dot_to>
   tensor<T, R, To> to() const = delete;
 
+  // Views and elements are those of a value.
+  using not_yet = expression_not_yet_evaluated_on<D>;
+  using evaluate_it = write_eval_of_it_before_its_views_and_elements;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void slice(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void select(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void flatten(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void transpose(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void squeeze(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void unsqueeze(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void flip(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void contiguous(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void clone(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void data(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void operator()(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void reshape(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void permute(A&&...) const = delete;
+  template <class... A, class Problem = not_yet, class Fix = evaluate_it>
+  void broadcast_to(A&&...) const = delete;
+  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
+  void reshape(const index_t (&)[N]) const = delete;
+  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
+  void permute(const index_t (&)[N]) const = delete;
+  template <std::size_t N, class Problem = not_yet, class Fix = evaluate_it>
+  void broadcast_to(const index_t (&)[N]) const = delete;
+  template <class I, class Problem = not_yet, class Fix = evaluate_it>
+  void operator[](const I&) const = delete;
+
+  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  template <class Number, class Problem = typename detail::number_mistake<Number, R>::problem,
+            class Fix = typename detail::number_mistake<Number, R>::fix>
+  explicit operator Number() const = delete;
+
   /// The single element, computed and copied to the host, as of a tensor.
   T item() const { return eval_to_read(static_cast<const Self&>(*this)).item(); }
 
@@ -3125,6 +3203,40 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
   template <class Y, class E, class Problem = typename ::sinter::detail::update_mistake<op, Y, E>::problem, \
             class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                           \
   void name(Y&&, E&&) = delete;
+
+// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
+// parameters.
+#define SINTER_KERNEL_REJECTIONS(name, op)                                                                        \
+  template <class A, class... Parameter, class Problem = typename ::sinter::detail::kernel_check<op, A>::problem, \
+            class Fix = typename ::sinter::detail::kernel_check<op, A>::fix>                                      \
+  void name(A&&, Parameter&&...) = delete;
+#define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
+  template <class A, class B, class... Parameter,                                       \
+            class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
+            class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
+  void name(A&&, B&&, Parameter&&...) = delete;
+
+// The rejection of a call without the axis, of a function that has no default for it.
+#define SINTER_AXIS_REJECTION(name)                                                   \
+  template <::sinter::expression E, class Problem = ::sinter::axis_that_is_not_given, \
+            class Fix = ::sinter::pass_the_axis_or_minus_1_for_the_last>              \
+  void name(E&&) = delete;
+// The rejections of a function of takes_lines, whatever its other parameters.
+#define SINTER_LINES_REJECTIONS(name)                                                                          \
+  template <class E, class... Parameter, class Problem = typename ::sinter::detail::lines_mistake<E>::problem, \
+            class Fix = typename ::sinter::detail::lines_mistake<E>::fix>                                      \
+  void name(E&&, Parameter&&...) = delete;
+
+// The rejections of a reduction of `op`.
+#define SINTER_REDUCTION_REJECTIONS(name, op)                                                           \
+  template <class E, class... Rest,                                                                     \
+            class Problem = typename ::sinter::detail::reduction_mistake<op, E, Rest...>::problem,      \
+            class Fix = typename ::sinter::detail::reduction_mistake<op, E, Rest...>::fix>              \
+  void name(E&&, const Rest&...) = delete;                                                              \
+  template <std::size_t N, class E, class... Rest,                                                      \
+            class Problem = typename ::sinter::detail::reduction_mistake<op, E, int, Rest...>::problem, \
+            class Fix = typename ::sinter::detail::reduction_mistake<op, E, int, Rest...>::fix>         \
+  void name(E&&, const ::sinter::index_t(&)[N], const Rest&...) = delete;
 // sinter/expr/point.hpp: what the nodes share that run as a kernel of their own: reductions, products, row-wise ops.
 
 // sinter/expr/backend.hpp: what expressions ask of a device, free of element type where compile time counts.
@@ -4282,15 +4394,6 @@ detail::evaluated<E> eval(E&& e) {
   else return detail::evaluation<X>::run(e, !std::is_lvalue_reference_v<E>);
 }
 
-/// Writes the value of an expression to a stream, as the tensor it evaluates to.
-template <class Stream, expression E>
-  requires(!detail::is_tensor<E> && !detail::is_variable<E> &&
-           requires(Stream& s, const std::string& text) { s << text; })
-Stream& operator<<(Stream& out, const E& e) {
-  out << eval(e);
-  return out;
-}
-
 namespace detail {
 
 /// The value of e for reading: a point's is shared with its slot.
@@ -4876,6 +4979,11 @@ class variable final {
   /// The value, cut off from the graph.
   [[nodiscard]] tensor_type detach() const { return value_; }
 
+  /// A number is read from it with item(). Explicit: otherwise compilers would try built-in operators on numbers too.
+  template <class Number, class Problem = typename detail::number_mistake<Number, rank>::problem,
+            class Fix = typename detail::number_mistake<Number, rank>::fix>
+  explicit operator Number() const = delete;
+
   /// The single element, copied to the host.
   T item() const { return value_.item(); }
   /// Reads one element; see tensor::operator().
@@ -4956,6 +5064,14 @@ class variable final {
   [[nodiscard]] auto reshape(const index_t (&to)[N]) const {
     return reshaped(value_.reshape(to));
   }
+  // What has its braces forgotten.
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void reshape(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void permute(I...) const = delete;
+  template <std::integral... I, class Problem = extents_that_are_not_in_braces, class Fix = write_them_in_braces>
+  void broadcast_to(I...) const = delete;
+
   [[nodiscard]] auto flatten() const { return reshape({-1}); }
   [[nodiscard]] variable transpose(detail::whole a = -2, detail::whole b = -1) const
     requires(rank >= 2)
@@ -5102,6 +5218,95 @@ class buffer {
 };
 
 }  // namespace sinter::nn
+// sinter/ops/window.hpp: the numbers that say how a window moves over spatial axes.
+
+namespace sinter {
+
+/// A number for each of N spatial axes, or one for all.
+template <int N>
+class per_axis {
+ public:
+  template <std::integral I>
+  per_axis(I all) {  // NOLINT: implicit on purpose
+    for (index_t& v : values_) v = detail::whole(all);
+  }
+  /// Errors: value_error unless there are N.
+  per_axis(std::initializer_list<index_t> each) {
+    if (static_cast<int>(each.size()) != N)
+      detail::refuse<value_error>(
+          {"a window over ", N, " axes takes one number or ", N, ", not ", static_cast<index_t>(each.size())});
+    int d = 0;
+    for (const index_t v : each) values_[d++] = v;
+  }
+  index_t operator[](int axis) const { return values_[axis]; }
+
+ private:
+  index_t values_[std::size_t{N}];
+};
+
+namespace padding {
+/// As many results as elements, for a stride of 1: where the zeros are odd in number, one more lies behind.
+struct same_t {};
+/// No zeros.
+struct valid_t {};
+inline constexpr same_t same{};
+inline constexpr valid_t valid{};
+}  // namespace padding
+
+/// Zeros around the spatial axes: numbers, padding::same, or padding::valid.
+template <int N>
+class window_padding {
+ public:
+  template <std::integral I>
+  window_padding(I all) : values_(all) {}  // NOLINT: implicit on purpose
+  window_padding(std::initializer_list<index_t> each) : values_(each) {}
+  window_padding(const per_axis<N>& each) : values_(each) {}    // NOLINT: implicit on purpose
+  window_padding(padding::same_t) : values_(0), same_(true) {}  // NOLINT: implicit on purpose
+  window_padding(padding::valid_t) : values_(0) {}              // NOLINT: implicit on purpose
+
+  /// Zeros in front of an axis, for taps that lie `span` apart from first to last.
+  index_t before(int axis, index_t span) const { return same_ ? span / 2 : values_[axis]; }
+  /// Those behind it.
+  index_t after(int axis, index_t span) const { return same_ ? span - span / 2 : values_[axis]; }
+  /// The zeros on each side of an axis, of an op that takes numbers only. Errors: value_error.
+  index_t number(const char* op, int axis) const {
+    if (same_) detail::refuse<value_error>({op, ": padding::same is not for this op; give numbers"});
+    if (values_[axis] < 0)
+      detail::refuse<value_error>({op, ": padding is ", values_[axis], "; it must not be negative"});
+    return values_[axis];
+  }
+  /// The number of results along an axis of `extent` elements. Errors: as conv2d's.
+  template <int R>
+  index_t results(const char* op, int axis, index_t extent, index_t reach, index_t stride, const extents<R>& x) const {
+    if (same_) {
+      if (stride != 1) detail::refuse<value_error>({op, ": padding::same is for a stride of 1, not ", stride});
+      return extent;
+    }
+    const index_t zeros = number(op, axis);
+    if (extent + 2 * zeros < reach)
+      detail::refuse<shape_error>({op, ": a window of ", reach, " elements is larger than axis ", axis + 2,
+                                   " of x of shape ", x, " with padding ", zeros});
+    return (extent + 2 * zeros - reach) / stride + 1;
+  }
+
+ private:
+  per_axis<N> values_;
+  bool same_ = false;
+};
+
+namespace detail {
+
+/// Errors: value_error for a stride or dilation below 1.
+template <int N>
+void check_window(const char* op, const per_axis<N>& stride, const per_axis<N>& dilation) {
+  for (int d = 0; d < N; ++d) {
+    if (stride[d] < 1) refuse<value_error>({op, ": stride is ", stride[d], "; it must be 1 or more"});
+    if (dilation[d] < 1) refuse<value_error>({op, ": dilation is ", dilation[d], "; it must be 1 or more"});
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
 // sinter/random/generator.hpp: the generator a program passes around: a seed and the number of the next draw.
 
 // sinter/random/philox.hpp: Philox 4x32-10, random words as a pure function of key and counter.
@@ -5300,6 +5505,8 @@ template <>
 inline constexpr bool is_setting<mode> = true;
 template <int R>
 inline constexpr bool is_setting<extents<R>> = true;
+template <int N>
+inline constexpr bool is_setting<per_axis<N>> = true;
 template <class X, std::size_t N>
 inline constexpr bool is_setting<std::array<X, N>> = is_setting<X>;
 template <class X>
@@ -5939,9 +6146,9 @@ void infer(const M&) = delete;
 
 }  // namespace nn
 }  // namespace sinter
-// sinter/ops/where.hpp: one of two operands, chosen by a mask.
+// sinter/ops.hpp: every op; one line each.
 
-// sinter/ops/ternary.hpp: what functions of three operands, and of one operand and numbers, share.
+// sinter/ops/abs.hpp: the absolute value.
 
 // sinter/ops/op.hpp: what an op is made of: the element types it accepts, and the helpers its formulas are written
 // with.
@@ -6562,105 +6769,2066 @@ SINTER_WORD auto wrapping(V v) {
 }  // namespace sinter::ops
 
 namespace sinter {
+namespace ops {
 
-/// An expression of floating-point elements.
+struct abs_op : number_op {
+  static constexpr const char* name = "abs";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::abs(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * sign(x);
+  }
+};
+
+}  // namespace ops
+
+/// |x|, elementwise; the least signed integer wraps to itself. Derivative: g sign(x), 0 at 0.
+///
+///     tensor y = abs(x);
+SINTER_UNARY_FUNCTION(abs, ops::abs_op)
+
+}  // namespace sinter
+// sinter/ops/acos.hpp: the inverse cosine.
+
+namespace sinter {
+namespace ops {
+
+struct acos_op : real_op {
+  static constexpr const char* name = "acos";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::acos(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return -g * rsqrt(1 - x * x);
+  }
+};
+
+}  // namespace ops
+
+/// The inverse cosine, in [0, pi], elementwise, floating point; NaN outside [-1, 1]. Derivative: -g / sqrt(1 - x^2).
+///
+///     tensor y = acos(x);
+SINTER_UNARY_FUNCTION(acos, ops::acos_op)
+
+}  // namespace sinter
+// sinter/ops/adaptive_pool.hpp: pooling to a given size, over one, two and three spatial axes.
+
+// sinter/ops/avg_pool.hpp: the mean of each window, over one, two and three spatial axes.
+
+// sinter/ops/detail/pooling.hpp: the windows of pooling, sliding and adaptive ones.
+
+// sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
+
+// sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
+
+#include <functional>
+
+// sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
+
+// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are
+// gathered in float. GPUs round them where they are made.
+
+namespace sinter::detail {
+
+/// to (+)= the n sums, rounded to T.
+template <class T, device D>
+void add_rounded(void* sums, index_t n, sink_ref to) {
+  const index_t step = 1;
+  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)},
+                          {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
+  to.strides[0] = 1;
+  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
+}
+
+/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its
+/// place.
+template <class T, device D, class K>
+void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
+  constexpr gradient_formats<K> format;
+  sink_ref to[K::sinks];
+  index_t sums[K::sinks] = {};
+  std::vector<temporary<D>> memory;
+  for (int s = 0; s < K::sinks; ++s) {
+    to[s] = sinks[s];
+    bool repeats = false;
+    index_t n = 1;
+    for (int d = 0; d < shape.rank; ++d) {
+      repeats = repeats || (sinks[s].strides[d] == 0 && shape.data[d] != 1);
+      n *= sinks[s].strides[d] == 0 ? 1 : shape.data[d];
+    }
+    if (!repeats || !kernel::is_narrow(format.of[s])) continue;
+    sums[s] = n;
+    to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
+    to[s].element_size = sizeof(float);
+    to[s].add = false;
+  }
+  backend<D>::template reverse<T>(plan, shape, inputs, to);
+  for (int s = 0; s < K::sinks; ++s) {
+    if (sums[s] == 0) continue;
+    if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
+    else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
+  }
+}
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+/// A leaf as backward needs it: its shape always, its memory only where a derivative reads it.
+struct saved_leaf {
+  storage_ptr storage;
+  void* data = nullptr;
+  std::uint64_t version = 0;
+  int rank = 0;
+  int element_size = 0;
+  extents<max_rank> shape;
+  extents<max_rank> strides;
+
+  leaf_ref ref() const { return {data, shape.data(), strides.data(), rank, element_size}; }
+
+  void keep(const leaf_ref& l, bool with_memory) {
+    rank = l.rank;
+    element_size = l.element_size;
+    for (int d = 0; d < rank; ++d) {
+      shape[d] = l.shape[d];
+      strides[d] = l.strides[d];
+    }
+    if (!with_memory) return;
+    storage = *l.memory;
+    data = l.data;
+    version = storage->version.load(std::memory_order_relaxed);
+  }
+
+  void check_version(const char* name, const char* what) const {
+    if (storage && storage->version.load(std::memory_order_relaxed) != version)
+      refuse<autograd_error>(
+          {"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
+  }
+};
+
+/// Stands where a leaf's value is not read.
+inline leaf_ref nothing_to_read(int element_size) {
+  static const double zero = 0;
+  return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
+}
+
+/// What is the same for all elementwise statements; one copy serves every formula.
+struct elementwise_node : tape_node {
+  const bool* const needed;  ///< which leaves the derivative reads
+  const int leaves;
+  const int sinks;
+  const bool with_result;  ///< the derivative reads the result
+  const int result_size;
+  storage_ptr (*const allocate)(std::size_t);
+  saved_leaf result;  ///< its shape; its value where the derivative reads it
+  saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
+  std::vector<saved_leaf> leaf;
+  std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
+  std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
+
+  // Calls, not inlined: there is a derived class for every formula.
+  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
+                                     storage_ptr (*memory)(std::size_t))
+      : needed(reads_leaf),
+        leaves(n_leaves),
+        sinks(n_sinks),
+        with_result(reads_result),
+        result_size(size),
+        allocate(memory) {}
+  [[gnu::noinline]] ~elementwise_node() override {}
+
+  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
+
+  const state_ptr* inputs(int& count) const final {
+    count = sinks;
+    return state.data();
+  }
+
+  void release() override {
+    leaf.clear();
+    result = {};
+  }
+
+  /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
+  bool keep_leaves(const leaf_ref* all) {
+    leaf.resize(static_cast<std::size_t>(leaves));
+    target.reserve(static_cast<std::size_t>(sinks));
+    state.reserve(static_cast<std::size_t>(sinks));
+    bool any = false;
+    for (int i = 0; i < leaves; ++i) {
+      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
+      if (all[i].state == nullptr) continue;
+      target.emplace_back().keep(all[i], false);
+      state.push_back(*all[i].state);
+      any = any || state.back();
+    }
+    return any;
+  }
+
+  /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
+  template <int R>
+  void set_space(const extents<R>& shape, const extents<R>& of_result) {
+    space.rank = result.rank = R;
+    for (int d = 0; d < R; ++d) {
+      space.shape[d] = shape[d];
+      result.shape[d] = of_result[d];
+    }
+  }
+
+  void backward(grad_state& y) override {
+    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
+    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
+    std::vector<storage_ptr> unused;
+    fill(y, in.data(), out.data(), unused);
+    run(in.data(), out.data(), space.rank > 0 ? space : result);
+  }
+
+ private:
+  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
+      leaf[i].check_version(name, "operand");
+      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
+    }
+    bool has = false;
+    // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
+    const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
+    in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
+    if (with_result) {
+      result.check_version(name, "result");
+      in[leaves + 1] = result.ref();
+    }
+    const saved_leaf& swept = space.rank > 0 ? space : result;
+    for (std::size_t s = 0; s < target.size(); ++s) {
+      const saved_leaf& l = target[s];
+      out[s].element_size = l.element_size;
+      const auto set_strides = [&](const index_t* strides) {
+        broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
+      };
+      if (state[s]) {
+        out[s].data = state[s]->gradient(out[s].add);
+        set_strides(state[s]->strides());
+      } else {
+        set_strides(dense_strides(l).data());
+        index_t n = l.element_size;
+        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
+        unused.push_back(allocate(static_cast<std::size_t>(n)));
+        out[s].data = unused.back()->data;
+      }
+    }
+  }
+
+  static extents<max_rank> dense_strides(const saved_leaf& l) {
+    extents<max_rank> strides;
+    row_major_strides(l.shape.data(), l.rank, strides.values);
+    return strides;
+  }
+
+  extents<max_rank> dense_;
+};
+
+/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
+/// surely sums, so that a GPU needs no kernel for when there are none.
+template <device D, class T, class K, int Axes, bool Sums>
+struct statement_node : elementwise_node {
+  static constexpr kernel::leaves_read<K> reads{};
+
+  K plan;
+
+  explicit statement_node(const K& k)
+      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
+                         &device_runtime<D>::allocate),
+        plan(k) {}
+
+  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
+    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>)
+      reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
+    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
+  }
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+namespace detail {
+
+/// The variable that `node` made.
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
+  variable<T, R, D, Order> y(value);
+  access::state_of(y)->producer = node.release();
+  return y;
+}
+template <int Order, class T, int R, device D>
+variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
+  return access::make_variable<Order>(value, state_ptr());
+}
+
+template <class Ready>
+struct graph_node;
+
+template <class Ready>
+using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                                  is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
+                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+template <class Ready>
+struct node_type {
+  using type = plain_node<Ready>;
+};
+template <class Ready>
+  requires(Ready::order >= 2)
+struct node_type<Ready> {
+  using type = graph_node<Ready>;  // grad/second_order.hpp
+};
+template <class Ready>
+using node_for = typename node_type<Ready>::type;
+
+/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
+/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
+template <class Ready>
+auto make_statement(const Ready& ready) {
+  using Node = node_for<Ready>;
+  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
+  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
+  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
+  else node->name = "statement";
+  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
+  return node;
+}
+
+/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
+template <class Ready, class Value, class... Kept>
+auto record(const Ready& ready, const Value& value, const Kept&... kept) {
+  if (!recording()) return unrecorded<Ready::order>(value);
+  auto node = make_statement(ready);
+  if (!node) return unrecorded<Ready::order>(value);
+  node->result.keep(leaf_of(value), node->with_result);
+  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; })
+    static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
+  return produced<Ready::order>(value, std::move(node));
+}
+
+/// An expression without points, its variables replaced by their values.
 template <class E>
-concept real_expression = expression<E> && floating_element<element_of<E>>;
+auto untrack(const E& e) {
+  if constexpr (is_variable<E>) return access::value_of(e);
+  else if constexpr (is_tensor<E> || is_constant<E>) return e;
+  else if constexpr (requires { e.untracked(); }) return e.untracked();
+  else return e.rebuild([](const auto& child) { return untrack(child); });
+}
+
+/// True when backward can hand the gradient of e on without e's own value in memory.
+template <class E>
+inline constexpr bool passes_gradient_on = [] {
+  if constexpr (!is_tracked_v<E> || is_variable<E>) return true;
+  else if constexpr (points_in<E> > 0) return false;
+  else return !kernel::reads_result<lowered<true, E>>;
+}();
+
+/// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
+template <class E>
+inline constexpr bool fuses_as_prologue = points_in<E> == 0 && passes_gradient_on<E>;
+template <class E>
+using prologue_of = std::conditional_t<fuses_as_prologue<bare<E>>, bare<E>, evaluated<E>>;
+template <class E>
+prologue_of<E> prologue(E&& e) {
+  if constexpr (fuses_as_prologue<bare<E>>) return bare<E>(std::forward<E>(e));
+  else return eval_to_read(std::forward<E>(e));
+}
+
+/// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
+/// statement e, the value of which is nowhere in memory. Null where nothing is tracked.
+template <class E>
+state_ptr prologue_state(const E& e) {
+  if constexpr (!is_tracked_v<E>) {
+    return {};
+  } else if constexpr (is_variable<E>) {
+    return access::state_of(e);
+  } else {
+    auto node = make_statement(e);
+    if (!node) return {};
+    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), result_strides(e)));
+    node->result.rank = rank_of<E>;
+    for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
+    state->producer = node.release();
+    return state;
+  }
+}
+
+/// An expression without points, kept for backward with the versions of its leaves.
+template <class E>
+class versioned_expression {
+ public:
+  void keep(const E& e) {
+    e_.emplace(e);
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i) version_[i] = version_of(leaves.at[i]);
+  }
+  void drop() { e_.reset(); }
+  /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
+  const E& get(const char* doing, const char* name) const {
+    const leaves_of<E> leaves(*e_);
+    for (int i = 0; i < leaves.count; ++i)
+      if (version_of(leaves.at[i]) != version_[i])
+        refuse<autograd_error>(
+            {doing, " '", name,
+             "': an operand was modified in place after the statement; use a copy, or write to it after "
+             "the gradient is taken"});
+    return *e_;
+  }
+
+ private:
+  static std::uint64_t version_of(const leaf_ref& l) {
+    return *l.memory ? (*l.memory)->version.load(std::memory_order_relaxed) : 0;
+  }
+
+  std::optional<E> e_;
+  std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
+};
+
+/// Backward of a view: its gradient goes to the same elements of the base's gradient.
+template <class T, int R, int ViewR, device D, class F>
+struct view_node final : one_input_node {
+  F view;
+
+  view_node(F f, state_ptr base) : view(std::move(f)) {
+    name = "view";
+    source = std::move(base);
+  }
+  void backward(grad_state& y) override {
+    auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    view(to.sum()) += from.grad;
+  }
+};
+
+/// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
+template <class T, int R, int From, device D>
+struct reshape_node final : one_input_node {
+  explicit reshape_node(state_ptr base) {
+    name = "reshape";
+    source = std::move(base);
+  }
+  void backward(grad_state& y) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    auto& to = static_cast<typed_state<T, From, D>&>(*source);
+    const auto& memory = access::storage_of(g);
+    if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
+        to.dense == row_major_strides(to.shape)) {
+      to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
+      to.has_grad = true;
+      return;
+    }
+    add_gradient(source, g.reshape(to.shape));
+  }
+};
+
+/// Backward of a copy to another device: the gradient is copied back.
+template <class T, int R, device From, device To>
+struct transfer_node final : one_input_node {
+  explicit transfer_node(state_ptr base) {
+    name = "to";
+    source = std::move(base);
+  }
+  void backward(grad_state& y) override {
+    add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
+  }
+};
+
+}  // namespace detail
+
+template <class T, auto Shape, device D, int Order>
+template <class F>
+auto variable<T, Shape, D, Order>::view(F f) const {
+  static_assert(
+      Order < 2,
+      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
+  const auto v = f(value_);
+  constexpr int R = detail::bare<decltype(v)>::rank;
+  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
+  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
+}
+
+template <class T, auto Shape, device D, int Order>
+template <int R>
+auto variable<T, Shape, D, Order>::reshaped(const tensor<T, R, D>& v) const {
+  static_assert(
+      Order < 2,
+      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
+  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
+  return detail::produced<Order>(v, std::make_unique<detail::reshape_node<T, R, rank, D>>(state_));
+}
+
+template <class T, auto Shape, device D, int Order>
+template <device To>
+variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
+  if constexpr (std::is_same_v<To, D>) {
+    return *this;
+  } else {
+    static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
+    auto copy = value_.template to<To>();
+    if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
+    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
+  }
+}
 
 }  // namespace sinter
 
 namespace sinter {
 namespace ops {
 
-struct where_op {
-  static constexpr const char* name = "where";
-  static constexpr unsigned grad_uses[3] = {uses::nothing, uses::first, uses::first};
-  template <class>
-  static constexpr bool accepts = true;
-  template <class, class T, class>
-  using result = T;
-  template <class M, class A, class B>
-  SINTER_WORD static auto apply(M m, A a, B b) {
-    return math::select(m, plain(a), plain(b));
+/// How a kernel takes an operand.
+enum class take {
+  formula,  ///< with the elementwise work on it, which runs inside the kernel
+  strided,  ///< evaluated, with any strides
+  dense,    ///< evaluated, dense in the op's format
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// Values side by side, told apart by position. No std::tuple, which takes longer to compile.
+template <class... A>
+struct pack {
+  template <class F>
+  auto apply(const F& f) const {
+    return f();
   }
-  template <int I, class G, class M, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const M& m, const A&, const B&, const Y&) {
-    if constexpr (I == 1) return select(m, g, zero_of(g));
-    else return select(m, zero_of(g), g);
+  template <class F>
+  void each(const F&) const {}
+};
+template <class First, class... Rest>
+struct pack<First, Rest...> {
+  First first;
+  pack<Rest...> rest;
+
+  template <int I>
+  auto& get() {
+    if constexpr (I == 0) return first;
+    else return rest.template get<I - 1>();
+  }
+  template <int I>
+  const auto& get() const {
+    if constexpr (I == 0) return first;
+    else return rest.template get<I - 1>();
+  }
+  /// f(first, ...)
+  template <class F>
+  auto apply(const F& f) const {
+    return rest.apply([&](const auto&... more) { return f(first, more...); });
+  }
+  /// f(one) for each.
+  template <class F>
+  void each(const F& f) {
+    f(first);
+    rest.each(f);
+  }
+  template <class F>
+  void each(const F& f) const {
+    f(first);
+    rest.each(f);
+  }
+};
+
+inline pack<> make_pack() { return {}; }
+template <class First, class... Rest>
+pack<First, Rest...> make_pack(First first, Rest... rest) {
+  return {std::move(first), make_pack(std::move(rest)...)};
+}
+
+/// An operand as backward keeps it: nothing of it where no derivative reads it.
+template <class T, int R>
+struct unread_operand {
+  using value_type = T;
+  static constexpr int rank = R;
+  template <class E>
+  void keep(const E&) {}
+  void drop() {}
+};
+template <class E>
+struct kept_operand : versioned_expression<E> {
+  using value_type = element_of<E>;
+  static constexpr int rank = E::rank;
+};
+template <class A, bool Read>
+using operand_kept = std::conditional_t<Read, kept_operand<bare<decltype(untrack(std::declval<const A&>()))>>,
+                                        unread_operand<element_of<A>, A::rank>>;
+
+/// Which operands backward of Op reads, a bit each.
+template <class Op>
+constexpr unsigned operands_read() {
+  unsigned all = 0;
+  for (const unsigned one : Op::grad_uses) all |= one;
+  return all;
+}
+
+/// Where a kernel writes the gradient of an operand.
+template <class Tensor>
+struct gradient_place {
+  Tensor to;  ///< dense
+  bool add;   ///< to what is there, instead of overwriting it
+};
+
+/// Backward of a kernel op: Op::grad_uses[I] says what the gradient of operand I reads, and kernels<Op, D>::reverse
+/// makes all of them. That is handed this entry, of which it uses op, gradient(), result(), saved, operand<I>(),
+/// wants<I>() and place_of<I>().
+template <class Op, class T, int R, device D, class Saved, class... Kept>
+class kernel_backward final : public tape_node {
+ public:
+  static constexpr int differentiable = static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+  using device_type = D;
+
+  Op op;
+  Saved saved;  ///< what forward returned
+
+  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
+
+  /// The gradient of the result; dense in the op's format, or with any strides where the op keeps the order.
+  const tensor<T, R, D>& gradient() const { return gradient_; }
+  const tensor<T, R, D>& result() const {
+    static_assert(reads_result, "sinter: grad_uses does not name uses::result");
+    return result_;
+  }
+  /// An operand as forward had it. Errors: autograd_error if it was written to since.
+  template <int I>
+  const auto& operand() const {
+    return kept_.template get<I>().get("backward of", name);
+  }
+  /// Does anybody ask for the gradient of operand I?
+  template <int I>
+  bool wants() const {
+    return bool(sources_[I]);
+  }
+  /// Where it goes: dense in the op's format, or in any order for an operand that kernels take strided. Allocates it on
+  /// first use.
+  template <int I>
+  auto place_of() const {
+    using K = bare<decltype(kept_.template get<I>())>;
+    auto& s = static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
+    bool add = false;
+    s.gradient(add);
+    using Gradient = bare<decltype(s.grad)>;
+    if (Op::takes(I) == ops::take::strided || s.grad.is_contiguous(Op::format))
+      return gradient_place<Gradient>{s.grad, add};
+    const Gradient apart = Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape));
+    late_.push_back([apart, &s, add] { write_or_add(apart, s.grad, add); });
+    return gradient_place<Gradient>{apart, false};
+  }
+  /// The same for kernels that can only add: zeroes where nothing is there.
+  template <int I>
+  auto sum_of() const {
+    const auto place = place_of<I>();
+    if (!place.add) write(constant_node<element_of<decltype(place.to)>>{0}, place.to);
+    return place.to;
+  }
+
+  // Called when the op is recorded.
+  template <int I, class E>
+  void keep_operand(const E& e, state_ptr source) {
+    kept_.template get<I>().keep(untrack(e));
+    if constexpr (I < differentiable) sources_[I] = std::move(source);
+  }
+  void keep_result(const tensor<T, R, D>& y) {
+    if constexpr (reads_result) {
+      result_ = y;
+      version_ = access::storage_of(y)->version.load(std::memory_order_relaxed);
+    }
+  }
+
+  const state_ptr* inputs(int& count) const override {
+    count = differentiable;
+    return sources_;
+  }
+  void release() override {
+    result_ = {};
+    saved = Saved{};
+    kept_.each([](auto& operand) { operand.drop(); });
+  }
+  void backward(grad_state& y) override {
+    if constexpr (reads_result)
+      if (access::storage_of(result_)->version.load(std::memory_order_relaxed) != version_)
+        refuse<autograd_error>(
+            {"backward of '", name, "': its result of shape ", result_.shape(),
+             " was modified in place after the statement; use a copy, or write to it after backward()"});
+    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad;
+    if constexpr (!Op::keeps_order) gradient_ = gradient_.to_memory_format(Op::format);
+    late_.clear();  // of a pass that ended in an error
+    kernels<Op, D>::reverse(op, *this);
+    for (const auto& move_gradient : late_) move_gradient();
+    late_.clear();
+    gradient_ = {};
+  }
+
+ private:
+  static constexpr bool reads_result = (operands_read<Op>() & uses::result) != 0;
+
+  tensor<T, R, D> gradient_, result_;
+  std::uint64_t version_ = 0;
+  pack<Kept...> kept_;
+  mutable std::vector<std::function<void()>> late_;  ///< to gradients that lie in another order
+  state_ptr sources_[static_cast<unsigned>(differentiable)];
+};
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct operands_of_element_types;
+template <int...>
+struct operands_of_ranks;
+struct use_floating_point_operands_of_one_type;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
+
+namespace ops {
+
+/// Base of an op with kernels of its own: an op is a struct that derives from it and has
+///   name                    as messages and explain() call it
+///   shape(x.shape(), ...)   the shape of the result, an extents; throws shape_error where operands do not fit
+///   grad_uses[I]            what the gradient of operand I reads: uses::first, uses::result, ...; operands behind the
+///                           last entry have no gradient
+///   mistake<A...>()         fitting<T>, or what is wrong with operands of these types, all of one device
+/// and its parameters as members. It may replace what stands here.
+struct kernel_op {
+  template <device D>
+  static constexpr bool has_kernels_on = false;
+  static constexpr take takes(int) { return take::dense; }
+  /// How results lie in memory, their gradients, and the operands that kernels take dense.
+  static constexpr memory_format format = memory_format::contiguous;
+  /// Do results lie in memory as the first operand does, in place of a format? Kernels then take all with strides.
+  static constexpr bool keeps_order = false;
+  /// May elementwise work on the result run inside the kernel?
+  static constexpr bool takes_epilogue = false;
+  /// Does the kernel leave the last step of a row to that work?
+  static constexpr bool by_rows = false;
+  /// The element type and the rank of the result: those of the first operand.
+  template <class T, class...>
+  using result = T;
+  static constexpr int rank(int first, ...) { return first; }
+  /// What forward returns for backward, for elements T on D.
+  template <class T, device D>
+  using saves = sinter::detail::nothing_saved;
+
+ protected:
+  /// For mistake(): all operands have one floating-point type, and the first a rank from Least to Most.
+  template <int Least, int Most, class First, class... Rest>
+  static constexpr auto floating_of_rank() {
+    using namespace sinter::detail;
+    if constexpr (!floating_element<element_of<First>> || !(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
+      return sinter::detail::mistake<operands_of_element_types<element_of<First>, element_of<Rest>...>,
+                                     use_floating_point_operands_of_one_type>{};
+    else if constexpr (rank_of<First> < Least || rank_of<First> > Most)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<First>, rank_of<Rest>...>,
+                                     use_an_operand_of_rank<Least, Most>>{};
+    else return fitting<element_of<First>>{};
   }
 };
 
 }  // namespace ops
 
-template <class>
-struct mask_with_elements_of_type;
-struct compare_with_zero_or_cast_to_bool;
-
 namespace detail {
 
-/// The element type of where(mask, a, b): that of the tensors, or of the literals when both are.
-template <class A, class B>
-struct branch_element : literal_target<A, B> {};
-template <literal A, literal B>
-struct branch_element<A, B> {
-  using type = std::conditional_t<std::is_same_v<bare<A>, bare<B>>, bare<A>, void>;
+template <class Op>
+concept kernel_operation = std::derived_from<Op, ops::kernel_op> && requires {
+  { Op::name } -> std::convertible_to<const char*>;
+  Op::grad_uses[0];
 };
-template <class A, class B>
-using branch_type = typename branch_element<A, B>::type;
 
-template <class M, class A, class B>
-constexpr auto find_where_mistake() {
-  if constexpr (!expression<M> || !operand<A> || !operand<B>) return not_operands{};
-  else if constexpr (!devices_agree<M, A, B>)
-    return mistake<operands_on_different_devices<device_of<M>, operand_device<A>, operand_device<B>>,
-                   copy_one_operand_with_dot_to>{};
-  else if constexpr (!std::is_same_v<element_of<M>, bool>)
-    return mistake<mask_with_elements_of_type<element_of<M>>, compare_with_zero_or_cast_to_bool>{};
-  else if constexpr (!elements_agree<A, B> || !element<branch_type<A, B>>)
-    return mistake<mixed_element_types<operand_element<A>, operand_element<B>>, convert_one_operand_with_cast>{};
-  else if constexpr (!literal_fits<A, branch_type<A, B>> || !literal_fits<B, branch_type<A, B>>)
-    return mistake<floating_literal_with_elements_of_type<branch_type<A, B>>,
-                   write_an_integer_literal_or_cast_the_tensor>{};
-  else return fitting<branch_type<A, B>>{};
+template <class Op, class... A>
+constexpr auto find_kernel_mistake() {
+  if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
+  else if constexpr (!(expression<A> && ...)) return not_operands{};
+  else if constexpr (!devices_agree<A...>)
+    return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
+  else if constexpr ((reads_name<A> || ...))
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else return Op::template mistake<A...>();
 }
-template <class M, class A, class B>
-using where_mistake = decltype(find_where_mistake<bare<M>, bare<A>, bare<B>>());
-template <class M, class A, class B>
-concept can_choose = is_fitting<where_mistake<M, A, B>>;
+/// fitting<T>, a mistake, or not_operands, of Op's operands.
+template <class Op, class... A>
+using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
+template <class Op, class... A>
+concept takes_operands = is_fitting<kernel_check<Op, A...>>;
+
+/// Operand I of Op as its expression holds it.
+template <class Op, int I, class A>
+using operand_of = std::conditional_t<Op::takes(I) == ops::take::formula, prologue_of<A>, evaluated<A>>;
+template <class Op, int I, class A>
+operand_of<Op, I, A> take_operand(A&& a) {
+  check_defined(Op::name, a);
+  if constexpr (Op::takes(I) == ops::take::formula) return prologue(std::forward<A>(a));
+  else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
+  else return eval_to_read(std::forward<A>(a)).to_memory_format(Op::format);
+}
+/// An operand as kernels see it: tensors plain, formulas as they are.
+template <class E>
+const auto& to_kernel(const E& e) {
+  return sinter::detail::plain(e);
+}
+
+template <class Op>
+constexpr bool is_differentiable(int operand) {
+  return operand < static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
+}
 
 }  // namespace detail
 
-/// a where mask is true, b elsewhere, elementwise and broadcast. a and b are tensors of one element type or literals;
-/// two literals give elements of their type. The value of the branch that is not taken does not matter, not even NaN.
-/// Derivative: g to the branch taken, 0 to the other, where an infinite derivative turns it into NaN: write
-/// log(where(x > 0, x, 1)), not where(x > 0, log(x), 0).
-///
-///     tensor y = where(x > 0, x, 0);
-template <class M, class A, class B>
-  requires detail::can_choose<M, A, B>
-auto where(M&& mask, A&& a, B&& b) {
-  using T = detail::branch_type<A, B>;
-  return detail::make_map(ops::where_op{}, std::forward<M>(mask), detail::as_node<T>(std::forward<A>(a)),
-                          detail::as_node<T>(std::forward<B>(b)));
-}
-template <class M, class A, class B, class Problem = typename detail::where_mistake<M, A, B>::problem,
-          class Fix = typename detail::where_mistake<M, A, B>::fix>
-void where(M&&, A&&, B&&) = delete;
+/// op(a, ...), a point; see ops::kernel_op. A are its operands as its kernels take them.
+template <class Op, class... A>
+struct [[nodiscard]] kernel_expr;
 
-/// where(mask, a, b) under the name that derivatives use.
-template <class M, class A, class B>
-  requires detail::can_choose<M, A, B>
-auto select(M&& mask, A&& a, B&& b) {
-  return where(std::forward<M>(mask), std::forward<A>(a), std::forward<B>(b));
+namespace detail {
+
+template <class Op, class... A>
+using kernel_base = point_base<kernel_expr<Op, A...>, typename Op::template result<element_of<A>...>,
+                               Op::rank(rank_of<A>...), typename first_device<A...>::type,
+                               order_of_value<typename Op::template result<element_of<A>...>>(larger(A::order...))>;
+
+template <class Op, class... A, int... I>
+auto kernel_entry(std::integer_sequence<int, I...>) {
+  using B = kernel_base<Op, A...>;
+  return std::type_identity<kernel_backward<Op, element_of<B>, B::rank, device_of<B>,
+                                            typename Op::template saves<element_of<B>, device_of<B>>,
+                                            operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
+}
+
+}  // namespace detail
+
+template <class Op, class... A>
+struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
+  static_assert(detail::kernel_operation<Op>);
+  using base = detail::kernel_base<Op, A...>;
+  using T = element_of<base>;
+  using D = device_of<base>;
+  static constexpr int R = base::rank;
+  static constexpr int points = 1;
+  static constexpr bool reads_result = (detail::operands_read<Op>() & uses::result) != 0;
+  static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
+  static constexpr bool by_rows = Op::by_rows;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  explicit kernel_expr(const Op& what, A... a) : op(what), operands{detail::make_pack(std::move(a)...)} {
+    this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
+  }
+
+  bool ready_for_epilogue() const {
+    if constexpr (requires { op.ready_for_epilogue(this->shape_); }) return op.ready_for_epilogue(this->shape_);
+    else return true;
+  }
+
+  tensor<T, R, D> new_value() const {
+    if constexpr (Op::keeps_order)
+      return tensor<T, R, D>::uninitialized(
+          this->shape_,
+          detail::dense_strides_like(this->shape_, detail::to_kernel(operands.template get<0>()).strides()));
+    else return tensor<T, R, D>::uninitialized(this->shape_, detail::strides_in(Op::format, this->shape_));
+  }
+  template <class Epilogue>
+  auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
+    return operands.apply(
+        [&](const auto&... a) { return detail::kernels<Op, D>::forward(op, to, epilogue, detail::to_kernel(a)...); });
+  }
+
+  template <class Saved>
+  auto record(const tensor<T, R, D>& value, const Saved& saved) const {
+    return record(value, saved, std::make_integer_sequence<int, sizeof...(A)>());
+  }
+
+  Op op;
+  detail::pack<A...> operands;
+
+ private:
+  template <class Saved, int... I>
+  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...> all) const {
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
+    const detail::state_ptr sources[] = {source<I>()...};
+    if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
+    using entry = typename decltype(detail::kernel_entry<Op, A...>(all))::type;
+    auto node = std::make_unique<entry>(op, saved);
+    (node->template keep_operand<I>(operands.template get<I>(), sources[I]), ...);
+    node->keep_result(value);
+    return detail::produced<base::order>(value, std::move(node));
+  }
+  template <int I>
+  detail::state_ptr source() const {
+    if constexpr (detail::is_differentiable<Op>(I)) return detail::prologue_state(operands.template get<I>());
+    else return {};
+  }
+};
+
+namespace detail {
+
+template <class Op, class Places, class... A>
+struct kernel_type;
+template <class Op, int... I, class... A>
+  requires(expression<A> && ...)
+struct kernel_type<Op, std::integer_sequence<int, I...>, A...> {
+  using type = kernel_expr<Op, operand_of<Op, I, A>...>;
+  static type make(const Op& op, A... a) { return type(op, take_operand<Op, I>(std::forward<A>(a))...); }
+};
+/// The expression op(a, ...). Functions name it as what they return, so that their type is known without their body.
+/// Without operands that are expressions there is none, and no error: clang 14 to 19 ask for it before they check the
+/// constraints of a function, as of one with a bias where options are passed.
+template <class Op, class... A>
+using kernel_of = typename kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A...>::type;
+
+/// op(a, ...). Operands fit; their extents are checked here.
+template <class Op, class... A>
+kernel_of<Op, A...> make_kernel(const Op& op, A&&... a) {
+  return kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A&&...>::make(op, std::forward<A>(a)...);
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// By how much a pooling window moves: one number, or one for each axis; where none is given, by its own size.
+template <int N>
+class pool_stride {
+ public:
+  pool_stride() : values_(1), is_kernel_(true) {}
+  template <std::integral I>
+  pool_stride(I all) : values_(all) {}  // NOLINT: implicit on purpose
+  pool_stride(std::initializer_list<index_t> each) : values_(each) {}
+
+  const per_axis<N>& of(const per_axis<N>& kernel) const { return is_kernel_ ? kernel : values_; }
+
+ private:
+  per_axis<N> values_;
+  bool is_kernel_ = false;
+};
+
+/// As an extent of adaptive pooling: that of x.
+///
+///     adaptive_avg_pool2d(x, {keep_extent, 7});
+inline constexpr index_t keep_extent = -1;
+
+namespace ops {
+
+/// The numbers from begin to end - 1.
+struct pool_range {
+  index_t begin, end;
+  SINTER_WORD index_t size() const { return end - begin; }
+};
+
+/// The windows along one axis. The window of result o has its tap t at element start(o) + t * dilation of x.
+struct pool_axis {
+  index_t in = 1, out = 1;
+  index_t kernel = 1;  ///< taps of a window; of adaptive ones the most that a window has
+  index_t stride = 1, padding = 0, dilation = 1;
+  bool is_adaptive = false;  ///< the windows cut x into `out` parts of like size, which may overlap by an element
+
+  SINTER_WORD index_t start(index_t o) const { return is_adaptive ? o * in / out : o * stride - padding; }
+  /// The taps of result o that meet an element of x.
+  SINTER_WORD pool_range taps(index_t o) const {
+    const index_t at = start(o);
+    if (is_adaptive) return {0, ((o + 1) * in + out - 1) / out - at};
+    const index_t begin = at >= 0 ? 0 : (dilation - 1 - at) / dilation;
+    index_t end = at >= in ? 0 : (in - 1 - at) / dilation + 1;
+    if (end > kernel) end = kernel;
+    return begin < end ? pool_range{begin, end} : pool_range{0, 0};
+  }
+  /// The results whose windows begin at or before element i and end at or behind it.
+  SINTER_WORD pool_range results(index_t i) const {
+    if (is_adaptive) return {i * out / in, ((i + 1) * out + in - 1) / in};
+    const index_t first = i + padding - (kernel - 1) * dilation, last = (i + padding) / stride;
+    return {first > 0 ? (first + stride - 1) / stride : 0, last < out ? last + 1 : out};
+  }
+  /// The tap of result o at element i, which lies in its window; -1 between two taps.
+  SINTER_WORD index_t tap_at(index_t o, index_t i) const {
+    const index_t distance = i - start(o);
+    return distance % dilation == 0 ? distance / dilation : -1;
+  }
+  /// How many elements the average of result o counts along this axis. Padding counts as far as it reaches, on both
+  /// sides of x; what a last window has beyond that does not.
+  SINTER_WORD index_t counted(index_t o, bool padding_counts) const {
+    if (is_adaptive || !padding_counts) return taps(o).size();
+    const index_t begin = start(o), end = begin + kernel;
+    return (end < in + padding ? end : in + padding) - begin;
+  }
+};
+
+/// Pooling as kernels see it: three spatial axes, of which the leading ones have one element where there are fewer. x
+/// and y have their channels last.
+struct pool_extents {
+  index_t batch = 0, channels = 0;
+  pool_axis axis[3];
+
+  SINTER_WORD index_t results() const { return batch * axis[0].out * axis[1].out * axis[2].out * channels; }
+  SINTER_WORD index_t elements() const { return batch * axis[0].in * axis[1].in * axis[2].in * channels; }
+  SINTER_WORD index_t taps() const { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
+  /// The number of a tap in its window, in row-major order.
+  SINTER_WORD index_t tap_number(const index_t (&tap)[3]) const {
+    return (tap[0] * axis[1].kernel + tap[1]) * axis[2].kernel + tap[2];
+  }
+  /// Where tap number `tap` of result o lies in its plane of x, in row-major order.
+  SINTER_WORD index_t place_in_plane(const index_t (&o)[3], index_t tap) const {
+    index_t place = 0, area = 1;
+    for (int d = 2; d >= 0; --d) {
+      place += (axis[d].start(o[d]) + tap % axis[d].kernel * axis[d].dilation) * area;
+      tap /= axis[d].kernel;
+      area *= axis[d].in;
+    }
+    return place;
+  }
+};
+
+/// A window of one size that moves by a stride.
+template <int N>
+struct sliding_window {
+  static constexpr bool is_adaptive = false;
+  per_axis<N> kernel, stride, padding, dilation;
+  bool ceil_mode;
+
+  /// The shape of the result. Errors: as max_pool2d's.
+  extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
+    using sinter::detail::refuse;
+    for (int d = 0; d < N; ++d)
+      if (kernel[d] < 1) refuse<value_error>({op, ": the kernel is ", kernel[d], "; it must be 1 or more"});
+    sinter::detail::check_window(op, stride, dilation);
+    extents<N + 2> y = x;
+    for (int d = 0; d < N; ++d) {
+      const index_t in = x[d + 2], taps = kernel[d], zeros = padding[d];
+      if (zeros < 0 || zeros > taps / 2)
+        refuse<value_error>(
+            {op, ": padding ", zeros, " for a kernel of ", taps, "; it must be from 0 to half of that"});
+      const index_t reach = dilation[d] * (taps - 1) + 1, room = in + 2 * zeros - reach;
+      if (in < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", d + 2});
+      // Rounded up, a window may begin where only part of it fits, but not in the padding behind x.
+      index_t& out = y[d + 2];
+      if (room >= 0) out = room / stride[d] + 1 + (ceil_mode && room % stride[d] != 0 ? 1 : 0);
+      else out = ceil_mode && room + stride[d] > 0 ? 1 : 0;
+      if (ceil_mode && (out - 1) * stride[d] >= in + zeros) --out;
+      if (out < 1)
+        refuse<shape_error>({op, ": a window of ", reach, " elements is larger than axis ", d + 2, " of x of shape ", x,
+                             " with padding ", zeros});
+    }
+    return y;
+  }
+  void set_axis(pool_axis& to, int d) const {
+    to.kernel = kernel[d];
+    to.stride = stride[d];
+    to.padding = padding[d];
+    to.dilation = dilation[d];
+  }
+};
+
+/// Windows that cut x into as many parts as there shall be results.
+template <int N>
+struct adaptive_window {
+  static constexpr bool is_adaptive = true;
+  per_axis<N> size;
+
+  /// The shape of the result. Errors: as adaptive_avg_pool2d's.
+  extents<N + 2> results(const char* op, const extents<N + 2>& x) const {
+    using sinter::detail::refuse;
+    extents<N + 2> y = x;
+    for (int d = 0; d < N; ++d) {
+      if (x[d + 2] < 1) refuse<shape_error>({op, ": x of shape ", x, " has no elements on axis ", d + 2});
+      if (size[d] < 0 && size[d] != keep_extent)
+        refuse<value_error>({op, ": a result of size ", size[d], "; a size is 0 or more, or keep_extent"});
+      if (size[d] != keep_extent) y[d + 2] = size[d];
+    }
+    return y;
+  }
+  void set_axis(pool_axis& to, int) const {
+    to.is_adaptive = true;
+    if (to.out > 0) to.kernel = to.in % to.out == 0 ? to.in / to.out : to.in / to.out + 2;
+  }
+};
+
+/// Base of pooling ops: their operand, their shapes, and where the axes stand that kernels see.
+template <int N, class Window>
+struct pool_op : kernel_op {
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  static constexpr memory_format format = memory_format::channels_last;
+  static constexpr bool takes_epilogue = true;
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  Window window;
+  explicit pool_op(const Window& w) : window(w) {}
+
+  pool_extents extents_of(const extents<N + 2>& x, const extents<N + 2>& y) const {
+    pool_extents e;
+    e.batch = x[0];
+    e.channels = x[1];
+    for (int d = 0, to = 3 - N; d < N; ++d, ++to) {
+      e.axis[to].in = x[d + 2];
+      e.axis[to].out = y[d + 2];
+      window.set_axis(e.axis[to], d);
+    }
+    return e;
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return kernel_op::floating_of_rank<N + 2, N + 2, X>();
+  }
+};
+
+}  // namespace ops
+}  // namespace sinter
+
+namespace sinter {
+
+/// How avg_pool moves its window over N spatial axes, one number, or one for each axis, and what it divides by.
+///
+///     avg_pool2d(x, {3, 2}, {.stride = 2, .padding = {1, 0}, .count_include_pad = false});
+template <int N>
+struct avg_pool_options {
+  pool_stride<N> stride = {};                    ///< by default the kernel
+  per_axis<N> padding = 0;                       ///< zeros on both sides of x; at most half of the kernel
+  bool ceil_mode = false;                        ///< a last window of which only part fits gives a result too
+  bool count_include_pad = true;                 ///< these zeros count as elements
+  std::optional<index_t> divisor_override = {};  ///< what all sums are divided by, instead of the elements
+};
+
+namespace ops {
+
+/// What sums are divided by.
+struct pool_divisor {
+  index_t number = 0;  ///< 0: the number of elements
+  bool padding_counts = false;
+
+  SINTER_WORD index_t of(const pool_axis (&axis)[3], const index_t (&o)[3]) const {
+    if (number != 0) return number;
+    return axis[0].counted(o[0], padding_counts) * axis[1].counted(o[1], padding_counts) *
+           axis[2].counted(o[2], padding_counts);
+  }
+};
+
+/// y(n,c,o) = the sum of x(n, c, elements of o's window), divided by their number.
+template <int N, class Window>
+struct avg_pool_op : pool_op<N, Window> {
+  static constexpr const char* name = Window::is_adaptive ? (N == 1   ? "adaptive_avg_pool1d"
+                                                             : N == 2 ? "adaptive_avg_pool2d"
+                                                                      : "adaptive_avg_pool3d")
+                                      : N == 1            ? "avg_pool1d"
+                                      : N == 2            ? "avg_pool2d"
+                                                          : "avg_pool3d";
+
+  pool_divisor divisor;
+  explicit avg_pool_op(const Window& w, const pool_divisor& by = {}) : pool_op<N, Window>(w), divisor(by) {}
+
+  extents<N + 2> shape(const extents<N + 2>& x) const { return this->window.results(name, x); }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <int N>
+using avg_pool_op = ops::avg_pool_op<N, ops::sliding_window<N>>;
+
+template <int N>
+avg_pool_op<N> avg_pool_of(const per_axis<N>& kernel, const avg_pool_options<N>& o) {
+  if (o.divisor_override == index_t{0})
+    refuse<value_error>({avg_pool_op<N>::name, ": divisor_override is 0; leave it out, or divide by another number"});
+  const ops::sliding_window<N> window{kernel, o.stride.of(kernel), o.padding, 1, o.ceil_mode};
+  return avg_pool_op<N>(window, {o.divisor_override.value_or(0), o.count_include_pad});
+}
+
+}  // namespace detail
+
+/// The mean of each window of x (N,C,H,W): (N,C,H',W'), where H' = (H + 2 padding - KH) / stride + 1, as
+/// torch.nn.functional.avg_pool2d. That is rounded down, or with ceil_mode up, but no window begins behind x. The
+/// window moves by its own size unless a stride is given. Floating point. The result is channels-last; x is read as it
+/// is where it is channels-last, else from a copy. Elementwise work on the result runs inside the kernel on the host.
+/// Derivative: each element gets g divided by what its window was divided by, from all windows with it. Errors:
+/// value_error for a kernel or stride below 1, for padding below 0 or above half of the kernel and for a divisor of 0,
+/// shape_error for a window larger than the padded x.
+///
+///     auto h = avg_pool2d(pictures, {3, 2}, {.stride = 2, .padding = 1, .count_include_pad = false});
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<2>, X>
+detail::kernel_of<detail::avg_pool_op<2>, X> avg_pool2d(X&& x, const per_axis<2>& kernel,
+                                                        const avg_pool_options<2>& options = {}) {
+  return detail::make_kernel(detail::avg_pool_of<2>(kernel, options), std::forward<X>(x));
+}
+/// The mean of each window of x (N,C,L); see avg_pool2d.
+///
+///     auto h = avg_pool1d(signals, 2);
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<1>, X>
+detail::kernel_of<detail::avg_pool_op<1>, X> avg_pool1d(X&& x, const per_axis<1>& kernel,
+                                                        const avg_pool_options<1>& options = {}) {
+  return detail::make_kernel(detail::avg_pool_of<1>(kernel, options), std::forward<X>(x));
+}
+/// The mean of each window of x (N,C,D,H,W); see avg_pool2d.
+///
+///     auto h = avg_pool3d(volumes, 2, {.ceil_mode = true});
+template <class X>
+  requires detail::takes_operands<detail::avg_pool_op<3>, X>
+detail::kernel_of<detail::avg_pool_op<3>, X> avg_pool3d(X&& x, const per_axis<3>& kernel,
+                                                        const avg_pool_options<3>& options = {}) {
+  return detail::make_kernel(detail::avg_pool_of<3>(kernel, options), std::forward<X>(x));
+}
+
+// Rejections: the same parameters, so that braces in a call find them.
+#define SINTER_AVG_POOL_REJECTIONS(name, axes)                                                             \
+  template <class X, class Problem = typename detail::kernel_check<detail::avg_pool_op<axes>, X>::problem, \
+            class Fix = typename detail::kernel_check<detail::avg_pool_op<axes>, X>::fix>                  \
+  void name(X&&, const per_axis<axes>&, const avg_pool_options<axes>& = {}) = delete;
+SINTER_AVG_POOL_REJECTIONS(avg_pool1d, 1)
+SINTER_AVG_POOL_REJECTIONS(avg_pool2d, 2)
+SINTER_AVG_POOL_REJECTIONS(avg_pool3d, 3)
+#undef SINTER_AVG_POOL_REJECTIONS
+
+}  // namespace sinter
+// sinter/ops/max_pool.hpp: the largest element of each window, over one, two and three spatial axes.
+
+// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+
+// sinter/ops/cast.hpp: conversion to another element type.
+
+namespace sinter {
+namespace ops {
+
+template <class To, class From>
+struct cast_op {
+  static constexpr const char* name = "cast";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class>
+  static constexpr bool accepts = true;
+  template <class>
+  using result = To;
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    if constexpr (narrow_element<To>) return math::rounded<To>(math::cast<float>(x));
+    else return math::cast<To>(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    if constexpr (expression<G>) return cast<From>(g);
+    else return math::cast<compute_type<From>>(g);
+  }
+};
+
+}  // namespace ops
+
+/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
+/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
+/// itself. Derivative: g, cast back, between floating-point types; the result of a cast to an integer or bool is not
+/// tracked.
+///
+///     tensor<float, 2> y = cast<float>(pixels) / 255;
+template <element To, expression A>
+auto cast(A&& x) {
+  if constexpr (std::is_same_v<To, element_of<A>>) return detail::bare<A>(std::forward<A>(x));
+  else return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
 }
 
 }  // namespace sinter
+// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
 
-// sinter/core.hpp: devices, element types, shapes, errors, tensors and views.
+// sinter/ops/add.hpp: the sum of two operands.
 
-// sinter/core/async.hpp: copies that run beside the program, and the value one has to wait for.
+namespace sinter {
+namespace ops {
 
-#include <functional>
+struct add_op : number_op {
+  static constexpr const char* name = "add";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) + wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
+    return g;
+  }
+};
+
+}  // namespace ops
+
+/// a + b, elementwise and broadcast. All element types but bool; a literal takes the tensor's type.
+/// Derivative: g to both. Integers wrap around.
+///
+///     tensor y = x + 1.f;
+SINTER_BINARY_FUNCTION(operator+, ops::add_op)
+
+}  // namespace sinter
+// sinter/ops/divide.hpp: the quotient of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct divide_op : number_op {
+  static constexpr const char* name = "divide";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::divide(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B& b, const Y& y) {
+    if constexpr (I == 0) return g / b;
+    else return -(g * y / b);
+  }
+};
+
+}  // namespace ops
+
+/// a / b, elementwise and broadcast. Integers truncate as in C, and give 0 when divided by zero.
+/// Derivative: g / b to a, -g a / b^2 = -g y / b to b.
+///
+///     tensor y = x / 2;
+SINTER_BINARY_FUNCTION(operator/, ops::divide_op)
+
+}  // namespace sinter
+// sinter/ops/multiply.hpp: the product of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct multiply_op : number_op {
+  static constexpr const char* name = "multiply";
+  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) * wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return g * b;
+    else return g * a;
+  }
+};
+
+}  // namespace ops
+
+/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
+///
+///     tensor y = x * 2.f;
+SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
+
+}  // namespace sinter
+// sinter/ops/subtract.hpp: the difference of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct subtract_op : number_op {
+  static constexpr const char* name = "subtract";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(wrapping(a) - wrapping(b));
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
+    if constexpr (I == 0) return g;
+    else return -g;
+  }
+};
+
+}  // namespace ops
+
+/// a - b, elementwise and broadcast. Derivative: g to a, -g to b. Integers wrap around.
+///
+///     tensor y = 1 - x;
+SINTER_BINARY_FUNCTION(operator-, ops::subtract_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+struct left_side_is_const;
+struct left_side_has_not_been_evaluated;
+struct write_through_dot_in_place;
+struct assign_it_to_a_tensor_first;
+
+namespace detail {
+
+template <class Y, class E>
+constexpr auto find_update_mistake() {
+  using Target = bare<Y>;
+  if constexpr (is_assignment<Target> || is_assignment<bare<E>>) return operand_check<Y, E>{};
+  else if constexpr (!expression<Y> || !operand<E>) return not_operands{};
+  else if constexpr (is_variable<Target>)
+    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
+  else if constexpr (!is_tensor<Target>)
+    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
+  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
+    return mistake<left_side_is_const, write_through_dot_in_place>{};
+  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>) return operand_check<Y, E>{};
+  else if constexpr (!expression<E>) return fitting<element_of<Y>>{};
+  else if constexpr (is_tracked_v<E>)
+    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
+  else if constexpr ((rank_of<E>) > rank_of<Y>)
+    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
+  else return fitting<element_of<Y>>{};
+}
+
+/// fitting<T>, a mistake, or not_operands, of `y += e`.
+template <class Y, class E>
+using update_check = decltype(find_update_mistake<Y, E>());
+template <class Op, class Y, class E>
+using update_mistake = op_check<Op, update_check<Y, E>>;
+
+/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
+template <class Op, class Y, class E>
+using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>,
+                            map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
+
+template <class Assignment, class Op, class Y, class E>
+Assignment update(Op op, Y& y, E&& e) {
+  check_defined("in-place update", y);
+  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
+}
+
+}  // namespace detail
+
+// `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
+// statement, or in one pass with others inside fuse().
+SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
+SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
+SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
+SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// Elements of x along an axis, and where they stand in it.
+///
+///     auto [values, indices] = sort(x, 1);
+template <class Values>
+struct values_and_indices {
+  Values values;
+  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
+};
+
+namespace detail {
+
+/// Indices of E's elements.
+template <class E>
+using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
+
+/// Picks along an axis beyond which sums are gathered in double: an element that is read 2^24 times would take up
+/// nothing more in float. Sums in double take about three times as long.
+inline constexpr index_t many_picks = index_t{1} << 20;
+
+template <class Wide, class T, int R, device D>
+void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
+                   const tensor<T, R, D>& g, index_order order) {
+  const auto sums = zeros<Wide, D>(to.shape());
+  if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
+  else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
+  to.in_place() += cast<T>(sums);
+}
+/// to[picked elements] += g
+template <class T, int R, device D>
+void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& g,
+                index_order order) {
+  if constexpr (narrow_element<T>) {
+    if (index.shape()[axis] > many_picks) add_picked_in<double>(to, axis, index, g, order);
+    else add_picked_in<float>(to, axis, index, g, order);
+  } else if (std::is_same_v<T, float> && index.shape()[axis] > many_picks) {
+    add_picked_in<double>(to, axis, index, g, order);
+  } else {
+    backend<D>::scatter_add(to, axis, index, g, order);
+  }
+}
+
+template <class T, int R, device D>
+struct picked_tape final : one_input_node {
+  tensor<std::int64_t, R, D> index;
+  std::uint64_t version = 0;  ///< of the index
+  int axis = 0;
+  index_order order = index_order::any;
+
+  void release() override { index = {}; }
+  void backward(grad_state& y) override {
+    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
+      refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
+                              " were modified in place after the statement; use a copy"});
+    auto& to = static_cast<typed_state<T, R, D>&>(*source);
+    add_picked(to.sum(), axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
+  }
+};
+
+/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
+template <class X, class T, int R, device D>
+evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis,
+                    const tensor<std::int64_t, R, D>& index, index_order order) {
+  if constexpr (is_tracked_v<X>) {
+    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
+    if (!source) return unrecorded<1>(y);
+    auto node = std::make_unique<picked_tape<T, R, D>>();
+    node->name = op;
+    node->index = index;
+    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
+    node->source = source;
+    node->axis = axis;
+    node->order = order;
+    return produced<1>(y, std::move(node));
+  } else {
+    return y;
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// How max_pool moves its window over N spatial axes: one number, or one for each axis.
+///
+///     max_pool2d(x, 3, {.stride = 2, .padding = 1});
+///     max_pool2d(x, {3, 2}, {.ceil_mode = true});
+template <int N>
+struct max_pool_options {
+  pool_stride<N> stride = {};  ///< by default the kernel
+  per_axis<N> padding = 0;     ///< on both sides of x; at most half of the kernel
+  per_axis<N> dilation = 1;    ///< from one tap to the next
+  bool ceil_mode = false;      ///< a last window of which only part fits gives a result too
+};
+
+namespace ops {
+
+/// Which tap of its window each result is, in row-major order: bytes, or where a window has more than 255 taps, words.
+/// The largest byte, or -1, stands for a window without elements.
+template <device D>
+struct pool_places {
+  tensor<std::uint8_t, 1, D> bytes;
+  tensor<std::int32_t, 1, D> words;
+};
+inline constexpr index_t most_byte_taps = 255, no_byte_place = 255;
+
+/// When forward saves the places of its results.
+enum class save_places { never, while_recording, always };
+
+/// y(n,c,o) = the largest of x(n, c, elements of o's window), the first of equal ones, NaN where there is one.
+template <int N, class Window>
+struct max_pool_op : pool_op<N, Window> {
+  static constexpr const char* name = Window::is_adaptive ? (N == 1   ? "adaptive_max_pool1d"
+                                                             : N == 2 ? "adaptive_max_pool2d"
+                                                                      : "adaptive_max_pool3d")
+                                      : N == 1            ? "max_pool1d"
+                                      : N == 2            ? "max_pool2d"
+                                                          : "max_pool3d";
+  template <class T, device D>
+  using saves = pool_places<D>;
+
+  save_places when;
+  max_pool_op(const Window& w, save_places s) : pool_op<N, Window>(w), when(s) {}
+
+  extents<N + 2> shape(const extents<N + 2>& x) const {
+    const extents<N + 2> y = this->window.results(name, x);
+    if (this->extents_of(x, y).taps() > std::numeric_limits<std::int32_t>::max())
+      sinter::detail::refuse<shape_error>(
+          {name, ": x of shape ", x, " gives windows of more than 2^31 - 1 elements; pool in two steps"});
+    return y;
+  }
+  /// Memory for the places of n results, if they are to be saved.
+  template <device D>
+  pool_places<D> new_places(index_t n, index_t taps) const {
+    pool_places<D> places;
+    if (when == save_places::never || (when == save_places::while_recording && !sinter::detail::recording()))
+      return places;
+    if (taps > most_byte_taps) places.words = tensor<std::int32_t, 1, D>::uninitialized({{n}});
+    else places.bytes = tensor<std::uint8_t, 1, D>::uninitialized({{n}});
+    return places;
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <int N>
+using max_pool_op = ops::max_pool_op<N, ops::sliding_window<N>>;
+
+template <class X>
+constexpr ops::save_places places_to_save() {
+  return is_tracked_v<bare<X>> ? ops::save_places::while_recording : ops::save_places::never;
+}
+template <int N>
+max_pool_op<N> max_pool_of(const per_axis<N>& kernel, const max_pool_options<N>& o, ops::save_places when) {
+  return {{kernel, o.stride.of(kernel), o.padding, o.dilation, o.ceil_mode}, when};
+}
+
+/// The result of a max_pool_op, and where its elements stand in their planes of x.
+template <class Op, class X>
+values_and_indices<evaluated<X>> pool_with_indices(const Op& op, X&& x) {
+  const auto e = make_kernel(op, std::forward<X>(x));
+  using E = bare<decltype(e)>;
+  static_assert(E::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
+  using D = device_of<E>;
+  const auto value = e.new_value();
+  const auto places = e.compute_into(value, no_epilogue<D>);
+  const auto indices =
+      tensor<std::int64_t, E::rank, D>::uninitialized(value.shape(), strides_in(Op::format, value.shape()));
+  kernels<Op, D>::find_indices(op, places, e.operands.template get<0>().shape(), indices);
+  if constexpr (E::order > 0) return {e.record(value, places), indices};
+  else return {value, indices};
+}
+
+}  // namespace detail
+
+/// The largest element of each window of x (N,C,H,W): (N,C,H',W'), where H' = (H + 2 padding - dilation (KH - 1) - 1) /
+/// stride + 1, as torch.nn.functional.max_pool2d. That is rounded down, or with ceil_mode up, but no window begins
+/// behind x. The window moves by its own size unless a stride is given. Floating point. A window with a NaN gives NaN;
+/// one whose taps all miss x, which takes a dilation, gives -inf. The result is channels-last; x is read as it is where
+/// it is channels-last, else from a copy. Elementwise work on it runs inside the kernel on the host. Derivative: g goes
+/// to the element that was taken, the first of equal ones. Errors: value_error for a kernel, stride or dilation below 1
+/// and for padding below 0 or above half of the kernel, shape_error for a window larger than the padded x.
+///
+///     auto h = max_pool2d(pictures, 3, {.stride = 2, .padding = 1});
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<2>, X>
+detail::kernel_of<detail::max_pool_op<2>, X> max_pool2d(X&& x, const per_axis<2>& kernel,
+                                                        const max_pool_options<2>& options = {}) {
+  return detail::make_kernel(detail::max_pool_of<2>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
+}
+/// The largest element of each window of x (N,C,L); see max_pool2d.
+///
+///     auto h = max_pool1d(signals, 2);
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<1>, X>
+detail::kernel_of<detail::max_pool_op<1>, X> max_pool1d(X&& x, const per_axis<1>& kernel,
+                                                        const max_pool_options<1>& options = {}) {
+  return detail::make_kernel(detail::max_pool_of<1>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
+}
+/// The largest element of each window of x (N,C,D,H,W); see max_pool2d.
+///
+///     auto h = max_pool3d(volumes, {1, 2, 2});
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<3>, X>
+detail::kernel_of<detail::max_pool_op<3>, X> max_pool3d(X&& x, const per_axis<3>& kernel,
+                                                        const max_pool_options<3>& options = {}) {
+  return detail::make_kernel(detail::max_pool_of<3>(kernel, options, detail::places_to_save<X>()), std::forward<X>(x));
+}
+
+/// The result of max_pool2d as `values`, and as `indices`, int64 of the same shape, where each of its elements stands
+/// in its plane of x: h W + w, as PyTorch's return_indices. -1 for a window whose taps all miss x. Runs at once.
+/// Derivative and errors: as max_pool2d.
+///
+///     auto [largest, places] = max_pool2d_with_indices(pictures, 2);
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<2>, X>
+values_and_indices<detail::evaluated<X>> max_pool2d_with_indices(X&& x, const per_axis<2>& kernel,
+                                                                 const max_pool_options<2>& options = {}) {
+  return detail::pool_with_indices(detail::max_pool_of<2>(kernel, options, ops::save_places::always),
+                                   std::forward<X>(x));
+}
+/// The result of max_pool1d, and where its elements stand along L; see max_pool2d_with_indices.
+///
+///     auto [largest, places] = max_pool1d_with_indices(signals, 2);
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<1>, X>
+values_and_indices<detail::evaluated<X>> max_pool1d_with_indices(X&& x, const per_axis<1>& kernel,
+                                                                 const max_pool_options<1>& options = {}) {
+  return detail::pool_with_indices(detail::max_pool_of<1>(kernel, options, ops::save_places::always),
+                                   std::forward<X>(x));
+}
+/// The result of max_pool3d, and where its elements stand in D, H and W: (d H + h) W + w; see max_pool2d_with_indices.
+///
+///     auto [largest, places] = max_pool3d_with_indices(volumes, 2);
+template <class X>
+  requires detail::takes_operands<detail::max_pool_op<3>, X>
+values_and_indices<detail::evaluated<X>> max_pool3d_with_indices(X&& x, const per_axis<3>& kernel,
+                                                                 const max_pool_options<3>& options = {}) {
+  return detail::pool_with_indices(detail::max_pool_of<3>(kernel, options, ops::save_places::always),
+                                   std::forward<X>(x));
+}
+
+// Rejections: the same parameters, so that braces in a call find them.
+#define SINTER_MAX_POOL_REJECTIONS(name, axes)                                                             \
+  template <class X, class Problem = typename detail::kernel_check<detail::max_pool_op<axes>, X>::problem, \
+            class Fix = typename detail::kernel_check<detail::max_pool_op<axes>, X>::fix>                  \
+  void name(X&&, const per_axis<axes>&, const max_pool_options<axes>& = {}) = delete;
+SINTER_MAX_POOL_REJECTIONS(max_pool1d, 1)
+SINTER_MAX_POOL_REJECTIONS(max_pool2d, 2)
+SINTER_MAX_POOL_REJECTIONS(max_pool3d, 3)
+SINTER_MAX_POOL_REJECTIONS(max_pool1d_with_indices, 1)
+SINTER_MAX_POOL_REJECTIONS(max_pool2d_with_indices, 2)
+SINTER_MAX_POOL_REJECTIONS(max_pool3d_with_indices, 3)
+#undef SINTER_MAX_POOL_REJECTIONS
+
+}  // namespace sinter
+
+namespace sinter {
+
+namespace detail {
+
+template <int N>
+using adaptive_avg_pool_op = ops::avg_pool_op<N, ops::adaptive_window<N>>;
+template <int N>
+using adaptive_max_pool_op = ops::max_pool_op<N, ops::adaptive_window<N>>;
+
+template <int N>
+adaptive_max_pool_op<N> adaptive_max_pool_of(const per_axis<N>& size, ops::save_places when) {
+  return {ops::adaptive_window<N>{size}, when};
+}
+
+}  // namespace detail
+
+/// The means of x (N,C,H,W) in a grid of size (H',W'): (N,C,H',W'), as torch.nn.functional.adaptive_avg_pool2d. Result
+/// i along H is that of the elements from i H / H', rounded down, to (i + 1) H / H', rounded up. The size is one
+/// number, or one for each axis; keep_extent is that of x, and 1 is global pooling. Floating point. The result is
+/// channels-last, as that of avg_pool2d. Elementwise work on the result runs inside the kernel on the host. Derivative:
+/// each element gets g divided by the number of elements, from all parts with it. Errors: value_error for a negative
+/// size, shape_error where an axis of x has no elements.
+///
+///     auto features = adaptive_avg_pool2d(pictures, 1);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_avg_pool_op<2>, X>
+detail::kernel_of<detail::adaptive_avg_pool_op<2>, X> adaptive_avg_pool2d(X&& x, const per_axis<2>& size) {
+  return detail::make_kernel(detail::adaptive_avg_pool_op<2>({size}), std::forward<X>(x));
+}
+/// The means of `size` parts of x (N,C,L); see adaptive_avg_pool2d.
+///
+///     auto features = adaptive_avg_pool1d(signals, 5);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_avg_pool_op<1>, X>
+detail::kernel_of<detail::adaptive_avg_pool_op<1>, X> adaptive_avg_pool1d(X&& x, const per_axis<1>& size) {
+  return detail::make_kernel(detail::adaptive_avg_pool_op<1>({size}), std::forward<X>(x));
+}
+/// The means of x (N,C,D,H,W) in a grid; see adaptive_avg_pool2d.
+///
+///     auto features = adaptive_avg_pool3d(volumes, {keep_extent, 7, 7});
+template <class X>
+  requires detail::takes_operands<detail::adaptive_avg_pool_op<3>, X>
+detail::kernel_of<detail::adaptive_avg_pool_op<3>, X> adaptive_avg_pool3d(X&& x, const per_axis<3>& size) {
+  return detail::make_kernel(detail::adaptive_avg_pool_op<3>({size}), std::forward<X>(x));
+}
+
+/// The largest elements of x (N,C,H,W) in a grid of size (H',W'), which lies as that of adaptive_avg_pool2d. A part
+/// with a NaN gives NaN. Floating point. The result is channels-last. Elementwise work on it runs inside the kernel on
+/// the host. Derivative: g goes to the element that was taken, the first of equal ones. Errors: as adaptive_avg_pool2d.
+///
+///     auto features = adaptive_max_pool2d(pictures, {3, 2});
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<2>, X>
+detail::kernel_of<detail::adaptive_max_pool_op<2>, X> adaptive_max_pool2d(X&& x, const per_axis<2>& size) {
+  return detail::make_kernel(detail::adaptive_max_pool_of<2>(size, detail::places_to_save<X>()), std::forward<X>(x));
+}
+/// The largest elements of `size` parts of x (N,C,L); see adaptive_max_pool2d.
+///
+///     auto features = adaptive_max_pool1d(signals, 5);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<1>, X>
+detail::kernel_of<detail::adaptive_max_pool_op<1>, X> adaptive_max_pool1d(X&& x, const per_axis<1>& size) {
+  return detail::make_kernel(detail::adaptive_max_pool_of<1>(size, detail::places_to_save<X>()), std::forward<X>(x));
+}
+/// The largest elements of x (N,C,D,H,W) in a grid; see adaptive_max_pool2d.
+///
+///     auto features = adaptive_max_pool3d(volumes, 1);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<3>, X>
+detail::kernel_of<detail::adaptive_max_pool_op<3>, X> adaptive_max_pool3d(X&& x, const per_axis<3>& size) {
+  return detail::make_kernel(detail::adaptive_max_pool_of<3>(size, detail::places_to_save<X>()), std::forward<X>(x));
+}
+
+/// The result of adaptive_max_pool2d as `values`, and as `indices`, int64 of the same shape, where each of its elements
+/// stands in its plane of x: h W + w, as PyTorch's return_indices. Runs at once. Derivative and errors: as
+/// adaptive_max_pool2d.
+///
+///     auto [largest, places] = adaptive_max_pool2d_with_indices(pictures, 1);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<2>, X>
+values_and_indices<detail::evaluated<X>> adaptive_max_pool2d_with_indices(X&& x, const per_axis<2>& size) {
+  return detail::pool_with_indices(detail::adaptive_max_pool_of<2>(size, ops::save_places::always), std::forward<X>(x));
+}
+/// The result of adaptive_max_pool1d, and where its elements stand along L; see adaptive_max_pool2d_with_indices.
+///
+///     auto [largest, places] = adaptive_max_pool1d_with_indices(signals, 3);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<1>, X>
+values_and_indices<detail::evaluated<X>> adaptive_max_pool1d_with_indices(X&& x, const per_axis<1>& size) {
+  return detail::pool_with_indices(detail::adaptive_max_pool_of<1>(size, ops::save_places::always), std::forward<X>(x));
+}
+/// The result of adaptive_max_pool3d, and where its elements stand in D, H and W: (d H + h) W + w; see
+/// adaptive_max_pool2d_with_indices.
+///
+///     auto [largest, places] = adaptive_max_pool3d_with_indices(volumes, 2);
+template <class X>
+  requires detail::takes_operands<detail::adaptive_max_pool_op<3>, X>
+values_and_indices<detail::evaluated<X>> adaptive_max_pool3d_with_indices(X&& x, const per_axis<3>& size) {
+  return detail::pool_with_indices(detail::adaptive_max_pool_of<3>(size, ops::save_places::always), std::forward<X>(x));
+}
+
+// Rejections: the same parameters, so that braces in a call find them.
+#define SINTER_ADAPTIVE_POOL_REJECTIONS(name, op, axes)                                           \
+  template <class X, class Problem = typename detail::kernel_check<detail::op<axes>, X>::problem, \
+            class Fix = typename detail::kernel_check<detail::op<axes>, X>::fix>                  \
+  void name(X&&, const per_axis<axes>&) = delete;
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool1d, adaptive_avg_pool_op, 1)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool2d, adaptive_avg_pool_op, 2)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_avg_pool3d, adaptive_avg_pool_op, 3)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool1d, adaptive_max_pool_op, 1)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool2d, adaptive_max_pool_op, 2)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d, adaptive_max_pool_op, 3)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool1d_with_indices, adaptive_max_pool_op, 1)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool2d_with_indices, adaptive_max_pool_op, 2)
+SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d_with_indices, adaptive_max_pool_op, 3)
+#undef SINTER_ADAPTIVE_POOL_REJECTIONS
+
+}  // namespace sinter
+// sinter/ops/all.hpp: whether every element is true.
+
+// sinter/ops/reduction.hpp: the node behind sum, max, ...: reduces an expression along axes, with what precedes and
+// follows it.
+
+// sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
+//
+// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state).
+// `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
+
+namespace sinter::detail {
+
+/// What sums are gathered in: double for floating point, int64 for integers and bool.
+template <class T>
+using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
+template <class T>
+using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
+
+template <class T>
+struct sum_reducer {
+  using state = wide<T>;
+  using result = sum_type<T>;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() { return 0; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a + b; }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
+  template <class V>
+  static V combine(V a, V b) {
+    return a + b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hsum(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+};
+
+template <class T>
+struct prod_reducer {
+  using state = wide<T>;
+  using result = sum_type<T>;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() { return 1; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
+  SINTER_WORD static state merge(state a, state b) { return a * b; }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
+  template <class V>
+  static V combine(V a, V b) {
+    return a * b;
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return math::hprod(v);
+  }
+  static state of(T x) { return static_cast<state>(x); }
+};
+
+template <class T, bool Max>
+struct extreme_reducer {
+  using state = T;
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = floating_element<U>;
+  SINTER_WORD static state identity() {
+    using limits = std::numeric_limits<T>;
+    if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
+    else return Max ? limits::lowest() : limits::max();
+  }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x); }
+  SINTER_WORD static state merge(state a, state b) {
+    if constexpr (std::is_same_v<T, bool>) return Max ? a || b : a && b;
+    else return Max ? math::max(a, b) : math::min(a, b);
+  }
+  SINTER_WORD static result finish(state s) { return s; }
+  template <class V>
+  static V combine(V a, V b) {
+    return Max ? math::max(a, b) : math::min(a, b);
+  }
+  template <class V>
+  static T horizontal(V v) {
+    return Max ? math::hmax(v) : math::hmin(v);
+  }
+  static state of(T x) { return x; }
+};
+
+template <class T>
+using max_reducer = extreme_reducer<T, true>;
+template <class T>
+using min_reducer = extreme_reducer<T, false>;
+
+/// Index of the first largest (smallest) value; the first NaN wins over all, as in NumPy.
+template <class T, bool Max>
+struct arg_reducer {
+  struct state {
+    T value;
+    index_t index;
+  };
+  using result = std::int64_t;
+  template <class U>
+  static constexpr bool vectorised = false;
+  SINTER_WORD static state identity() { return {T{}, -1}; }
+  SINTER_WORD static bool beats(T x, T y) {
+    if (math::isnan(y)) return false;
+    return (Max ? x > y : x < y) || math::isnan(x);
+  }
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || beats(x, s.value)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0 || beats(b.value, a.value)) return b;
+    return b.index < a.index && !beats(a.value, b.value) ? b : a;
+  }
+  SINTER_WORD static result finish(state s) { return s.index; }
+  /// Looks for the place only in pieces of the run whose largest (smallest) value beats those before.
+  template <class V>
+    requires std::floating_point<T>
+  static state fold_run(const T* x, index_t n, index_t first, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    while (i + lanes <= n) {
+      const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
+      V lane_best = V::load(x + i);
+      for (i += lanes; i < end; i += lanes)
+        lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
+      const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
+      if (s.index >= 0 && !beats(best, s.value)) continue;
+      index_t at = begin;
+      while (math::isnan(best) ? !math::isnan(x[at]) : x[at] != best) ++at;
+      s = {best, first + at};
+    }
+    for (; i < n; ++i) push(s, x[i], first + i);
+    return s;
+  }
+};
+
+template <class T>
+using argmax_reducer = arg_reducer<T, true>;
+template <class T>
+using argmin_reducer = arg_reducer<T, false>;
+
+/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
+template <class T, bool Max>
+struct running_reducer : arg_reducer<T, Max> {
+  using arg = arg_reducer<T, Max>;
+  using state = typename arg::state;
+  SINTER_WORD static void push(state& s, T x, index_t i) {
+    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
+  }
+  SINTER_WORD static state merge(state a, state b) {
+    if (b.index < 0) return a;
+    if (a.index < 0) return b;
+    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
+    return arg::beats(a.value, b.value) ? a : b;
+  }
+  template <class V>
+  static state fold_run(const T*, index_t, index_t, int) = delete;  // that of `arg` takes the first of equals
+};
+
+template <class T, bool Any>
+struct logical_reducer {
+  using state = bool;
+  using result = bool;
+  template <class U>
+  static constexpr bool vectorised = false;
+  SINTER_WORD static state identity() { return !Any; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
+  SINTER_WORD static state merge(state a, state b) { return Any ? a || b : a && b; }
+  SINTER_WORD static result finish(state s) { return s; }
+};
+
+template <class T>
+using any_reducer = logical_reducer<T, true>;
+template <class T>
+using all_reducer = logical_reducer<T, false>;
+
+/// log of the sum of exponentials, relative to the largest value so far.
+template <class T>
+struct logsumexp_reducer {
+  struct state {
+    T max;
+    T sum;
+  };
+  using result = T;
+  template <class U>
+  static constexpr bool vectorised = false;
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  SINTER_WORD static state identity() { return {-infinity, T(0)}; }
+  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
+  SINTER_WORD static state merge(state a, state b) {
+    if (a.max == -infinity && !(b.max != b.max)) return b;
+    if (b.max == -infinity) return a;
+    const T m = math::max(a.max, b.max);
+    if (m == infinity) return {m, T(1)};
+    return {m, a.sum * math::exp(a.max - m) + b.sum * math::exp(b.max - m)};
+  }
+  SINTER_WORD static result finish(state s) {
+    if (s.max == -infinity || s.max == infinity) return s.max;
+    return s.max + math::log(s.sum);
+  }
+  template <class V>
+  static state fold_run(const T* x, index_t n, index_t, int lanes) {
+    state s = identity();
+    index_t i = 0;
+    if (n >= lanes) {
+      V largest = V::load(x);
+      for (i = lanes; i + lanes <= n; i += lanes) largest = math::max(largest, V::load(x + i));
+      const T m = math::hmax(largest);
+      if (m > -infinity && m < infinity) {
+        V sum(T(0));
+        for (index_t j = 0; j < i; j += lanes) sum = sum + math::exp(V::load(x + j) - V(m));
+        s = {m, math::hsum(sum)};
+      } else {
+        s = {m, T(1)};
+      }
+    }
+    for (; i < n; ++i) push(s, x[i], i);
+    return s;
+  }
+};
+
+/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
+template <class R>
+struct scan_results {
+  typename R::result* values;
+  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
+};
+template <class T>
+struct scan_extremes {
+  T* values;
+  std::int64_t* indices;
+  template <class State>
+  SINTER_WORD void put(index_t i, const State& s) const {
+    values[i] = s.value;
+    indices[i] = s.index;
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
+//
+// A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds
+// from each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
 
 // sinter/core/create.hpp: new tensors (zeros, ones, full, arange, eye, from_data), copies between devices, wrapped
 // memory.
@@ -6906,6 +9074,20 @@ tensor<detail::value_of<V>, R, D> from_data(const V& values, const extents<R>& s
   return from_data<detail::value_of<V>, D>(values, shape);
 }
 
+template <class Given, class Asked>
+struct host_values_of_another_element_type;
+struct write_from_data_without_the_type_and_cast_the_tensor;
+template <element T, device D = cpu, detail::host_values V, std::size_t R,
+          class Problem = host_values_of_another_element_type<detail::value_of<V>, T>,
+          class Fix = write_from_data_without_the_type_and_cast_the_tensor>
+  requires(!std::is_same_v<detail::value_of<V>, T>)
+void from_data(const V&, const index_t (&)[R]) = delete;
+template <element T, device D = cpu, detail::host_values V, int R,
+          class Problem = host_values_of_another_element_type<detail::value_of<V>, T>,
+          class Fix = write_from_data_without_the_type_and_cast_the_tensor>
+  requires(!std::is_same_v<detail::value_of<V>, T>)
+void from_data(const V&, const extents<R>&) = delete;
+
 /// A tensor over memory owned by the caller, which must outlive every handle; nothing is copied. On a GPU the memory
 /// must be that GPU's own, from cudaMalloc or the like, and work on it that was not put on native_stream<D>() has to be
 /// over. Errors: device_error for a null pointer to one element or more, and for memory that is not where D says: of
@@ -6991,6 +9173,7186 @@ void copy(const tensor<T, Shape, From>& src, const tensor<T, Shape, To>& dst) {
 }
 
 }  // namespace sinter
+
+namespace sinter {
+
+namespace detail {
+
+/// The gradients gathered so far, by state; variables of order 1.
+class graph_gradients {
+ public:
+  template <class T, int R, device D>
+  variable<T, R, D> get(const state_ptr& s) const {
+    const auto at = held_.find(s.get());
+    return at == held_.end() ? variable<T, R, D>() : *static_cast<const variable<T, R, D>*>(at->second.get());
+  }
+  template <class T, int R, device D>
+  void add(const state_ptr& s, const variable<T, R, D>& g) {
+    if (!s) return;
+    std::shared_ptr<void>& sum = held_[s.get()];
+    if (sum) sum = std::make_shared<variable<T, R, D>>(*static_cast<const variable<T, R, D>*>(sum.get()) + g);
+    else sum = std::make_shared<variable<T, R, D>>(g);
+  }
+  bool has(const state_ptr& s) const { return held_.count(s.get()) != 0; }
+
+ private:
+  std::unordered_map<const grad_state*, std::shared_ptr<void>> held_;
+};
+
+/// An expression whose variables of order 2 have become variables of order 1 with the same value and state.
+template <class E>
+auto lower_order(const E& e) {
+  if constexpr (is_variable<E>) {
+    if constexpr (E::order >= 2) return access::make_variable<1>(access::value_of(e), access::state_of(e));
+    else return e;
+  } else if constexpr (is_tensor<E> || is_constant<E>) {
+    return e;
+  } else {
+    static_assert(is_map<E>, "sinter: let has no second derivative; name the value with a variable of order 2 instead");
+    return e.rebuild([](const auto& child) { return lower_order(child); });
+  }
+}
+template <class E>
+using lower_order_of = decltype(lower_order(std::declval<const E&>()));
+
+/// g summed over the axes along which `shape` was broadcast (ops/grad.hpp).
+template <class T, int R, device D, int N>
+variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape);
+
+/// Hands each leaf of order 2 in `e` its gradient as an expression; `low` is e over variables of order 1.
+template <class E, class Low, class G, class F>
+void derive(const E& e, const Low& low, const G& g, const F& give) {
+  if constexpr (is_variable<E>) {
+    if constexpr (E::order >= 2) give(e, g);
+  } else if constexpr (is_map<E>) {
+    static_assert(requires { E::op_type::grad_uses; }, "sinter: this op has no derivative");
+    if constexpr (requires { e.c; }) {
+      if constexpr (decltype(e.a)::order >= 2)
+        derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low.c, low), give);
+      if constexpr (decltype(e.b)::order >= 2)
+        derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low.c, low), give);
+      if constexpr (decltype(e.c)::order >= 2)
+        derive(e.c, low.c, e.op.template grad<2>(g, low.a, low.b, low.c, low), give);
+    } else if constexpr (requires { e.b; }) {
+      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low), give);
+      if constexpr (decltype(e.b)::order >= 2) derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low), give);
+    } else {
+      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low), give);
+    }
+  }
+}
+
+/// The gradient of a result of rank R, with its reduced axes back as extents of 1.
+template <class T, int R, int Space, device D>
+variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const state_ptr& result,
+                                       const extents<max_rank>& kept) {
+  const variable<T, R, D> g = gradients.get<T, R, D>(result);
+  if constexpr (R == Space) {
+    return g;
+  } else {
+    index_t shape[std::size_t{Space > 0 ? Space : 1}] = {};
+    for (int d = 0; d < Space; ++d) shape[d] = kept[d];
+    return g.reshape(shape);
+  }
+}
+
+/// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
+template <class Ready>
+struct graph_node final : plain_node<Ready> {
+  using T = element_of<Ready>;
+  using D = device_of<Ready>;
+  static constexpr int R = Ready::rank;
+  using base = plain_node<Ready>;
+  using base::base;
+
+  variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&,
+                             const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
+
+  void keep_graph(const Ready& ready) { graph_.keep(ready); }
+
+  void backward_graph(const state_ptr& y, graph_gradients& to) override {
+    const Ready& ready = graph_.get("grad through", this->name);
+    const variable<T, R, D> g = widen(to, y, this->result.shape);
+    extents<R> swept;
+    for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
+    derive(ready, lower_order(ready), g, [&](const auto& x, const auto& dx) {
+      using U = element_of<decltype(x)>;  // not T beyond a cast
+      const variable<U, R, D> full = dx + zeros<U, D>(ones_extents<R>()).broadcast_to(swept);
+      to.add(access::state_of(x), sum_to(full, x.shape()));
+    });
+  }
+
+ private:
+  versioned_expression<Ready> graph_;
+};
+
+/// From the newest state to the oldest, as walk_back, without freeing anything.
+inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients) {
+  const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
+  std::vector<state_ptr> heap{root};
+  std::unordered_map<const grad_state*, bool> reached;
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), older);
+    const state_ptr s = std::move(heap.back());
+    heap.pop_back();
+    if (s.get() == target.get() || s->producer == nullptr || !gradients.has(s)) continue;
+    if (s->producer->released)
+      refuse<autograd_error>({"grad: the graph through '", s->producer->name,
+                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
+    s->producer->backward_graph(s, gradients);
+    int count = 0;
+    const state_ptr* inputs = s->producer->inputs(count);
+    for (int i = 0; i < count; ++i) {
+      if (!inputs[i] || reached[inputs[i].get()]) continue;
+      reached[inputs[i].get()] = true;
+      heap.push_back(inputs[i]);
+      std::push_heap(heap.begin(), heap.end(), older);
+    }
+  }
+}
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+/// As last argument of a reduction: reduced axes stay, with extent 1.
+///
+///     tensor centred = x - mean(x, 1, keepdim);
+struct keepdim_t {};
+inline constexpr keepdim_t keepdim{};
+
+namespace detail {
+
+/// Which axes a reduction removes.
+struct axis_set {
+  bool has[max_rank] = {};
+};
+
+template <int R>
+axis_set axes_of(const char* op, const index_t* axes, int count) {
+  axis_set set;
+  for (int i = 0; i < count; ++i) {
+    const int a = checked_axis(op, axes[i], R);
+    if (set.has[a]) refuse<index_error>({op, ": axis ", axes[i], " is named twice"});
+    set.has[a] = true;
+  }
+  return set;
+}
+
+template <int R>
+axis_set all_axes() {
+  axis_set set;
+  for (int d = 0; d < R; ++d) set.has[d] = true;
+  return set;
+}
+
+/// What a derivative gets for the value of an elementwise statement that is folded at once.
+struct summand_op {
+  static constexpr const char* name = "sum";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class T>
+  using result = T;
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x;
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static G grad(const G& g, const X&, const Y&) {
+    return g;
+  }
+};
+
+}  // namespace detail
+
+/// Op names the reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative
+/// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
+/// reduction.
+template <class Op, class E, int R>
+struct [[nodiscard]] reduce_node
+    : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
+                         Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
+  using T = element_of<E>;
+  using reducer = typename Op::template reducer<T>;
+  using Out = typename reducer::result;
+  using D = device_of<E>;
+  static constexpr int points = 1 + detail::points_in<E>;
+  static constexpr bool is_sum = !requires { typename Op::seed; };
+  static constexpr bool differentiable_twice = is_sum;
+  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
+  static constexpr bool takes_epilogue = R < E::rank && is_sum;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  reduce_node(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
+    index_t n = 1;
+    for (int d = 0, to = 0; d < E::rank; ++d) {
+      if (axes.has[d]) n *= e.shape()[d];
+      kept_[d] = axes.has[d] ? 1 : e.shape()[d];
+      if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
+    }
+    if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
+      detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
+  }
+
+  template <class Epilogue>
+  void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
+    auto&& ready = detail::materialise(e);
+    using Ready = detail::bare<decltype(ready)>;
+    detail::backend<D>::template reduce<reducer, T>(
+        detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()), detail::leaves_of<Ready>(ready),
+        axes.has, detail::access::data(to), epilogue);
+  }
+
+  /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
+  auto record(const tensor<Out, R, D>& value) const {
+    if (!detail::recording()) return detail::unrecorded<base::order>(value);
+    auto&& ready = detail::materialise(e);
+    if constexpr (is_sum) {
+      if constexpr (detail::passes_gradient_on<detail::bare<decltype(ready)>>)
+        return finish_record(value, detail::make_statement(ready), ready.shape());
+      else  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
+        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)),
+                             ready.shape());
+    } else {
+      const tensor<Out, E::rank, D> result = value.reshape(kept_);
+      const auto aux = Op::aux(ready, result, axes);
+      return finish_record(value, detail::make_statement(detail::make_map(typename Op::seed{}, ready, result, aux)),
+                           ready.shape());
+    }
+  }
+
+  E e;
+  detail::axis_set axes;
+
+ private:
+  template <class Node>
+  auto finish_record(const tensor<Out, R, D>& value, std::unique_ptr<Node> node, const extents<E::rank>& space) const {
+    if (!node) return detail::unrecorded<base::order>(value);
+    node->name = Op::name;
+    node->set_space(space, kept_);
+    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
+    return detail::produced<base::order>(value, std::move(node));
+  }
+
+  extents<E::rank> kept_;
+};
+
+namespace detail {
+
+/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
+template <class Op, class E>
+auto reduce_now(const E& e, const axis_set& axes) {
+  return reduce_node<Op, E, E::rank>(e, axes, true).result();
+}
+
+template <class Op, class Node>
+auto finish_fold(Node node, index_t n) {
+  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
+  else return node;
+}
+
+/// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
+/// the fold of n values. Of half and bfloat16 all of it is done in float, and rounded at the end.
+template <class Op, int R, class E>
+auto make_reduction(E&& e, const axis_set& set, bool keep) {
+  const auto build = [&](auto&& x) {
+    using X = bare<decltype(x)>;
+    index_t n = 1;
+    for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
+    reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
+    return finish_fold<Op>(std::move(node), n);
+  };
+  using T = element_of<E>;
+  if constexpr (narrow_element<T>) {
+    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
+    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
+    else return folded;
+  } else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
+  else return build(std::forward<E>(e));
+}
+
+template <class Op, class E>
+auto reduce_all(E&& e) {
+  check_defined(Op::name, e);
+  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
+}
+template <class Op, bool Keep, class E, std::size_t N>
+auto reduce_axes(E&& e, const index_t (&axes)[N]) {
+  constexpr int rank = rank_of<E>;
+  constexpr int count = int{N};
+  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
+  check_defined(Op::name, e);
+  const axis_set set = axes_of<rank>(Op::name, axes, count);
+  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set, Keep);
+}
+
+/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
+struct seed_base {
+  static constexpr const char* name = "reduction";
+  template <class T, class...>
+  using result = T;
+};
+
+}  // namespace detail
+
+template <class>
+struct third_argument_that_is_not_keepdim_but;
+struct write_keepdim_or_list_the_axes_in_braces;
+struct axis_that_is_not_an_integer;
+struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
+
+namespace detail {
+
+constexpr auto find_axis_mistake() { return fitting<void>{}; }
+template <class Axis, class... Keep>
+constexpr auto find_axis_mistake(std::type_identity<Axis>, std::type_identity<Keep>...) {
+  if constexpr (floating_element<Axis> || expression<Axis>)
+    return mistake<axis_that_is_not_an_integer, use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp>{};
+  else if constexpr (!std::is_integral_v<Axis> || sizeof...(Keep) > 1) return not_operands{};
+  else if constexpr (!(std::is_same_v<Keep, keepdim_t> && ...))
+    return mistake<third_argument_that_is_not_keepdim_but<Keep...>, write_keepdim_or_list_the_axes_in_braces>{};
+  else return fitting<void>{};
+}
+/// fitting<...>, or why Op does not reduce E along Rest: nothing, an axis (a number of any type for a list of them),
+/// and keepdim behind it.
+template <class Op, class E, class... Rest>
+constexpr auto find_reduction_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!Op::template accepts<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else return find_axis_mistake(std::type_identity<Rest>()...);
+}
+template <class Op, class E, class... Rest>
+using reduction_mistake = decltype(find_reduction_mistake<Op, bare<E>, bare<Rest>...>());
+template <class Op, class E, class... Rest>
+inline constexpr bool reduces = is_fitting<reduction_mistake<Op, E, Rest...>>;
+
+}  // namespace detail
+}  // namespace sinter
+
+// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not
+// fit.
+#define SINTER_REDUCTION(name, op)                                                                \
+  template <class E, class = std::enable_if_t<::sinter::detail::reduces<op, E>>>                  \
+  auto name(E&& e) {                                                                              \
+    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                  \
+  }                                                                                               \
+  template <class E, class Axis, class... Keep,                                                   \
+            class = std::enable_if_t<::sinter::detail::reduces<op, E, Axis, Keep...>>>            \
+  auto name(E&& e, Axis axis, Keep...) {                                                          \
+    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0, E,                           \
+           1 > (std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});                      \
+  }                                                                                               \
+  template <std::size_t N, class E, class... Keep,                                                \
+            class = std::enable_if_t<::sinter::detail::reduces<op, E, int, Keep...>>>             \
+  auto name(E&& e, const ::sinter::index_t(&axes)[N], Keep...) {                                  \
+    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0 > (std::forward<E>(e), axes); \
+  }                                                                                               \
+  SINTER_REDUCTION_REJECTIONS(name, op)
+
+namespace sinter {
+namespace ops {
+
+struct all_op {
+  static constexpr const char* name = "all";
+  static constexpr bool differentiable = false;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::all_reducer<T>;
+};
+
+}  // namespace ops
+
+/// Whether every element is true (not zero), over all, along one axis, or along a list of axes; with keepdim they stay
+/// with extent 1. Of nothing: true. No derivative.
+///
+///     bool found = all(x > 3).item();
+SINTER_REDUCTION(all, ops::all_op)
+
+}  // namespace sinter
+// sinter/ops/any.hpp: whether at least one element is true.
+
+namespace sinter {
+namespace ops {
+
+struct any_op {
+  static constexpr const char* name = "any";
+  static constexpr bool differentiable = false;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::any_reducer<T>;
+};
+
+}  // namespace ops
+
+/// Whether at least one element is true (not zero), over all, along one axis, or along a list of axes; with keepdim
+/// they stay with extent 1. Of nothing: false. No derivative.
+///
+///     bool found = any(x > 3).item();
+SINTER_REDUCTION(any, ops::any_op)
+
+}  // namespace sinter
+// sinter/ops/argmax.hpp: the index of the largest element.
+
+namespace sinter {
+namespace ops {
+
+struct argmax_op {
+  static constexpr const char* name = "argmax";
+  static constexpr bool differentiable = false;
+  static constexpr bool needs_values = true;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::argmax_reducer<T>;
+};
+
+}  // namespace ops
+
+/// Index (int64) of the first largest element of all in row-major order, or along an axis; the first NaN wins. No
+/// derivative. Throws shape_error where there are no elements.
+///
+///     tensor predicted = argmax(logits, 1);
+SINTER_REDUCTION(argmax, ops::argmax_op)
+
+}  // namespace sinter
+// sinter/ops/argmin.hpp: the index of the smallest element.
+
+namespace sinter {
+namespace ops {
+
+struct argmin_op {
+  static constexpr const char* name = "argmin";
+  static constexpr bool differentiable = false;
+  static constexpr bool needs_values = true;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::argmin_reducer<T>;
+};
+
+}  // namespace ops
+
+/// Index (int64) of the first smallest element of all in row-major order, or along an axis; the first NaN wins. No
+/// derivative. Throws shape_error where there are no elements.
+///
+///     tensor predicted = argmin(logits, 1);
+SINTER_REDUCTION(argmin, ops::argmin_op)
+
+}  // namespace sinter
+// sinter/ops/asin.hpp: the inverse sine.
+
+namespace sinter {
+namespace ops {
+
+struct asin_op : real_op {
+  static constexpr const char* name = "asin";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::asin(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * rsqrt(1 - x * x);
+  }
+};
+
+}  // namespace ops
+
+/// The inverse sine, in [-pi/2, pi/2], elementwise, floating point; NaN outside [-1, 1]. Derivative: g / sqrt(1 -
+/// x^2).
+///
+///     tensor y = asin(x);
+SINTER_UNARY_FUNCTION(asin, ops::asin_op)
+
+}  // namespace sinter
+// sinter/ops/atan.hpp: the inverse tangent.
+
+namespace sinter {
+namespace ops {
+
+struct atan_op : real_op {
+  static constexpr const char* name = "atan";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::atan(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (1 + x * x);
+  }
+};
+
+}  // namespace ops
+
+/// The inverse tangent, in [-pi/2, pi/2], elementwise, floating point. Derivative: g / (1 + x^2).
+///
+///     tensor y = atan(x);
+SINTER_UNARY_FUNCTION(atan, ops::atan_op)
+
+}  // namespace sinter
+// sinter/ops/atan2.hpp: the angle of a point.
+
+namespace sinter {
+namespace ops {
+
+struct atan2_op : real_op {
+  static constexpr const char* name = "atan2";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    const V zero = math::constant<V>(0), pi = math::constant<V>(3.14159265358979324);
+    const V y = math::abs(a), x = math::abs(b);
+    const V larger = math::max(y, x);
+    const auto equal = math::logical_or(larger == 0, math::logical_and(math::isinf(a), math::isinf(b)));
+    const V ratio =
+        math::select(equal, math::select(larger == 0, zero, math::constant<V>(1)), math::min(y, x) / larger);
+    const V octant = math::atan(ratio);
+    const V quadrant = math::select(y > x, pi / 2 - octant, octant);
+    const V half = math::select(below(b), pi - quadrant, quadrant);
+    return math::select(below(a), math::neg(half), half);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto square = a * a + b * b;
+    if constexpr (I == 0) return select(square == 0, zero_of(g), g * (b / square));
+    else return select(square == 0, zero_of(g), -g * (a / square));
+  }
+
+ private:
+  /// Whether the sign bit is set, that of -0 too.
+  template <class V>
+  SINTER_WORD static auto below(V x) {
+    return math::logical_or(x < 0, math::reciprocal(x) < 0);
+  }
+};
+
+}  // namespace ops
+
+/// The angle of the point (b, a) from the positive first axis, in [-pi, pi], elementwise and broadcast, floating
+/// point; signed zeros as C's atan2. Derivative: g b / (a^2 + b^2) to a, -g a / (a^2 + b^2) to b; 0 at the origin.
+///
+///     tensor angle = atan2(y, x);
+SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
+
+}  // namespace sinter
+// sinter/ops/batch_moments.hpp: mean and variance of every channel.
+
+namespace sinter {
+namespace ops {
+
+struct batch_moments_op : kernel_op {
+  static constexpr const char* name = "batch_moments";
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
+  static constexpr take takes(int) { return take::strided; }
+  template <class T, class...>
+  using result = compute_type<T>;
+  static constexpr int rank(int) { return 2; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  template <int R>
+  extents<2> shape(const extents<R>& x) const {
+    return {{2, x[1]}};
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return floating_of_rank<2, max_rank, X>();
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// Numbers of channels as they stand beside x of rank R: (C) => (C, 1, ...).
+template <int R, class V>
+auto per_channel(const V& v) {
+  index_t to[std::size_t{R - 1}];
+  for (int d = 1; d < R - 1; ++d) to[d] = 1;
+  to[0] = v.shape()[0];
+  return v.reshape(to);
+}
+
+/// x with the channels of a pixel side by side in memory.
+template <class X>
+auto pixel_by_pixel(const X& x) {
+  if constexpr (X::rank == 2) return x.contiguous();
+  else return x.to_memory_format(channels_last);
+}
+
+/// With n elements of a channel, mean m, and gradients a and b of mean and variance: dx = a / n + 2 b / n (x - m).
+template <class Backward>
+void reverse_batch_moments(const Backward& b) {
+  const auto& x = b.template operand<0>();
+  using T = element_of<decltype(x)>;
+  using C = compute_type<T>;
+  constexpr int R = rank_of<decltype(x)>;
+  const index_t channels = x.shape()[1];
+  if (x.numel() == 0) return void(b.template place_of<0>());
+  const C each = static_cast<C>(1 / static_cast<double>(x.numel() / channels));
+  const auto shift = per_channel<R>(eval(b.gradient()[0] * each));
+  const auto slope = per_channel<R>(eval(b.gradient()[1] * (2 * each)));
+  const auto mean = per_channel<R>(b.result()[0]);
+  const auto place = b.template place_of<0>();
+  using To = bare<decltype(place.to)>;
+  const auto dx = cast<T>(shift + slope * (cast<C>(x) - mean));
+  if (place.add) To(place.to) += dx;
+  else write(dx, place.to);
+}
+
+}  // namespace detail
+
+/// Mean and biased variance of every channel of x (N,C,...) over the batch and all further axes: (2,C), of float where
+/// x is half or bfloat16. Floating point, any rank from 2; one pass over x, in blocks that stay in cache: their means
+/// and sums of squared distances are merged in a fixed order, so that no digits cancel and the number of threads does
+/// not show. Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+/// Derivative: (a + 2 b (x - mean)) / n, for gradients a and b of mean and variance and n elements of a channel. NaN
+/// where a channel has no elements.
+///
+///     tensor moments = batch_moments(pictures);  // moments[0]: means, moments[1]: variances
+template <class X>
+  requires detail::takes_operands<ops::batch_moments_op, X>
+detail::kernel_of<ops::batch_moments_op, X> batch_moments(X&& x) {
+  return detail::make_kernel(ops::batch_moments_op(), std::forward<X>(x));
+}
+SINTER_KERNEL_REJECTIONS(batch_moments, ops::batch_moments_op)
+
+}  // namespace sinter
+// sinter/ops/batch_norm.hpp: channels of mean 0 and variance 1 over a batch.
+
+// sinter/ops/layer_norm.hpp: rows of mean 0 and variance 1.
+
+// sinter/ops/row_op.hpp: ops that need all of a row for each of its elements: softmax, layer_norm and their
+// relatives.
+//
+// Their formulas stand once, over the row r that a backend hands them: a vector unit's on the host, a group of threads'
+// on a GPU.
+//   r.x()                             the values of the row, in forward
+//   r.result(), r.gradient()          those of the result and of its gradient, in reverse
+//   over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
+//   r.keep(v)                         v, evaluated now where there is room for a row
+//   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
+//   r.keep_and_sum(v)                 {values, sum} in one pass
+//   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
+//   r.count()                         how many values the row has
+//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest, which forward returns; v was
+//                                     kept
+//   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
+//   r.put(v)                          makes v the gradient of the operand
+
+namespace sinter {
+
+namespace ops {
+
+/// Base of an op along an axis. Its formula is `forward(r)` and `reverse(r)`, in the words above and those of
+/// math/vocabulary.hpp.
+struct row_op : kernel_op {
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::formula; }
+  static constexpr bool takes_epilogue = true;
+  static constexpr bool by_rows = true;
+  static constexpr bool saves_row_factor = false;  ///< does reverse need a number of each row?
+  /// One number a row, if any.
+  template <class T, device D>
+  using saves = tensor<compute_type<T>, 1, D>;
+
+  int axis;
+
+  explicit constexpr row_op(int a) : axis(a) {}
+  template <int R>
+  const extents<R>& shape(const extents<R>& x) const {
+    return x;
+  }
+  template <int R>
+  bool ready_for_epilogue(const extents<R>&) const {
+    return axis == R - 1;
+  }
+  template <class A>
+  static constexpr auto mistake() {
+    return floating_of_rank<1, max_rank, A>();
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// f of vectors of a row; backends whose vectors are arrays of numbers overload it.
+template <class F, class... V>
+SINTER_WORD auto map_row(const F& f, const V&... v) {
+  return f(v...);
+}
+
+/// f of values of a row, element by element.
+template <class F, class V>
+struct mapped_values {
+  F f;
+  V v;
+  template <class... Place>
+  SINTER_WORD auto operator()(Place... at) const {
+    return map_row(f, v(at...));
+  }
+};
+template <class F, class V, class W>
+struct paired_values {
+  F f;
+  V v;
+  W w;
+  template <class... Place>
+  SINTER_WORD auto operator()(Place... at) const {
+    return map_row(f, v(at...), w(at...));
+  }
+};
+
+/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
+template <class Tensor>
+Tensor swap_to_end(const Tensor& t, int axis) {
+  if constexpr (Tensor::rank >= 2) return t.transpose(axis, -1);
+  else return t;
+}
+
+template <class Op, device D>
+  requires std::derived_from<Op, ops::row_op>
+struct kernels<Op, D> {
+  template <class T, int R, class Epilogue, class E>
+  static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
+                                               const E& x) {
+    tensor<compute_type<T>, 1, D> saved;
+    if constexpr (Op::saves_row_factor) {
+      const index_t n = to.shape()[op.axis];
+      saved = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
+    }
+    if (op.axis == R - 1) {
+      backend<D>::rows(op, x, to, saved, after);
+    } else {
+      const auto moved = swap_to_end(eval(untrack(x)), op.axis).contiguous();
+      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
+      backend<D>::rows(op, moved, out, saved, no_epilogue<D>);
+      write(swap_to_end(out, op.axis), to);
+    }
+    return saved;
+  }
+
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
+    const auto y = swap_to_end(b.result(), op.axis).contiguous();
+    constexpr int R = bare<decltype(g)>::rank;
+    const auto place = b.template place_of<0>();
+    if (op.axis == R - 1) return backend<D>::reverse_rows(op, y, g, b.saved, place.to, place.add);
+    const auto dx = bare<decltype(g)>::uninitialized(g.shape());
+    backend<D>::reverse_rows(op, y, g, b.saved, dx, false);
+    write_or_add(swap_to_end(dx, op.axis), place.to, place.add);
+  }
+};
+
+}  // namespace detail
+
+namespace ops {
+
+template <class F, class V>
+SINTER_WORD sinter::detail::mapped_values<F, V> over(const V& v, const F& f) {
+  return {f, v};
+}
+template <class F, class V, class W>
+SINTER_WORD sinter::detail::paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
+  return {f, v, w};
+}
+
+/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
+template <class C>
+SINTER_WORD C row_shift(C max) {
+  return max == -std::numeric_limits<C>::infinity() ? C(0) : max;
+}
+/// The sum of exp(x - shift).
+template <class C>
+struct shifted_sum {
+  C shift, sum;
+};
+/// Values of a row, and their sum.
+template <class V, class C>
+struct values_and_sum {
+  V values;
+  C sum;
+};
+/// The last step of a row: (value - shift) * scale - rest.
+template <class C>
+struct last_step {
+  C shift = 0, scale = 1, rest = 0;
+};
+
+/// The mean of the row's values. They are added up as distances from the first, so that equal ones have themselves as
+/// mean.
+template <class Row, class V>
+SINTER_WORD auto mean_of(const Row& r, const V& v) {
+  const auto first = r.first(v);
+  return first + r.sum(over(v, [first](auto a) SINTER_INLINE_LAMBDA { return a - first; })) / r.count();
+}
+
+/// x / sqrt(mean(x^2) + eps), of x - shift: saves and returns the factor. Squares beyond the range of the type are
+/// those of x / m.
+template <class Row, class V, class C>
+SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) {
+  const C power =
+      r.sum(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return (a - shift) * (a - shift); })) / r.count();
+  C factor = C(1) / math::sqrt(power + eps);
+  if (!(power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity())) {
+    const C most = r.max(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return math::abs(a - shift); }));
+    if (most > C(0) && most < std::numeric_limits<C>::infinity()) {
+      const C scale = C(1) / most;
+      const C part =
+          r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
+          r.count();
+      factor = scale / math::sqrt(part + (eps * scale) * scale);
+    }
+  }
+  r.save(factor);
+  return factor;
+}
+
+}  // namespace ops
+}  // namespace sinter
+
+namespace sinter {
+
+struct use_weights_of_rank_1;
+
+namespace ops {
+
+/// What the gradients of layer_norm and rms_norm are, with the mean of g taken off or not.
+template <class Row, class C>
+SINTER_WORD void reverse_norm(const Row& r, C mean) {
+  const auto y = r.result(), g = r.gradient();
+  const C slope = r.sum(over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; })) / r.count(),
+          factor = r.saved();
+  r.put(over(y, g, [=](auto a, auto b) SINTER_INLINE_LAMBDA { return factor * (b - mean - a * slope); }));
+}
+
+struct layer_norm_op : row_op {
+  static constexpr const char* name = "layer_norm";
+  static constexpr bool saves_row_factor = true;
+  double eps;
+  layer_norm_op(int along, double e) : row_op(along), eps(e) {}
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    using C = typename Row::value_type;
+    const auto x = r.keep(r.x());
+    const C mean = mean_of(r, x);
+    return r.finish(x, {.shift = mean, .scale = root_mean_square_factor(r, x, mean, static_cast<C>(eps))});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    reverse_norm(r, r.sum(r.gradient()) / r.count());
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+inline double checked_eps(const char* op, double eps) {
+  if (!(eps >= 0) || !std::isfinite(eps))
+    refuse<value_error>({op, ": eps is ", eps, "; it must be a finite number, 0 or more"});
+  return eps;
+}
+
+/// fitting<T>, or what is wrong with the weights W of a normalisation of X along its last axis.
+template <class X, class... W>
+constexpr auto find_row_operand_mistake() {
+  if constexpr (!(expression<W> && ...)) return not_operands{};
+  else if constexpr (!std::is_same_v<operand_check<X, W...>, fitting<element_of<X>>>) return operand_check<X, W...>{};
+  else if constexpr (((rank_of<W> != 1) || ...))
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<W>...>, use_weights_of_rank_1>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class... W>
+using row_operand_mistake = decltype(find_row_operand_mistake<bare<X>, bare<W>...>());
+
+/// A weight or bias of a normalisation has one value for each of the last axis.
+template <class E, class W>
+void check_row_operand(const char* op, const char* what, const E& x, const W& w) {
+  check_defined(op, x);
+  check_defined(op, w);
+  if (w.shape()[0] != x.shape()[rank_of<E> - 1])
+    refuse<shape_error>({op, ": a ", what, " of shape ", w.shape(), " for rows of x of shape ", x.shape(),
+                         "; it needs one value for each of the last axis"});
+}
+
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Floating point, any rank from 1. A
+/// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(variance + eps),
+/// derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer normalization", 2016. Errors: value_error for a
+/// negative or non-finite eps.
+///
+///     tensor y = layer_norm(x);
+template <class E>
+  requires detail::takes_operands<ops::layer_norm_op, E>
+detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, double eps = 1e-5) {
+  return detail::make_kernel(ops::layer_norm_op(rank_of<E> - 1, detail::checked_eps("layer_norm", eps)),
+                             std::forward<E>(x));
+}
+
+/// layer_norm(x, eps) * weight + bias, both of one value for each of the last axis. Without gradients one pass. Errors:
+/// shape_error for a weight or bias of another length.
+///
+///     tensor y = layer_norm(x, gain, bias);
+template <class E, class W, class B>
+  requires(detail::takes_operands<ops::layer_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W, B>>)
+auto layer_norm(E&& x, W&& weight, B&& bias, double eps = 1e-5) {
+  detail::check_row_operand("layer_norm", "weight", x, weight);
+  detail::check_row_operand("layer_norm", "bias", x, bias);
+  return layer_norm(std::forward<E>(x), eps) * std::forward<W>(weight) + std::forward<B>(bias);
+}
+SINTER_KERNEL_REJECTIONS(layer_norm, ops::layer_norm_op)
+template <class E, class W, class B, class Problem = typename detail::row_operand_mistake<E, W, B>::problem,
+          class Fix = typename detail::row_operand_mistake<E, W, B>::fix>
+  requires detail::takes_operands<ops::layer_norm_op, E>
+void layer_norm(E&&, W&&, B&&, double = 0) = delete;
+
+}  // namespace sinter
+// sinter/ops/rsqrt.hpp: the reciprocal of the square root.
+
+namespace sinter {
+namespace ops {
+
+struct rsqrt_op : real_op {
+  static constexpr const char* name = "rsqrt";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::rsqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return -(g * y * y * y) / 2;
+  }
+};
+
+}  // namespace ops
+
+/// 1 / sqrt(x), elementwise, floating point. Derivative: -g y^3 / 2.
+///
+///     tensor y = rsqrt(x);
+SINTER_UNARY_FUNCTION(rsqrt, ops::rsqrt_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+struct use_running_moments_weights_and_biases_of_rank_1;
+
+/// Where batch_norm takes mean and variance from.
+struct batch_norm_options {
+  bool training = false;  ///< from the batch, and the running ones move towards these
+  double momentum = 0.1;  ///< the part of the batch in the new running ones
+  double eps = 1e-5;      ///< added to the variance
+};
+
+namespace detail {
+
+/// fitting<T>, or what is wrong with x and numbers V of its channels.
+template <class X, class... V>
+constexpr auto find_channel_operand_mistake() {
+  if constexpr (!(expression<V> && ...)) return not_operands{};
+  else if constexpr (!takes_operands<ops::batch_moments_op, X>) return kernel_check<ops::batch_moments_op, X>{};
+  else {
+    using T = element_of<X>;
+    if constexpr (!devices_agree<X, V...>)
+      return mistake<operands_on_different_devices<device_of<X>, device_of<V>...>, copy_one_operand_with_dot_to>{};
+    else if constexpr (!((std::is_same_v<element_of<V>, T> || std::is_same_v<element_of<V>, compute_type<T>>) && ...))
+      return mistake<operands_of_element_types<T, element_of<V>...>, use_floating_point_operands_of_one_type>{};
+    else if constexpr (!((rank_of<V> == 1) && ...))
+      return mistake<operands_of_ranks<rank_of<X>, rank_of<V>...>, use_running_moments_weights_and_biases_of_rank_1>{};
+    else return fitting<T>{};
+  }
+}
+template <class X, class... V>
+using channel_operand_mistake = decltype(find_channel_operand_mistake<bare<X>, bare<V>...>());
+template <class X, class... V>
+concept takes_channel_operands = is_fitting<channel_operand_mistake<X, V...>>;
+
+template <class X, class V>
+void check_channel_operand(const char* op, const char* what, const X& x, const V& v) {
+  check_defined(op, v);
+  if (v.shape()[0] != x.shape()[1])
+    refuse<shape_error>({op, ": a ", what, " of shape ", v.shape(), " for the ", x.shape()[1],
+                         " channels of x of shape ", x.shape(), "; it needs one value for each"});
+}
+template <class X>
+void check_channel_operands(const char*, const X&) {}
+template <class X, class W, class... B>
+void check_channel_operands(const char* op, const X& x, const W& weight, const B&... bias) {
+  check_channel_operand(op, "weight", x, weight);
+  (check_channel_operand(op, "bias", x, bias), ...);
+}
+
+template <class E>
+auto to_compute(const E& e) {
+  if constexpr (narrow_element<element_of<E>>) return cast<compute_type<element_of<E>>>(e);
+  else return e;
+}
+/// x scale [+ bias], with numbers of each channel; computed in float where elements are narrow.
+template <class T, int R, class X>
+auto scaled_channels(const X& x) {
+  if constexpr (narrow_element<T>) return cast<T>(x);
+  else return x;
+}
+template <class T, int R, class X, class W, class... B>
+auto scaled_channels(const X& x, const W& scale, const B&... bias) {
+  return scaled_channels<T, R>(((x * to_compute(per_channel<R>(scale))) + ... + to_compute(per_channel<R>(bias))));
+}
+
+/// Each (C).
+template <class V>
+struct channel_moments {
+  V mean, variance;
+};
+
+/// Moves running moments towards those of a batch with `count` elements of each channel.
+template <class T, device D>
+void move_running(const tensor<T, 1, D>& mean, const tensor<T, 1, D>& variance, const tensor<T, 2, D>& batch,
+                  double momentum, index_t count) {
+  const T part = static_cast<T>(momentum), rest = static_cast<T>(1 - momentum);
+  const T unbiased = static_cast<T>(momentum * static_cast<double>(count) / static_cast<double>(count - 1));
+  mean.in_place() = mean * rest + batch[0] * part;
+  variance.in_place() = variance * rest + batch[1] * unbiased;
+}
+
+/// Mean and variance of the batch in training and where there are no running ones; otherwise the running ones.
+template <class X, class Running>
+auto moments_for_batch_norm(const X& x, const Running& mean, const Running& variance, const batch_norm_options& o) {
+  using both = bare<decltype(eval(batch_moments(x)))>;
+  using one = bare<decltype(std::declval<const both&>()[0])>;
+  const bool running = mean.defined() && variance.defined();
+  if (running) {
+    check_channel_operand("batch_norm", "running mean", x, mean);
+    check_channel_operand("batch_norm", "running variance", x, variance);
+  }
+  if (running && !o.training) {
+    const no_grad untracked;
+    return channel_moments<one>{one(mean), one(variance)};
+  }
+  const index_t channels = x.shape()[1], count = channels > 0 ? x.numel() / channels : 0;
+  if (o.training && count == 1)
+    refuse<shape_error>({"batch_norm: x of shape ", x.shape(),
+                         " has one value for each channel, which has no variance to train with; use larger batches, or "
+                         "eval()"});
+  const both now = batch_moments(x);
+  if (running && count > 0) {
+    const no_grad untracked;
+    move_running(mean, variance, untrack(now), o.momentum, count);
+  }
+  return channel_moments<one>{now[0], now[1]};
+}
+
+template <class X, class Running, class... W>
+auto apply_batch_norm(X&& operand, const Running& mean, const Running& variance, const batch_norm_options& o,
+                      const W&... affine) {
+  check_defined("batch_norm", operand);
+  checked_eps("batch_norm", o.eps);
+  const auto x = eval(std::forward<X>(operand));
+  using T = element_of<decltype(x)>;
+  using C = compute_type<T>;
+  constexpr int R = rank_of<decltype(x)>;
+  check_channel_operands("batch_norm", x, affine...);
+  const auto moments = moments_for_batch_norm(x, mean, variance, o);
+  const auto inverse = eval(rsqrt(moments.variance + static_cast<C>(o.eps)));
+  // The mean is a constant in the pass over x, and shift has its gradient: it is a multiple of that of the bias, and
+  // need not be summed over pixels again.
+  const auto shifted_by = [&](const auto& scale, const auto&... bias) {
+    const auto centre = untrack(moments.mean);
+    const auto shift = eval(((untrack(scale) * (centre - moments.mean)) + ... + to_compute(bias)));
+    return scaled_channels<T, R>(to_compute(x) - per_channel<R>(centre), scale, shift);
+  };
+  if constexpr (sizeof...(W) == 0) return shifted_by(inverse);
+  else
+    return [&](const auto& weight, const auto&... bias) {
+      return shifted_by(eval(to_compute(weight) * inverse), bias...);
+    }(affine...);
+}
+
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias for every channel of x (N,C,...), as
+/// torch.nn.functional.batch_norm. In training mean and biased variance are those of the batch, and the running ones,
+/// tensors (C) of float or double, move towards them in place: running = (1 - momentum) running + momentum batch, with
+/// the unbiased variance. Otherwise they are the running ones; running ones that are not defined stand for none, as
+/// PyTorch's None. Floating point, any rank from 2; of half and bfloat16 the moments are float, and weights may be.
+///
+/// The statistics are a pass of their own; scale and shift are elementwise work of the statement that follows:
+/// relu(batch_norm(conv2d(x, w), ...) + skip) is a convolution, a pass that reads and one that writes, and in backward
+/// one that reads g and x and writes, and one more over dx. Derivative: that of the formula, through mean and variance.
+/// Ioffe and Szegedy, "Batch normalization", 2015. Errors: shape_error for numbers that do not fit the channels, and
+/// for one value a channel in training; value_error for a negative eps.
+///
+///     auto y = batch_norm(pictures, running_mean, running_var, gain, shift, {.training = true});
+template <class X, class M, class V, class W, class B>
+  requires detail::takes_channel_operands<X, M, V, W, B>
+auto batch_norm(X&& x, const M& running_mean, const V& running_var, const W& weight, const B& bias,
+                const batch_norm_options& options = {}) {
+  return detail::apply_batch_norm(std::forward<X>(x), running_mean, running_var, options, weight, bias);
+}
+/// The same without a bias.
+template <class X, class M, class V, class W>
+  requires detail::takes_channel_operands<X, M, V, W>
+auto batch_norm(X&& x, const M& running_mean, const V& running_var, const W& weight,
+                const batch_norm_options& options = {}) {
+  return detail::apply_batch_norm(std::forward<X>(x), running_mean, running_var, options, weight);
+}
+/// The same without weight and bias.
+template <class X, class M, class V>
+  requires detail::takes_channel_operands<X, M, V>
+auto batch_norm(X&& x, const M& running_mean, const V& running_var, const batch_norm_options& options = {}) {
+  return detail::apply_batch_norm(std::forward<X>(x), running_mean, running_var, options);
+}
+template <class X, class M, class V, class... W,
+          class Problem = typename detail::channel_operand_mistake<X, M, V, W...>::problem,
+          class Fix = typename detail::channel_operand_mistake<X, M, V, W...>::fix>
+void batch_norm(X&&, const M&, const V&, const W&...) = delete;
+
+}  // namespace sinter
+// sinter/ops/bincount.hpp: how often each integer occurs.
+
+// sinter/ops/max.hpp: the largest element along axes.
+
+// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
+
+// sinter/ops/sum.hpp: the sum along axes.
+
+namespace sinter {
+namespace ops {
+
+struct sum_op {
+  static constexpr const char* name = "sum";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
+/// the error does not grow with the length. Derivative: g, broadcast along the axes.
+///
+///     tensor total = sum(x);
+///     tensor per_row = sum(square(x), 1);
+SINTER_REDUCTION(sum, ops::sum_op)
+
+}  // namespace sinter
+// sinter/ops/where.hpp: one of two operands, chosen by a mask.
+
+// sinter/ops/ternary.hpp: what functions of three operands, and of one operand and numbers, share.
+
+namespace sinter {
+
+/// An expression of floating-point elements.
+template <class E>
+concept real_expression = expression<E> && floating_element<element_of<E>>;
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct where_op {
+  static constexpr const char* name = "where";
+  static constexpr unsigned grad_uses[3] = {uses::nothing, uses::first, uses::first};
+  template <class>
+  static constexpr bool accepts = true;
+  template <class, class T, class>
+  using result = T;
+  template <class M, class A, class B>
+  SINTER_WORD static auto apply(M m, A a, B b) {
+    return math::select(m, plain(a), plain(b));
+  }
+  template <int I, class G, class M, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const M& m, const A&, const B&, const Y&) {
+    if constexpr (I == 1) return select(m, g, zero_of(g));
+    else return select(m, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+template <class>
+struct mask_with_elements_of_type;
+struct compare_with_zero_or_cast_to_bool;
+
+namespace detail {
+
+/// The element type of where(mask, a, b): that of the tensors, or of the literals when both are.
+template <class A, class B>
+struct branch_element : literal_target<A, B> {};
+template <literal A, literal B>
+struct branch_element<A, B> {
+  using type = std::conditional_t<std::is_same_v<bare<A>, bare<B>>, bare<A>, void>;
+};
+template <class A, class B>
+using branch_type = typename branch_element<A, B>::type;
+
+template <class M, class A, class B>
+constexpr auto find_where_mistake() {
+  if constexpr (!expression<M> || !operand<A> || !operand<B>) return not_operands{};
+  else if constexpr (!devices_agree<M, A, B>)
+    return mistake<operands_on_different_devices<device_of<M>, operand_device<A>, operand_device<B>>,
+                   copy_one_operand_with_dot_to>{};
+  else if constexpr (!std::is_same_v<element_of<M>, bool>)
+    return mistake<mask_with_elements_of_type<element_of<M>>, compare_with_zero_or_cast_to_bool>{};
+  else if constexpr (!elements_agree<A, B> || !element<branch_type<A, B>>)
+    return mistake<mixed_element_types<operand_element<A>, operand_element<B>>, convert_one_operand_with_cast>{};
+  else if constexpr (!literal_fits<A, branch_type<A, B>> || !literal_fits<B, branch_type<A, B>>)
+    return mistake<floating_literal_with_elements_of_type<branch_type<A, B>>,
+                   write_an_integer_literal_or_cast_the_tensor>{};
+  else return fitting<branch_type<A, B>>{};
+}
+template <class M, class A, class B>
+using where_mistake = decltype(find_where_mistake<bare<M>, bare<A>, bare<B>>());
+template <class M, class A, class B>
+concept can_choose = is_fitting<where_mistake<M, A, B>>;
+
+}  // namespace detail
+
+/// a where mask is true, b elsewhere, elementwise and broadcast. a and b are tensors of one element type or literals;
+/// two literals give elements of their type. The value of the branch that is not taken does not matter, not even NaN.
+/// Derivative: g to the branch taken, 0 to the other, where an infinite derivative turns it into NaN: write
+/// log(where(x > 0, x, 1)), not where(x > 0, log(x), 0).
+///
+///     tensor y = where(x > 0, x, 0);
+template <class M, class A, class B>
+  requires detail::can_choose<M, A, B>
+auto where(M&& mask, A&& a, B&& b) {
+  using T = detail::branch_type<A, B>;
+  return detail::make_map(ops::where_op{}, std::forward<M>(mask), detail::as_node<T>(std::forward<A>(a)),
+                          detail::as_node<T>(std::forward<B>(b)));
+}
+template <class M, class A, class B, class Problem = typename detail::where_mistake<M, A, B>::problem,
+          class Fix = typename detail::where_mistake<M, A, B>::fix>
+void where(M&&, A&&, B&&) = delete;
+
+/// where(mask, a, b) under the name that derivatives use.
+template <class M, class A, class B>
+  requires detail::can_choose<M, A, B>
+auto select(M&& mask, A&& a, B&& b) {
+  return where(std::forward<M>(mask), std::forward<A>(a), std::forward<B>(b));
+}
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+/// Is x the extreme element, or one of those that are? NaN is where there is one.
+struct wins_op : predicate_op {
+  static constexpr const char* name = "wins";
+  template <class V>
+  SINTER_WORD static auto apply(V x, V extreme) {
+    return math::logical_or(x == extreme, x != x);
+  }
+};
+
+struct extreme_op {
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = true;
+  template <class T>
+  static constexpr bool accepts = true;
+
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    template <int I, class G, class X, class Y, class N, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
+      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
+    }
+  };
+  /// How many elements share the gradient.
+  template <class E, class R>
+  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
+    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
+    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
+  }
+};
+
+}  // namespace ops
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct max_op : extreme_op {
+  static constexpr const char* name = "max";
+  template <class T>
+  using reducer = sinter::detail::max_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
+/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no
+/// elements.
+///
+///     tensor row_max = max(x, 1);
+SINTER_REDUCTION(max, ops::max_op)
+
+}  // namespace sinter
+// sinter/ops/min.hpp: the smallest element along axes.
+
+namespace sinter {
+namespace ops {
+
+struct min_op : extreme_op {
+  static constexpr const char* name = "min";
+  template <class T>
+  using reducer = sinter::detail::min_reducer<T>;
+};
+
+}  // namespace ops
+
+/// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
+/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are
+/// no elements.
+///
+///     tensor row_min = min(x, 1);
+SINTER_REDUCTION(min, ops::min_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <int>
+struct counted_values_of_rank;
+struct flatten_them_to_rank_1;
+
+namespace detail {
+
+/// How often each of 0, ..., bins - 1 occurs in e, an int64 expression without points.
+template <class E>
+tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
+  const auto counts = zeros<std::int64_t, device_of<E>>({bins});
+  if (bins > 0 && e.shape().numel() > 0) backend<device_of<E>>::count(e, counts);
+  return counts;
+}
+
+template <class E>
+constexpr auto find_bincount_mistake() {
+  if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (!integer_element<element_of<E>>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else if constexpr (rank_of<E> != 1) return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using bincount_mistake = decltype(find_bincount_mistake<bare<E>>());
+
+}  // namespace detail
+
+/// How often 0, 1, 2, ... occur among the elements of x, which has rank 1 and any integer type: int64, up to the
+/// largest element and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors:
+/// value_error for a negative element or minlength.
+///
+///     tensor per_class = bincount(labels, 10);
+template <class E>
+  requires(detail::is_fitting<detail::bincount_mistake<E>>)
+tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
+  detail::check_defined("bincount", x);
+  if (minlength < 0) detail::refuse<value_error>({"bincount: minlength ", minlength, " is negative"});
+  const tensor<std::int64_t, 1, device_of<E>> values = cast<std::int64_t>(x);
+  index_t bins = minlength;
+  if (values.numel() > 0) {
+    const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
+    if (least < 0)
+      detail::refuse<value_error>({"bincount: element ", least, " is negative; shift the elements to start at 0"});
+    if (most > std::numeric_limits<index_t>::max() / 16)
+      detail::refuse<value_error>(
+          {"bincount: element ", most, " would need more bins than there is memory for; unique() counts such values"});
+    if (most >= bins) bins = most + 1;
+  }
+  return detail::counts_of(values, bins);
+}
+template <class E, class Problem = typename detail::bincount_mistake<E>::problem,
+          class Fix = typename detail::bincount_mistake<E>::fix>
+void bincount(E&&, index_t = 0) = delete;
+
+}  // namespace sinter
+// sinter/ops/bit_and.hpp: the bits set in both operands.
+
+namespace sinter {
+namespace ops {
+
+struct bit_and_op : integer_op {
+  static constexpr const char* name = "bit_and";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(a & b);
+  }
+};
+
+}  // namespace ops
+
+/// a & b, elementwise and broadcast on integers: the bits set in both operands.
+///
+///     tensor y = k & 1;
+SINTER_BINARY_FUNCTION(operator&, ops::bit_and_op)
+
+}  // namespace sinter
+// sinter/ops/bit_not.hpp: the complement of every bit.
+
+namespace sinter {
+namespace ops {
+
+struct bit_not_op : integer_op {
+  static constexpr const char* name = "bit_not";
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return static_cast<V>(~x);
+  }
+};
+
+}  // namespace ops
+
+/// ~x, elementwise on integers.
+///
+///     tensor y = ~k;
+SINTER_UNARY_FUNCTION(operator~, ops::bit_not_op)
+
+}  // namespace sinter
+// sinter/ops/bit_or.hpp: the bits set in either operand.
+
+namespace sinter {
+namespace ops {
+
+struct bit_or_op : integer_op {
+  static constexpr const char* name = "bit_or";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(a | b);
+  }
+};
+
+}  // namespace ops
+
+/// a | b, elementwise and broadcast on integers: the bits set in either operand.
+///
+///     tensor y = k | 1;
+SINTER_BINARY_FUNCTION(operator|, ops::bit_or_op)
+
+}  // namespace sinter
+// sinter/ops/bit_xor.hpp: the bits set in one operand only.
+
+namespace sinter {
+namespace ops {
+
+struct bit_xor_op : integer_op {
+  static constexpr const char* name = "bit_xor";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return static_cast<V>(a ^ b);
+  }
+};
+
+}  // namespace ops
+
+/// a ^ b, elementwise and broadcast on integers: the bits set in one operand only.
+///
+///     tensor y = k ^ 1;
+SINTER_BINARY_FUNCTION(operator^, ops::bit_xor_op)
+
+}  // namespace sinter
+// sinter/ops/cbrt.hpp: the cube root.
+
+namespace sinter {
+namespace ops {
+
+struct cbrt_op : real_op {
+  static constexpr const char* name = "cbrt";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::cbrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g / (3 * y * y);
+  }
+};
+
+}  // namespace ops
+
+/// The real cube root, elementwise, floating point. Derivative: g / (3 y^2), inf at 0.
+///
+///     tensor y = cbrt(x);
+SINTER_UNARY_FUNCTION(cbrt, ops::cbrt_op)
+
+}  // namespace sinter
+// sinter/ops/ceil.hpp: the smallest integer not below x.
+
+namespace sinter {
+namespace ops {
+
+struct ceil_op : number_op {
+  static constexpr const char* name = "ceil";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::ceil(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// The smallest integer not below x, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = ceil(x);
+SINTER_UNARY_FUNCTION(ceil, ops::ceil_op)
+
+}  // namespace sinter
+// sinter/ops/celu.hpp: the continuously differentiable exponential linear unit.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct celu_op : real_op {
+  static constexpr const char* name = "celu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T alpha;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x > 0, x, math::expm1(x / alpha) * alpha);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x > 0, g, g * exp(x / alpha));
+  }
+};
+
+}  // namespace ops
+
+/// x where x > 0, otherwise alpha (e^(x/alpha) - 1); elementwise, floating point. alpha must not be 0.
+/// Derivative: g, or e^(x/alpha) g. Barron, "Continuously differentiable exponential linear units", 2017.
+///
+///     tensor y = celu(x, 0.5);
+template <real_expression A>
+auto celu(A&& x, double alpha = 1) {
+  if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::celu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(celu)
+
+}  // namespace sinter
+// sinter/ops/clamp.hpp: x limited to an interval.
+
+namespace sinter {
+namespace ops {
+
+struct clamp_op : number_op {
+  static constexpr const char* name = "clamp";
+  static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third,
+                                            uses::first | uses::second | uses::third,
+                                            uses::first | uses::second | uses::third};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b, V c) {
+    return math::min(math::max(a, b), c);
+  }
+  template <int I, class G, class A, class B, class C, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
+    // x == x tells that x is no NaN: where one of the three is, none loses g.
+    if constexpr (I == 0)
+      return select(logical_or(logical_and(a <= b, c == c), logical_and(a >= c, b == b)), zero_of(g), g);
+    else if constexpr (I == 1)
+      return select(logical_or(logical_and(a > b, c == c), logical_and(b >= c, a == a)), zero_of(g), g);
+    else return select(logical_and(a < c, b < c), zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// min(max(x, low), high), elementwise and broadcast; the limits are literals or tensors, high wins where low is above
+/// it. NaN if one of them is. Derivative: g to x strictly within the limits, otherwise to the limit that is taken, and
+/// to all where one is NaN.
+///
+///     tensor y = clamp(x, -1, 1);
+SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)
+
+// For three const operands of one type std::clamp fits as well, and better than a function of three types.
+template <class A>
+  requires(detail::fits<ops::clamp_op, const A&, const A&, const A&>)
+auto clamp(const A& a, const A& b, const A& c) {
+  return detail::make_ternary(ops::clamp_op{}, a, b, c);
+}
+
+}  // namespace sinter
+// sinter/ops/clamp_max.hpp: x limited from above.
+
+namespace sinter {
+namespace ops {
+
+struct clamp_max_op : number_op {
+  static constexpr const char* name = "clamp_max";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return select(a >= b, zero_of(g), g);
+    else return select(a < b, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// min(x, high), elementwise and broadcast; NaN if either is. Derivative: g to x where x < high,
+/// otherwise to high, and to both where one is NaN.
+///
+///     tensor y = clamp_max(x, 1);
+SINTER_BINARY_FUNCTION(clamp_max, ops::clamp_max_op)
+
+}  // namespace sinter
+// sinter/ops/clamp_min.hpp: x limited from below.
+
+namespace sinter {
+namespace ops {
+
+struct clamp_min_op : number_op {
+  static constexpr const char* name = "clamp_min";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::max(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return select(a <= b, zero_of(g), g);
+    else return select(a > b, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// max(x, low), elementwise and broadcast; NaN if either is. Derivative: g to x where x > low,
+/// otherwise to low, and to both where one is NaN.
+///
+///     tensor y = clamp_min(x, 0);
+SINTER_BINARY_FUNCTION(clamp_min, ops::clamp_min_op)
+
+}  // namespace sinter
+// sinter/ops/concat.hpp: concat and stack, several tensors as one.
+
+namespace sinter {
+
+template <int...>
+struct operands_of_different_ranks;
+template <class...>
+struct list_of_parts_which_are_not_tensors_of_one_type;
+struct pass_the_axis_first_and_then_each_part;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
+
+namespace detail {
+
+/// Backward of concat and stack: each source gets its part of the gradient.
+template <class T, int R, int SourceR, device D>
+struct concat_tape final : tape_node {
+  std::vector<state_ptr> sources;
+  std::vector<index_t> begins;  // where each source starts along the axis, and the end
+  int axis = 0;
+
+  const state_ptr* inputs(int& count) const override {
+    count = static_cast<int>(sources.size());
+    return sources.data();
+  }
+  void release() override {}
+  void backward(grad_state& y) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (!sources[i]) continue;
+      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, begins[i], begins[i + 1]));
+      else add_gradient(sources[i], g.select(axis, begins[i]));
+    }
+  }
+};
+
+/// Joins evaluated parts; Stack says whether the axis is new.
+template <bool Stack, class Part>
+auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
+  using T = element_of<Part>;
+  using D = device_of<Part>;
+  constexpr int R = Part::rank + (Stack ? 1 : 0);
+  if (parts.empty()) refuse<shape_error>({op, ": there are no tensors"});
+  const int a = checked_axis(op, axis, R);
+  extents<R> shape;
+  std::vector<index_t> begins;
+  index_t total = 0;
+  for (const Part& p : parts) {
+    check_defined(op, p);
+    bool fits = true;
+    for (int d = 0; d < Part::rank; ++d) fits = fits && ((!Stack && d == a) || p.shape()[d] == parts[0].shape()[d]);
+    if (!fits)
+      refuse<shape_error>({op, ": shapes ", parts[0].shape(), " and ", p.shape(),
+                           Stack ? std::string(" differ") : joined({" differ outside axis ", a})});
+    begins.push_back(total);
+    if constexpr (Stack) total += 1;
+    else total += p.shape()[a];
+  }
+  begins.push_back(total);
+  for (int d = 0; d < Part::rank; ++d) shape[Stack && d >= a ? d + 1 : d] = parts[0].shape()[d];
+  shape[a] = total;
+  const auto y = tensor<T, R, D>::uninitialized(shape);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& part = [&]() -> const auto& {
+      if constexpr (is_variable<Part>) return access::value_of(parts[i]);
+      else return parts[i];
+    }();
+    if constexpr (Stack) write(part, y.select(a, begins[i]));
+    else write(part, y.slice(a, begins[i], begins[i + 1]));
+  }
+  if constexpr (is_variable<Part>) {
+    static_assert(Part::order < 2,
+                  "sinter: concat and stack have no second derivative; use them on variables of order 1");
+    auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
+    bool any = false;
+    for (const Part& p : parts) {
+      node->sources.push_back(access::state_of(p));
+      any = any || access::state_of(p);
+    }
+    if (!any || !recording()) return unrecorded<1>(y);
+    node->name = op;
+    node->begins = std::move(begins);
+    node->axis = a;
+    return produced<1>(y, std::move(node));
+  } else {
+    return y;
+  }
+}
+
+template <class... E>
+constexpr auto find_join_mistake() {
+  if constexpr (sizeof...(E) == 0 || !(expression<E> && ...)) {
+    return not_operands{};
+  } else if constexpr (!is_fitting<operand_check<E...>>) {
+    return operand_check<E...>{};
+  } else if constexpr ((reads_name<E> || ...)) {
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  } else if constexpr (!((rank_of<E> == larger(E::rank...)) && ...)) {
+    return mistake<operands_of_different_ranks<rank_of<E>...>, use_reshape_squeeze_or_unsqueeze>{};
+  } else {
+    return fitting<literals_type<E...>>{};
+  }
+}
+template <class... E>
+using join_mistake = decltype(find_join_mistake<bare<E>...>());
+
+template <class... E>
+constexpr auto find_list_mistake() {
+  if constexpr (is_fitting<join_mistake<E...>>)
+    return mistake<list_of_parts_which_are_not_tensors_of_one_type<E...>, pass_the_axis_first_and_then_each_part>{};
+  else return join_mistake<E...>{};
+}
+/// What {a, b} makes where it is no list of tensors or variables of one type; it is rejected.
+struct mixed_list {
+  template <class A, class B, class... More,
+            class Problem = typename decltype(find_list_mistake<bare<A>, bare<B>, bare<More>...>())::problem,
+            class Fix = typename decltype(find_list_mistake<bare<A>, bare<B>, bare<More>...>())::fix>
+  mixed_list(A&&, B&&, More&&...) = delete;
+};
+
+/// The type that holds any of the parts: variables where one is tracked.
+template <class... E>
+using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...),
+                                         typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
+
+template <class Part, class E>
+Part as_part(const E& e) {
+  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
+  else return eval(e);
+}
+
+}  // namespace detail
+
+/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once. Also of a vector,
+/// concat(axis, parts), and of a list, concat({a, b}, axis = 0).
+/// Derivative: each gets its part of g. Errors: shape_error when other extents differ.
+///
+///     tensor both = concat(0, train, test);
+template <class... E>
+  requires(detail::is_fitting<detail::join_mistake<E...>>)
+auto concat(detail::whole axis, const E&... parts) {
+  using Part = detail::part_of<E...>;
+  return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto concat(detail::whole axis, const std::vector<Part>& parts) {
+  return detail::join<false>("concat", axis, parts);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto concat(std::initializer_list<Part> parts, detail::whole axis = 0) {
+  return detail::join<false>("concat", axis, std::vector<Part>(parts));
+}
+
+/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
+/// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
+/// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
+///
+///     tensor batch = stack(0, image_a, image_b, image_c);
+template <class... E>
+  requires(detail::is_fitting<detail::join_mistake<E...>>)
+auto stack(detail::whole axis, const E&... parts) {
+  using Part = detail::part_of<E...>;
+  return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto stack(detail::whole axis, const std::vector<Part>& parts) {
+  return detail::join<true>("stack", axis, parts);
+}
+template <class Part>
+  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
+auto stack(std::initializer_list<Part> parts, detail::whole axis = 0) {
+  return detail::join<true>("stack", axis, std::vector<Part>(parts));
+}
+
+template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
+          class Fix = typename detail::join_mistake<E...>::fix>
+void concat(index_t, E&&...) = delete;
+template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
+          class Fix = typename detail::join_mistake<E...>::fix>
+void stack(index_t, E&&...) = delete;
+void concat(detail::mixed_list, detail::whole axis = 0);
+void stack(detail::mixed_list, detail::whole axis = 0);
+
+}  // namespace sinter
+// sinter/ops/conv.hpp: convolutions over one, two and three spatial axes.
+
+// sinter/ops/pad.hpp: elements added around a tensor, or cut off.
+
+// sinter/ops/detail/axis_map.hpp: which elements of an operand's axis make each element of a result's: padding and
+// interpolation, axis by axis.
+
+namespace sinter::ops {
+
+enum class axis_rule {
+  constant,       ///< the element at o - before, or none
+  reflect,        ///< as in a mirror at the first and at the last element
+  replicate,      ///< the nearest element that there is
+  circular,       ///< as if the axis were repeated
+  nearest,        ///< one element, at a scaled position
+  nearest_exact,  ///< the same, of the middle of result o
+  linear,         ///< two elements
+  cubic           ///< four
+};
+
+/// The elements of an axis that make one element of a result, and how much each counts. Weights are of type C.
+template <class C>
+struct axis_taps {
+  int count = 1;
+  index_t at[4] = {};
+  C weight[4] = {C(1)};
+};
+
+/// `out` elements of a result, made of `in` elements of an operand.
+struct axis_map {
+  axis_rule rule = axis_rule::constant;
+  index_t in = 1, out = 1;
+  index_t before = 0;             ///< paddings: results in front of the operand's first element
+  index_t first = 0, period = 1;  ///< of what circular and reflect repeat
+  double scale = 1, shift = 0;    ///< interpolation: result o lies at scale (o + shift) - shift of the operand
+
+  SINTER_WORD bool is_identity() const { return rule == axis_rule::constant && before == 0 && in == out; }
+  SINTER_WORD bool blends() const { return rule == axis_rule::linear || rule == axis_rule::cubic; }
+  SINTER_WORD index_t within(index_t at) const { return at < 0 ? 0 : at < in ? at : in - 1; }
+  SINTER_WORD index_t modulo(index_t at) const {
+    const index_t rest = at % period;
+    return rest < 0 ? rest + period : rest;
+  }
+
+  template <class C>
+  SINTER_WORD axis_taps<C> taps(index_t o) const {
+    axis_taps<C> t;
+    const index_t at = o - before;
+    switch (rule) {
+      case axis_rule::constant:
+        t.at[0] = at;
+        t.count = at >= 0 && at < in;
+        break;
+      case axis_rule::reflect:
+        t.at[0] = modulo(at) < in ? modulo(at) : period - modulo(at);
+        break;
+      case axis_rule::replicate:
+        t.at[0] = within(at);
+        break;
+      case axis_rule::circular:
+        t.at[0] = first + modulo(at);
+        break;
+      // PyTorch places the nearest element in float, whatever the elements are.
+      case axis_rule::nearest:
+        t.at[0] = within(static_cast<index_t>(static_cast<float>(scale) * static_cast<float>(o)));
+        break;
+      case axis_rule::nearest_exact:
+        t.at[0] = within(static_cast<index_t>(static_cast<float>(scale) * (static_cast<float>(o) + 0.5f)));
+        break;
+      default: {
+        if constexpr (std::is_floating_point_v<C>) blend(o, t);
+      }
+    }
+    return t;
+  }
+
+  /// f(o, weight) for the results that read element i.
+  template <class C, class F>
+  SINTER_WORD void each_reader(index_t i, const F& f) const {
+    const index_t o = i + before;
+    switch (rule) {
+      case axis_rule::constant:
+        if (o >= 0 && o < out) f(o, C(1));
+        break;
+      case axis_rule::replicate: {
+        const index_t end = i == in - 1 || o >= out ? out : o + 1;
+        for (index_t k = i == 0 || o < 0 ? 0 : o; k < end; ++k) f(k, C(1));
+        break;
+      }
+      case axis_rule::reflect: {
+        const index_t one = modulo(o), other = modulo(before - i);
+        for (index_t k = one; k < out; k += period) f(k, C(1));
+        if (one != other)
+          for (index_t k = other; k < out; k += period) f(k, C(1));
+        break;
+      }
+      case axis_rule::circular:
+        if (i >= first && i < first + period)
+          for (index_t k = modulo(o - first); k < out; k += period) f(k, C(1));
+        break;
+      default:
+        each_interpolated<C>(i, f);
+    }
+  }
+
+ private:
+  /// R. Keys, IEEE Trans. ASSP 29 (1981), with a = -0.75 as in PyTorch.
+  template <class C>
+  SINTER_WORD void blend(index_t o, axis_taps<C>& t) const {
+    double position = scale * (static_cast<double>(o) + shift) - shift;
+    if (rule == axis_rule::linear) {
+      if (position < 0) position = 0;
+      const index_t base = within(static_cast<index_t>(position));
+      const C rest = static_cast<C>(position - static_cast<double>(base));
+      t.count = 2;
+      t.at[0] = base;
+      t.at[1] = within(base + 1);
+      t.weight[1] = rest < 1 ? rest : C(1);
+      t.weight[0] = 1 - t.weight[1];
+      return;
+    }
+    auto base = static_cast<index_t>(position);
+    if (static_cast<double>(base) > position) --base;
+    const double rest = position - static_cast<double>(base), a = -0.75;  // the digits of the outer weights cancel
+    t.count = 4;
+    for (int k = 0; k < 4; ++k) {
+      t.at[k] = within(base + k - 1);
+      const double distance = k < 2 ? rest + static_cast<double>(1 - k) : static_cast<double>(k - 1) - rest;
+      t.weight[k] = static_cast<C>(k == 1 || k == 2 ? ((a + 2) * distance - (a + 3)) * distance * distance + 1
+                                                    : ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a);
+    }
+  }
+
+  /// Taps ascend with o, so that the readers of an element are neighbours.
+  template <class C, class F>
+  SINTER_WORD void each_interpolated(index_t i, const F& f) const {
+    const auto reach = rule == axis_rule::cubic ? 2 : rule == axis_rule::linear ? 1 : 0;
+    const double guess = scale > 0 ? (static_cast<double>(i - reach) + shift) / scale - shift : 0;
+    index_t o = !(guess > 0) ? 0 : guess < static_cast<double>(out) ? static_cast<index_t>(guess) : out;
+    while (o > 0 && last_tap<C>(o - 1) >= i) --o;
+    while (o < out && last_tap<C>(o) < i) ++o;
+    for (; o < out; ++o) {
+      const axis_taps<C> t = taps<C>(o);
+      if (t.at[0] > i) break;
+      C weight = 0;
+      for (int k = 0; k < t.count; ++k)
+        if (t.at[k] == i) weight += t.weight[k];
+      f(o, weight);
+    }
+  }
+  template <class C>
+  SINTER_WORD index_t last_tap(index_t o) const {
+    const axis_taps<C> t = taps<C>(o);
+    return t.at[t.count - 1];
+  }
+};
+
+/// The axes of a padding or an interpolation for its kernels, the one with the largest stride first; axes that stay as
+/// they are make one where strides allow it. At most three have readers in more than one place.
+struct resampling {
+  int rank = 1;
+  axis_map axis[max_rank];
+  index_t x_strides[max_rank] = {}, y_strides[max_rank] = {};
+
+  /// Numbers of elements.
+  SINTER_WORD index_t results() const {
+    index_t n = 1;
+    for (int d = 0; d < rank; ++d) n *= axis[d].out;
+    return n;
+  }
+  SINTER_WORD index_t sources() const {
+    index_t n = 1;
+    for (int d = 0; d < rank; ++d) n *= axis[d].in;
+    return n;
+  }
+  bool blends() const {
+    for (int d = 0; d < rank; ++d)
+      if (axis[d].blends()) return true;
+    return false;
+  }
+};
+
+/// Axes in the order in memory of the result, or of the operand.
+inline resampling make_resampling(const axis_map* maps, int rank, const index_t* x_strides, const index_t* y_strides,
+                                  bool by_result) {
+  index_t shape[max_rank];
+  int order[max_rank];
+  for (int d = 0; d < rank; ++d) shape[d] = by_result ? maps[d].out : maps[d].in;
+  sinter::detail::memory_order(shape, rank, 1, [&](int) { return by_result ? y_strides : x_strides; }, order);
+  resampling r;
+  r.rank = 0;
+  for (int k = 0; k < rank; ++k) {
+    const int d = order[k], last = r.rank - 1;
+    const axis_map& m = maps[d];
+    if (m.is_identity() && m.in == 1) continue;
+    if (m.is_identity() && last >= 0 && r.axis[last].is_identity() && r.x_strides[last] == x_strides[d] * m.in &&
+        r.y_strides[last] == y_strides[d] * m.in) {
+      r.axis[last].in = r.axis[last].out *= m.in;
+      r.x_strides[last] = x_strides[d];
+      r.y_strides[last] = y_strides[d];
+    } else {
+      r.axis[r.rank] = m;
+      r.x_strides[r.rank] = x_strides[d];
+      r.y_strides[r.rank++] = y_strides[d];
+    }
+  }
+  if (r.rank == 0) r.rank = 1;
+  return r;
+}
+
+/// Base of pad and interpolate. An op has map(d, x), the map of axis d for an operand of shape x, and fill<T>(), what
+/// stands where a result reads nothing.
+struct resampling_op : kernel_op {
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  static constexpr bool keeps_order = true;
+  static constexpr take takes(int) { return take::strided; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+};
+
+/// What the kernels of an op need to know of operand and result, or of their gradients.
+template <class Op, class X, class Y>
+resampling resampling_of(const Op& op, const X& x, const Y& y, bool by_result) {
+  constexpr int R = X::rank;
+  axis_map maps[std::size_t{max_rank}];
+  for (int d = 0; d < R; ++d) maps[d] = op.map(d, x.shape());
+  return make_resampling(maps, R, x.strides().data(), y.strides().data(), by_result);
+}
+
+}  // namespace sinter::ops
+
+namespace sinter {
+
+/// What stands around the elements.
+enum class pad_mode {
+  constant,   ///< one value
+  reflect,    ///< the elements as in a mirror at the first and the last, which do not appear twice
+  replicate,  ///< the first and the last element
+  circular    ///< the elements from the other end
+};
+
+/// How many elements pad adds: in front of and behind the last axis, in front of and behind the axis before it, ...
+class pad_amounts {
+ public:
+  pad_amounts() = default;
+  pad_amounts(std::initializer_list<index_t> each) : pad_amounts(std::span<const index_t>(each.begin(), each.size())) {}
+  /// Errors: value_error for an odd number of them, or more than two for each axis that a tensor may have.
+  template <class Range>
+    requires std::convertible_to<const Range&, std::span<const index_t>>
+  pad_amounts(const Range& range) {  // NOLINT: implicit on purpose
+    const std::span<const index_t> each = range;
+    const auto n = static_cast<index_t>(each.size());
+    if (n % 2 != 0 || n > 2 * max_rank)
+      detail::refuse<value_error>({"pad: takes two numbers for each axis, the last axis first, not ", n, " numbers"});
+    for (const index_t v : each) values_[count_++] = v;
+  }
+  /// The number of axes, which are the last ones.
+  int axes() const { return count_ / 2; }
+  /// Of an axis counted from the end: 0 for the last.
+  index_t before(int axis) const { return axis < axes() ? values_[2 * axis] : 0; }
+  index_t after(int axis) const { return axis < axes() ? values_[2 * axis + 1] : 0; }
+
+ private:
+  int count_ = 0;
+  index_t values_[std::size_t{2 * max_rank}] = {};
+};
+
+namespace ops {
+
+template <class T>
+struct pad_op : resampling_op {
+  static constexpr const char* name = "pad";
+
+  pad_amounts amounts;
+  pad_mode mode;
+  T value;
+  pad_op(const pad_amounts& a, pad_mode m, T v) : amounts(a), mode(m), value(v) {}
+
+  template <int R>
+  extents<R> shape(const extents<R>& x) const {
+    using sinter::detail::refuse;
+    const int axes = amounts.axes();
+    if (axes > R) refuse<shape_error>({"pad: ", 2 * axes, " numbers for the ", R, " axes of shape ", x});
+    if (mode != pad_mode::constant && (axes < 1 || axes > 3 || (R != axes + 1 && R != axes + 2)))
+      refuse<shape_error>({"pad: ", mode_name(),
+                           " pads the last axis of rank 2 or 3, the last two of rank 3 or 4, or the "
+                           "last three of rank 4 or 5, not the last ",
+                           axes, " of shape ", x});
+    extents<R> y = x;
+    for (int k = 0; k < axes; ++k) {
+      const int d = R - 1 - k;
+      const index_t before = amounts.before(k), after = amounts.after(k), n = x[d];
+      y[d] = n + before + after;
+      if (y[d] < 0 || n + before < 0 || n + after < 0)
+        refuse<shape_error>(
+            {"pad: ", before, " and ", after, " cut more off axis ", d, " of shape ", x, " than it has"});
+      if (mode == pad_mode::constant) continue;
+      const index_t most = before > after ? before : after;
+      if (mode == pad_mode::reflect && most >= n)
+        refuse<shape_error>(
+            {"pad: reflect adds less than the ", n, " elements of axis ", d, " of shape ", x, ", not ", most});
+      if (mode == pad_mode::circular && most > n)
+        refuse<shape_error>(
+            {"pad: circular adds at most the ", n, " elements of axis ", d, " of shape ", x, ", not ", most});
+      if (n + (before < 0 ? before : 0) + (after < 0 ? after : 0) < 1)
+        refuse<shape_error>(
+            {"pad: ", mode_name(), " needs elements on axis ", d, " of shape ", x, ", which are not cut off"});
+    }
+    return y;
+  }
+
+  template <int R>
+  axis_map map(int d, const extents<R>& x) const {
+    const index_t before = amounts.before(R - 1 - d), after = amounts.after(R - 1 - d), n = x[d];
+    axis_map m;
+    m.in = n;
+    m.out = n + before + after;
+    m.before = before;
+    if (before <= 0 && after <= 0) return m;
+    if (mode == pad_mode::reflect) {
+      m.rule = axis_rule::reflect;
+      m.period = 2 * (n - 1);
+    } else if (mode == pad_mode::replicate) {
+      m.rule = axis_rule::replicate;
+    } else if (mode == pad_mode::circular) {  // of what is left where a number cuts
+      m.rule = axis_rule::circular;
+      m.first = before < 0 ? -before : 0;
+      m.period = n - m.first + (after < 0 ? after : 0);
+      m.before = before < 0 ? 0 : before;
+    }
+    return m;
+  }
+  template <class>
+  T fill() const {
+    return value;
+  }
+
+  template <class X>
+  static constexpr auto mistake() {
+    return sinter::detail::fitting<element_of<X>>{};
+  }
+
+ private:
+  const char* mode_name() const {
+    return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
+  }
+};
+
+}  // namespace ops
+
+/// x with elements added in front of and behind its last axes, as torch.nn.functional.pad: two numbers for the last
+/// axis, two for the one before it, and so on. What is added is `value`, or follows from the elements along the axis,
+/// see pad_mode; negative numbers cut off. Any element type. With pad_mode::constant any axes of any rank; with the
+/// others the last axis of (N,C,L) or (C,L), the last two of (N,C,H,W) or (C,H,W), or the last three of (N,C,D,H,W) or
+/// (C,D,H,W). The result lies in memory as x does. Derivative: each element gets the sum of g where it stands. Errors:
+/// value_error for an odd number of numbers, shape_error for more axes than x has, for more elements cut off than there
+/// are, and, as in PyTorch, for a mirror of all elements or more and for more than one turn of a circle.
+///
+///     tensor framed = pad(pictures, {1, 1, 2, 2});  // a column on each side, two rows above and below
+///     tensor mirrored = pad(pictures, {1, 1, 2, 2}, pad_mode::reflect);
+///     tensor longer = pad(signals, {0, 3}, pad_mode::constant, -1);
+template <class X>
+  requires detail::takes_operands<ops::pad_op<element_of<X>>, X>
+detail::kernel_of<ops::pad_op<element_of<X>>, X> pad(X&& x, const pad_amounts& amounts,
+                                                     pad_mode mode = pad_mode::constant,
+                                                     detail::number<element_of<X>> value = 0) {
+  return detail::make_kernel(ops::pad_op<element_of<X>>(amounts, mode, value), std::forward<X>(x));
+}
+template <class X, class Problem = typename detail::kernel_check<ops::pad_op<element_of<X>>, X>::problem,
+          class Fix = typename detail::kernel_check<ops::pad_op<element_of<X>>, X>::fix>
+void pad(X&&, const pad_amounts&, pad_mode = pad_mode::constant, double = 0) = delete;
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <int>
+struct use_x_and_weights_of_rank;
+struct use_a_bias_of_rank_1;
+
+/// How a convolution moves its window over N spatial axes: one number, or one for each axis.
+///
+///     conv2d(x, w, b, {.stride = 2, .padding = {1, 2}});
+///     conv2d(x, w, b, {.padding = padding::same});
+template <int N>
+struct conv_options {
+  per_axis<N> stride = 1;
+  window_padding<N> padding = 0;  ///< zeros in front of and behind x, padding::same or padding::valid
+  per_axis<N> dilation = 1;
+  index_t groups = 1;
+  pad_mode padding_mode = pad_mode::constant;  ///< what stands around x in place of zeros: a copy is made, see pad
+};
+
+namespace ops {
+
+/// A convolution as kernels see it: three spatial axes, of which the leading ones have one element where there are
+/// fewer. x and y have their channels last. A transposed convolution is seen as the one whose gradient it is: its
+/// result is that one's x.
+struct conv_extents {
+  index_t batch, channels, filters, groups;
+  index_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  index_t stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
+  index_t w_filter = 0, w_channel = 0, w_tap[3] = {0, 0, 0};  ///< strides of the weights
+};
+
+/// Of the ops of conv_op and conv_transpose_op.
+template <class Op>
+concept is_convolution = requires {
+  Op::rank_of_images;
+  Op::transposed;
+};
+
+/// What is wrong with operands of these types, x and weights of rank R.
+template <int R, class X, class W, class... B>
+constexpr auto find_conv_mistake() {
+  using namespace sinter::detail;
+  using T = element_of<X>;
+  if constexpr (!floating_element<T> || !std::is_same_v<T, element_of<W>> || !(std::is_same_v<T, element_of<B>> && ...))
+    return sinter::detail::mistake<operands_of_element_types<T, element_of<W>, element_of<B>...>,
+                                   use_floating_point_operands_of_one_type>{};
+  else if constexpr (rank_of<X> != R || rank_of<W> != R)
+    return sinter::detail::mistake<operands_of_ranks<rank_of<X>, rank_of<W>, rank_of<B>...>,
+                                   use_x_and_weights_of_rank<R>>{};
+  else if constexpr (!((rank_of<B> == 1) && ...))
+    return sinter::detail::mistake<operands_of_ranks<rank_of<X>, rank_of<W>, rank_of<B>...>, use_a_bias_of_rank_1>{};
+  else return fitting<T>{};
+}
+
+/// Channels of x that meet weights of so many inputs, and a bias of one value for each of the results' channels.
+template <int R, class... B>
+void check_conv_channels(const char* name, index_t groups, const extents<R>& x, const extents<R>& w, index_t inputs,
+                         index_t outputs, const B&... bias) {
+  using sinter::detail::refuse;
+  if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
+  if (w[0] % groups != 0 || x[1] % groups != 0)
+    refuse<shape_error>({name, ": ", groups, " groups do not divide the ", x[1], " channels of x of shape ", x,
+                         " and the ", w[0], " filters of weights of shape ", w});
+  if (x[1] != inputs)
+    refuse<shape_error>({name, ": x of shape ", x, " has ", x[1], " channels; weights of shape ", w, " take ", inputs,
+                         groups > 1 ? sinter::detail::joined({" in ", groups, " groups"}) : ""});
+  for (int d = 2; d < R; ++d)
+    if (w[d] < 1) refuse<shape_error>({name, ": weights of shape ", w, " have no taps"});
+  if constexpr (sizeof...(B) > 0) {
+    if ((bias[0], ...) != outputs)
+      refuse<shape_error>(
+          {name, ": a bias of shape ", bias..., " for ", outputs, " filters; it has one value for each"});
+  }
+}
+
+/// Of a convolution from `image` to `result`.
+template <int N, class Options>
+conv_extents make_conv_extents(const Options& o, const extents<N + 2>& image, const extents<N + 2>& result,
+                               const extents<N + 2>& w, const extents<N + 2>& w_strides) {
+  conv_extents e{image[0], image[1], result[1], o.groups};
+  e.w_filter = w_strides[0];
+  e.w_channel = w_strides[1];
+  for (int d = 0, to = 3 - N; d < N; ++d, ++to) {
+    e.in[to] = image[d + 2];
+    e.out[to] = result[d + 2];
+    e.kernel[to] = w[d + 2];
+    e.stride[to] = o.stride[d];
+    e.padding[to] = o.padding.before(d, o.dilation[d] * (w[d + 2] - 1));
+    e.dilation[to] = o.dilation[d];
+    e.w_tap[to] = w_strides[d + 2];
+  }
+  return e;
+}
+
+/// y(n,f,o) = b(f) + sum over channels c of f's group and taps t of x(n, c, o stride + t dilation - padding) w(f,c,t).
+template <int N, bool Bias>
+struct conv_op : kernel_op {
+  static constexpr const char* name = N == 1 ? "conv1d" : N == 2 ? "conv2d" : "conv3d";
+  static constexpr int rank_of_images = N + 2;
+  static constexpr bool has_bias = Bias, transposed = false;
+  static constexpr unsigned grad_uses[Bias ? 3 : 2] = {uses::second, uses::first};
+  static constexpr memory_format format = memory_format::channels_last;
+  static constexpr bool takes_epilogue = true;
+  static constexpr take takes(int operand) { return operand == 0 ? take::dense : take::strided; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  conv_options<N> options;
+  explicit conv_op(const conv_options<N>& o) : options(o) {}
+
+  template <class... B>
+  extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
+    sinter::detail::check_window(name, options.stride, options.dilation);
+    check_conv_channels(name, options.groups, x, w, w[1] * options.groups, w[0], bias...);
+    extents<N + 2> y;
+    y[0] = x[0];
+    y[1] = w[0];
+    for (int d = 0; d < N; ++d) {
+      const index_t reach = options.dilation[d] * (w[d + 2] - 1) + 1;
+      y[d + 2] = options.padding.results(name, d, x[d + 2], reach, options.stride[d], x);
+    }
+    return y;
+  }
+
+  conv_extents extents_of(const extents<N + 2>& x, const extents<N + 2>& w, const extents<N + 2>& w_strides,
+                          const extents<N + 2>& y) const {
+    return make_conv_extents<N>(options, x, y, w, w_strides);
+  }
+
+  template <class X, class W, class... B>
+  static constexpr auto mistake() {
+    return find_conv_mistake<N + 2, X, W, B...>();
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// x evaluated, with what op's padding mode puts around it: op then has no padding to do.
+template <int N, bool Bias, class X, class W>
+evaluated<X> surrounded(ops::conv_op<N, Bias>& op, X&& x, const W& w) {
+  const conv_options<N>& o = op.options;
+  if (o.padding_mode == pad_mode::constant) return eval_to_read(std::forward<X>(x));
+  check_defined(op.name, x);
+  check_defined(op.name, w);
+  index_t amounts[std::size_t{2 * N}];
+  for (int d = 0; d < N; ++d) {
+    const index_t span = o.dilation[d] * (w.shape()[d + 2] - 1);
+    amounts[2 * (N - 1 - d)] = o.padding.before(d, span);
+    amounts[2 * (N - 1 - d) + 1] = o.padding.after(d, span);
+  }
+  op.options.padding = 0;
+  return eval(pad(std::forward<X>(x), amounts, o.padding_mode));
+}
+
+}  // namespace detail
+
+/// The convolution (really the correlation) of x (N,C,H,W) with weights (F,C/groups,KH,KW) and a bias (F,):
+/// (N,F,H',W'), where H' = (H + 2 padding - dilation (KH - 1) - 1) / stride + 1, rounded down, as
+/// torch.nn.functional.conv2d. The result is channels-last; x is read as it is where it is channels-last, else from a
+/// copy. Elementwise work on the result runs inside the kernel. Derivative: dx, dw and db are convolutions of the
+/// gradient, and its sum. Errors: shape_error for channels and groups that do not fit and for a window larger than the
+/// padded x, value_error for a stride or dilation below 1 and negative padding.
+///
+///     auto h = relu(conv2d(pictures, filters, bias, {.stride = 2, .padding = 1}));
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_op<2, true>, X, W, B>
+detail::kernel_of<ops::conv_op<2, true>, X, W, B> conv2d(X&& x, W&& w, B&& bias, const conv_options<2>& options = {}) {
+  ops::conv_op<2, true> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+/// The same without a bias.
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_op<2, false>, X, W>
+detail::kernel_of<ops::conv_op<2, false>, X, W> conv2d(X&& x, W&& w, const conv_options<2>& options = {}) {
+  ops::conv_op<2, false> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_op<2, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<2, true>, X, W, B>::fix>
+void conv2d(X&&, W&&, B&&, const conv_options<2>& = {}) = delete;
+template <class X, class W, class Problem = typename detail::kernel_check<ops::conv_op<2, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<2, false>, X, W>::fix>
+void conv2d(X&&, W&&, const conv_options<2>& = {}) = delete;
+
+/// The convolution of x (N,C,L) with weights (F,C/groups,K) and a bias (F,); see conv2d.
+///
+///     auto h = conv1d(signals, taps, bias, {.dilation = 2});
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_op<1, true>, X, W, B>
+detail::kernel_of<ops::conv_op<1, true>, X, W, B> conv1d(X&& x, W&& w, B&& bias, const conv_options<1>& options = {}) {
+  ops::conv_op<1, true> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_op<1, false>, X, W>
+detail::kernel_of<ops::conv_op<1, false>, X, W> conv1d(X&& x, W&& w, const conv_options<1>& options = {}) {
+  ops::conv_op<1, false> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_op<1, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<1, true>, X, W, B>::fix>
+void conv1d(X&&, W&&, B&&, const conv_options<1>& = {}) = delete;
+template <class X, class W, class Problem = typename detail::kernel_check<ops::conv_op<1, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<1, false>, X, W>::fix>
+void conv1d(X&&, W&&, const conv_options<1>& = {}) = delete;
+
+/// The convolution of x (N,C,D,H,W) with weights (F,C/groups,KD,KH,KW) and a bias (F,); see conv2d.
+///
+///     auto h = conv3d(volumes, blocks, bias, {.padding = 1});
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_op<3, true>, X, W, B>
+detail::kernel_of<ops::conv_op<3, true>, X, W, B> conv3d(X&& x, W&& w, B&& bias, const conv_options<3>& options = {}) {
+  ops::conv_op<3, true> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_op<3, false>, X, W>
+detail::kernel_of<ops::conv_op<3, false>, X, W> conv3d(X&& x, W&& w, const conv_options<3>& options = {}) {
+  ops::conv_op<3, false> op(options);
+  return detail::make_kernel(op, detail::surrounded(op, std::forward<X>(x), w), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_op<3, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<3, true>, X, W, B>::fix>
+void conv3d(X&&, W&&, B&&, const conv_options<3>& = {}) = delete;
+template <class X, class W, class Problem = typename detail::kernel_check<ops::conv_op<3, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_op<3, false>, X, W>::fix>
+void conv3d(X&&, W&&, const conv_options<3>& = {}) = delete;
+
+}  // namespace sinter
+// sinter/ops/conv_transpose.hpp: transposed convolutions over one, two and three spatial axes.
+
+namespace sinter {
+
+/// How a transposed convolution spreads its window over N spatial axes: one number, or one for each axis.
+///
+///     conv_transpose2d(x, w, b, {.stride = 2, .padding = 1, .output_padding = 1});
+template <int N>
+struct conv_transpose_options {
+  per_axis<N> stride = 1;
+  window_padding<N> padding = 0;   ///< results that are left out in front and behind; numbers
+  per_axis<N> output_padding = 0;  ///< more results behind, fewer than stride or dilation
+  index_t groups = 1;
+  per_axis<N> dilation = 1;
+};
+
+namespace ops {
+
+/// The gradient of x of a convolution from y to x, as an op: y(n, f, i) = b(f) + the sum of x(n, c, o) w(c, f, t) over
+/// the channels c of f's group, the taps t and the places o with o stride + t dilation - padding = i.
+template <int N, bool Bias>
+struct conv_transpose_op : kernel_op {
+  static constexpr const char* name = N == 1 ? "conv_transpose1d" : N == 2 ? "conv_transpose2d" : "conv_transpose3d";
+  static constexpr int rank_of_images = N + 2;
+  static constexpr bool has_bias = Bias, transposed = true;
+  static constexpr unsigned grad_uses[Bias ? 3 : 2] = {uses::second, uses::first};
+  static constexpr memory_format format = memory_format::channels_last;
+  static constexpr bool takes_epilogue = true;
+  static constexpr take takes(int operand) { return operand == 0 ? take::dense : take::strided; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  conv_transpose_options<N> options;
+  explicit conv_transpose_op(const conv_transpose_options<N>& o) : options(o) {}
+
+  template <class... B>
+  extents<N + 2> shape(const extents<N + 2>& x, const extents<N + 2>& w, const B&... bias) const {
+    using sinter::detail::refuse;
+    const conv_transpose_options<N>& o = options;
+    sinter::detail::check_window(name, o.stride, o.dilation);
+    check_conv_channels(name, o.groups, x, w, w[0], w[1] * o.groups, bias...);
+    extents<N + 2> y;
+    y[0] = x[0];
+    y[1] = w[1] * o.groups;
+    for (int d = 0; d < N; ++d) {
+      const index_t padding = o.padding.number(name, d), more = o.output_padding[d];
+      if (more < 0 || (more >= o.stride[d] && more >= o.dilation[d]))
+        refuse<value_error>({name, ": output_padding is ", more, "; it must be 0 or more, and below the stride, ",
+                             o.stride[d], ", or the dilation, ", o.dilation[d]});
+      y[d + 2] = (x[d + 2] - 1) * o.stride[d] - 2 * padding + o.dilation[d] * (w[d + 2] - 1) + more + 1;
+      if (y[d + 2] < 1)
+        refuse<shape_error>({name, ": padding ", padding, " leaves nothing of the results along axis ", d + 2,
+                             " for x of shape ", x, " and weights of shape ", w});
+    }
+    return y;
+  }
+
+  /// Of the convolution from y to x.
+  conv_extents extents_of(const extents<N + 2>& x, const extents<N + 2>& w, const extents<N + 2>& w_strides,
+                          const extents<N + 2>& y) const {
+    return make_conv_extents<N>(options, y, x, w, w_strides);
+  }
+
+  template <class X, class W, class... B>
+  static constexpr auto mistake() {
+    return find_conv_mistake<N + 2, X, W, B...>();
+  }
+};
+
+}  // namespace ops
+
+/// The transposed convolution of x (N,C,H,W) with weights (C,F/groups,KH,KW) and a bias (F,): (N,F,H',W'), where H' =
+/// (H - 1) stride - 2 padding + dilation (KH - 1) + output_padding + 1, as torch.nn.functional.conv_transpose2d. It is
+/// the gradient of x of the conv2d with these weights and numbers. Layouts and elementwise work are those of conv2d.
+/// Derivative: dx is a conv2d of the gradient, dw a convolution of x and the gradient, db its sum. Errors: shape_error
+/// for channels and groups that do not fit and for padding that leaves no results, value_error for a stride or dilation
+/// below 1, for negative padding and for an output_padding that is not below stride or dilation.
+///
+///     auto larger = conv_transpose2d(pictures, kernels, {.stride = 2, .padding = 1, .output_padding = 1});
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_transpose_op<2, true>, X, W, B>
+detail::kernel_of<ops::conv_transpose_op<2, true>, X, W, B> conv_transpose2d(
+    X&& x, W&& w, B&& bias, const conv_transpose_options<2>& options = {}) {
+  return detail::make_kernel(ops::conv_transpose_op<2, true>(options), std::forward<X>(x), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+/// The same without a bias.
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_transpose_op<2, false>, X, W>
+detail::kernel_of<ops::conv_transpose_op<2, false>, X, W> conv_transpose2d(
+    X&& x, W&& w, const conv_transpose_options<2>& options = {}) {
+  return detail::make_kernel(ops::conv_transpose_op<2, false>(options), std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_transpose_op<2, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_transpose_op<2, true>, X, W, B>::fix>
+void conv_transpose2d(X&&, W&&, B&&, const conv_transpose_options<2>& = {}) = delete;
+template <class X, class W,
+          class Problem = typename detail::kernel_check<ops::conv_transpose_op<2, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_transpose_op<2, false>, X, W>::fix>
+void conv_transpose2d(X&&, W&&, const conv_transpose_options<2>& = {}) = delete;
+
+/// The transposed convolution of x (N,C,L) with weights (C,F/groups,K) and a bias (F,); see conv_transpose2d.
+///
+///     auto longer = conv_transpose1d(signals, spread, {.stride = 2});
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_transpose_op<1, true>, X, W, B>
+detail::kernel_of<ops::conv_transpose_op<1, true>, X, W, B> conv_transpose1d(
+    X&& x, W&& w, B&& bias, const conv_transpose_options<1>& options = {}) {
+  return detail::make_kernel(ops::conv_transpose_op<1, true>(options), std::forward<X>(x), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_transpose_op<1, false>, X, W>
+detail::kernel_of<ops::conv_transpose_op<1, false>, X, W> conv_transpose1d(
+    X&& x, W&& w, const conv_transpose_options<1>& options = {}) {
+  return detail::make_kernel(ops::conv_transpose_op<1, false>(options), std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_transpose_op<1, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_transpose_op<1, true>, X, W, B>::fix>
+void conv_transpose1d(X&&, W&&, B&&, const conv_transpose_options<1>& = {}) = delete;
+template <class X, class W,
+          class Problem = typename detail::kernel_check<ops::conv_transpose_op<1, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_transpose_op<1, false>, X, W>::fix>
+void conv_transpose1d(X&&, W&&, const conv_transpose_options<1>& = {}) = delete;
+
+/// The transposed convolution of x (N,C,D,H,W) with weights (C,F/groups,KD,KH,KW) and a bias (F,); see
+/// conv_transpose2d.
+///
+///     auto larger = conv_transpose3d(volumes, spread_blocks, {.stride = 2});
+template <class X, class W, class B>
+  requires detail::takes_operands<ops::conv_transpose_op<3, true>, X, W, B>
+detail::kernel_of<ops::conv_transpose_op<3, true>, X, W, B> conv_transpose3d(
+    X&& x, W&& w, B&& bias, const conv_transpose_options<3>& options = {}) {
+  return detail::make_kernel(ops::conv_transpose_op<3, true>(options), std::forward<X>(x), std::forward<W>(w),
+                             std::forward<B>(bias));
+}
+template <class X, class W>
+  requires detail::takes_operands<ops::conv_transpose_op<3, false>, X, W>
+detail::kernel_of<ops::conv_transpose_op<3, false>, X, W> conv_transpose3d(
+    X&& x, W&& w, const conv_transpose_options<3>& options = {}) {
+  return detail::make_kernel(ops::conv_transpose_op<3, false>(options), std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B,
+          class Problem = typename detail::kernel_check<ops::conv_transpose_op<3, true>, X, W, B>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_transpose_op<3, true>, X, W, B>::fix>
+void conv_transpose3d(X&&, W&&, B&&, const conv_transpose_options<3>& = {}) = delete;
+template <class X, class W,
+          class Problem = typename detail::kernel_check<ops::conv_transpose_op<3, false>, X, W>::problem,
+          class Fix = typename detail::kernel_check<ops::conv_transpose_op<3, false>, X, W>::fix>
+void conv_transpose3d(X&&, W&&, const conv_transpose_options<3>& = {}) = delete;
+
+}  // namespace sinter
+// sinter/ops/cos.hpp: the cosine.
+
+namespace sinter {
+namespace ops {
+
+struct cos_op : real_op {
+  static constexpr const char* name = "cos";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::cos(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return -g * sin(x);
+  }
+};
+
+}  // namespace ops
+
+/// The cosine of x in radians, elementwise, floating point. Derivative: -g sin x.
+///
+///     tensor y = cos(x);
+SINTER_UNARY_FUNCTION(cos, ops::cos_op)
+
+}  // namespace sinter
+// sinter/ops/cosh.hpp: the hyperbolic cosine.
+
+namespace sinter {
+namespace ops {
+
+struct cosh_op : real_op {
+  static constexpr const char* name = "cosh";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::cosh(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * sinh(x);
+  }
+};
+
+}  // namespace ops
+
+/// The hyperbolic cosine, elementwise, floating point. Derivative: g sinh x.
+///
+///     tensor y = cosh(x);
+SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
+
+}  // namespace sinter
+// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
+
+// sinter/ops/mean.hpp: the arithmetic mean along axes.
+
+namespace sinter {
+namespace ops {
+
+struct mean_op {
+  static constexpr const char* name = "mean";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class Node>
+  static auto finish(Node node, index_t n) {
+    return std::move(node) / static_cast<element_of<Node>>(n);
+  }
+};
+
+}  // namespace ops
+
+/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
+/// point; NaN where there is nothing to average. Derivative: g / n.
+///
+///     tensor centred = x - mean(x, 0, keepdim);
+SINTER_REDUCTION(mean, ops::mean_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+namespace detail {
+
+template <class E>
+struct cross_entropy_tape final : one_input_node {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
+  tensor<std::int64_t, 1, D> labels;
+  std::uint64_t labels_version = 0;
+  tensor<compute_type<T>, 1, D> lse;
+
+  void release() override {
+    logits.drop();
+    labels = {};
+    lse = {};
+  }
+  void backward(grad_state& result) override {
+    auto& to = static_cast<typed_state<T, 2, D>&>(*source);
+    const auto& x = logits.get("backward of", name);
+    if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
+      throw autograd_error(
+          "backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
+    if constexpr (is_cpu_v<D>)
+      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(),
+                              x.shape()[1]);
+    bool add = false;
+    to.gradient(add);
+    const auto& g = static_cast<typed_state<T, 1, D>&>(result).grad;
+    if (to.grad.is_contiguous()) return backend<D>::reverse_cross_entropy(x, labels, lse, g, to.grad, add);
+    const auto dx = tensor<T, 2, D>::uninitialized(to.shape);
+    backend<D>::reverse_cross_entropy(x, labels, lse, g, dx, false);
+    write_or_add(dx, to.grad, add);
+  }
+};
+
+}  // namespace detail
+
+/// The loss of each row; see cross_entropy.
+template <class E>
+struct [[nodiscard]] cross_entropy_node
+    : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = false;
+  static constexpr const char* explained_as() { return "cross_entropy"; }
+
+  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
+    this->shape_[0] = e.shape()[0];
+  }
+
+  void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
+    // On the host they may have changed since the node was made; a GPU looks at them here only.
+    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(),
+                                    e.shape()[1]);
+    lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
+    detail::backend<D>::cross_entropy(e, labels, to, lse_);
+  }
+
+  auto record(const tensor<T, 1, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded<1>(value);
+    auto node = std::make_unique<detail::cross_entropy_tape<E>>();
+    node->name = "cross_entropy";
+    node->logits.keep(detail::untrack(e));
+    node->labels = labels;
+    node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
+    node->lse = lse_;
+    node->source = source;
+    return detail::produced<1>(value, std::move(node));
+  }
+
+  E e;
+  tensor<std::int64_t, 1, D> labels;
+
+ private:
+  mutable tensor<compute_type<T>, 1, D> lse_;
+};
+
+namespace detail {
+
+/// Labels as row-major int64.
+template <class L>
+auto int64_labels(const L& labels) {
+  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
+  else return eval(cast<std::int64_t>(labels)).contiguous();
+}
+
+template <class E, class L>
+cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
+  check_defined("cross_entropy", logits);
+  check_defined("cross_entropy", labels);
+  if (labels.shape()[0] != logits.shape()[0])
+    refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
+  const auto y = int64_labels(labels);
+  if constexpr (is_cpu_v<device_of<E>>)
+    backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
+  return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
+}
+
+template <class E>
+using cross_entropy_of = cross_entropy_node<prologue_of<E>>;
+
+}  // namespace detail
+
+template <class...>
+struct logits_and_labels_with_elements_of_type;
+template <int, int>
+struct logits_and_labels_of_ranks;
+struct use_floating_logits_and_integer_labels;
+struct use_labels_of_the_shape_of_the_logits_without_axis_1;
+
+namespace detail {
+
+template <class E, class L>
+constexpr auto find_classification_mistake() {
+  if constexpr (!expression<E> || !expression<L>) return not_operands{};
+  else if constexpr (!same_device<E, L>)
+    return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
+    return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
+                   use_floating_logits_and_integer_labels>{};
+  else if constexpr (rank_of<E> < 1 || rank_of<L> != rank_of<E> - 1)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>,
+                   use_labels_of_the_shape_of_the_logits_without_axis_1>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, class L>
+using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
+/// (N,C) against (N,): one kernel.
+template <class E, class L>
+concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
+
+}  // namespace detail
+
+/// How a loss combines the losses of its samples.
+namespace reduction {
+struct none_t {};
+struct sum_t {};
+struct mean_t {};
+inline constexpr none_t none{};
+inline constexpr sum_t sum{};
+inline constexpr mean_t mean{};
+}  // namespace reduction
+
+/// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
+/// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
+/// produces them; backward recomputes the probabilities from the kept logits.
+/// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
+/// label outside [0, C), on a GPU where the host next waits for it.
+///
+///     variable loss = cross_entropy(model(x), labels);
+template <class E, class L>
+  requires detail::classifies_rows<E, L>
+auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {})
+    -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
+  return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
+}
+template <class E, class L>
+  requires detail::classifies_rows<E, L>
+auto cross_entropy(E&& logits, const L& labels, reduction::sum_t)
+    -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
+  return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
+}
+template <class E, class L>
+  requires detail::classifies_rows<E, L>
+detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
+  return detail::make_cross_entropy(std::forward<E>(logits), labels);
+}
+template <class E, class L, class Reduction = reduction::mean_t,
+          class Problem = typename detail::classification_mistake<E, L>::problem,
+          class Fix = typename detail::classification_mistake<E, L>::fix>
+  requires(!floating_element<element_of<L>>)
+void cross_entropy(E&&, L&&, Reduction = {}) = delete;
+
+}  // namespace sinter
+// sinter/ops/cummax.hpp: running maxima.
+
+// sinter/ops/running_extreme.hpp: what cummax and cummin share.
+
+// sinter/ops/detail/lines.hpp: what functions along one axis take, and their rejections.
+
+namespace sinter {
+
+// Names in messages.
+struct axis_that_is_not_given;
+struct pass_the_axis_or_minus_1_for_the_last;
+template <int...>
+struct operands_of_ranks;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+struct value_that_let_names_in_a_kernel_of_its_own;
+struct evaluate_it_before_let;
+
+namespace detail {
+
+template <class E>
+constexpr auto find_lines_mistake() {
+  if constexpr (is_assignment<E>) return operand_check<E>{};
+  else if constexpr (!expression<E>) return not_operands{};
+  else if constexpr (reads_name<E>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (rank_of<E> < 1) return mistake<operands_of_ranks<0>, use_an_operand_of_rank<1, max_rank>>{};
+  else if constexpr (!has_lines<E>)
+    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E>
+using lines_mistake = decltype(find_lines_mistake<bare<E>>());
+/// Scans and sorts take E.
+template <class E>
+concept takes_lines = is_fitting<lines_mistake<E>>;
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter::detail {
+
+template <bool Max, class E>
+values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t axis) {
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, rank_of<E>);
+  const auto e = prologue(std::forward<E>(x));
+  using T = element_of<E>;
+  using D = device_of<E>;
+  const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
+  const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
+  backend<D>::template scan<running_reducer<T, Max>>(
+      e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// The largest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as
+/// `indices`: of equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the
+/// element that was picked.
+///
+///     auto [highest, day] = cummax(x, 0);
+template <detail::takes_lines E>
+values_and_indices<detail::evaluated<E>> cummax(E&& x, detail::whole axis) {
+  return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
+}
+SINTER_LINES_REJECTIONS(cummax)
+SINTER_AXIS_REJECTION(cummax)
+
+}  // namespace sinter
+// sinter/ops/cummin.hpp: running minima.
+
+namespace sinter {
+
+/// The smallest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as
+/// `indices`: of equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the
+/// element that was picked.
+///
+///     auto [lowest, day] = cummin(x, 0);
+template <detail::takes_lines E>
+values_and_indices<detail::evaluated<E>> cummin(E&& x, detail::whole axis) {
+  return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
+}
+SINTER_LINES_REJECTIONS(cummin)
+SINTER_AXIS_REJECTION(cummin)
+
+}  // namespace sinter
+// sinter/ops/cumprod.hpp: running products.
+
+// sinter/ops/cumsum.hpp: running sums.
+
+// sinter/ops/scan.hpp: the node behind cumsum, cumprod, ...: folds of all elements up to each along an axis, with fused
+// prologue and, along the last axis, fused epilogue.
+
+namespace sinter {
+
+namespace detail {
+
+/// Backward of a scan: Op::grad, from x and the result y where it reads them.
+template <class Op, class E>
+struct scan_tape final : one_input_node {
+  using T = element_of<E>;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
+  tensor<T, R, D> y;
+  std::uint64_t version = 0;
+  int axis = 0;
+
+  void release() override {
+    x.drop();
+    y = {};
+  }
+  void backward(grad_state& result) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
+    if constexpr (Op::keeps_operands) {
+      if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
+        refuse<autograd_error>(
+            {"backward of '", name, "': its result of shape ", y.shape(),
+             " was modified in place after the statement; use a copy, or write to it after backward()"});
+      add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
+    } else {
+      add_gradient(source, Op::grad(g, axis));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative:
+/// `keeps_operands` (does it read x and y?) and grad(g, axis) or grad(g, x, y, axis), of tensors.
+template <class Op, class E>
+struct [[nodiscard]] scan_node
+    : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
+                         E::order> {
+  using reducer = typename Op::template reducer<element_of<E>>;
+  using T = typename reducer::result;
+  using D = device_of<E>;
+  static constexpr int R = E::rank;
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
+  static constexpr const char* explained_as() { return Op::name; }
+
+  scan_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
+
+  bool ready_for_epilogue() const { return axis == R - 1; }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)},
+                                               epilogue);
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
+    if (!source) return detail::unrecorded<1>(value);
+    auto node = std::make_unique<detail::scan_tape<Op, E>>();
+    node->name = Op::name;
+    if constexpr (Op::keeps_operands) {
+      node->x.keep(detail::untrack(e));
+      node->y = value;
+      node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
+    }
+    node->source = source;
+    node->axis = axis;
+    return detail::produced<1>(value, std::move(node));
+  }
+
+  E e;
+  int axis;
+};
+
+namespace detail {
+
+template <class Op, class E>
+scan_node<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
+  check_defined(Op::name, e);
+  const int a = checked_axis(Op::name, axis, rank_of<E>);
+  return scan_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
+}
+
+/// The scan of plain tensors, or of elementwise work on them; used by derivatives.
+template <class Op, class E>
+auto scan_now(const E& e, int axis) {
+  return scan_node<Op, E>(e, axis).result();
+}
+
+template <class Op, class E>
+concept scannable = takes_lines<E> && Op::template accepts<element_of<E>>;
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct cumsum_op {
+  static constexpr const char* name = "cumsum";
+  static constexpr bool keeps_operands = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, int axis) {
+    return sinter::detail::scan_now<cumsum_op>(g.flip(axis), axis).flip(axis);
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in
+/// double, so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last
+/// axis work after it too. Derivative: the sums of g from the end.
+///
+///     tensor total_so_far = cumsum(x, 0);
+template <expression E>
+  requires detail::scannable<ops::cumsum_op, E>
+scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
+  return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
+}
+SINTER_LINES_REJECTIONS(cumsum)
+SINTER_AXIS_REJECTION(cumsum)
+
+}  // namespace sinter
+// sinter/ops/equal.hpp: a == b.
+
+namespace sinter {
+namespace ops {
+
+struct equal_op : predicate_op {
+  static constexpr const char* name = "equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) == plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x == 0;
+SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
+
+}  // namespace sinter
+// sinter/ops/logical_and.hpp: whether both are true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_and_op : logical_op {
+  static constexpr const char* name = "logical_and";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_and(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 && x < 1;
+SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
+SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct cumprod_op {
+  static constexpr const char* name = "cumprod";
+  static constexpr bool keeps_operands = true;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::prod_reducer<T>;
+  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the
+  // products in which 1 stands for it. After it 0.
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+    using sinter::detail::scan_now;
+    const auto sum_from = [axis](const Tensor& a, const Tensor& b) {
+      return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
+    };
+    const auto zeros = scan_now<cumsum_op>(x == 0, axis);
+    const auto first = eval(zeros == 1 && x == 0);
+    const auto z = scan_now<cumprod_op>(where(first, 1, x), axis);
+    return where(zeros == 0, sum_from(g, y) / x, where(first, sum_from(g, z), 0));
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are
+/// gathered in double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
+///
+///     tensor survival = cumprod(1 - x, 1);
+template <expression E>
+  requires detail::scannable<ops::cumprod_op, E>
+scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
+  return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
+}
+SINTER_LINES_REJECTIONS(cumprod)
+SINTER_AXIS_REJECTION(cumprod)
+
+}  // namespace sinter
+// sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
+
+namespace sinter {
+
+template <int, int>
+struct dot_of_ranks;
+template <int, int>
+struct mv_of_ranks;
+struct both_of_rank_1;
+struct a_matrix_of_rank_2_and_a_vector_of_rank_1;
+
+namespace detail {
+
+/// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
+template <int R, template <int, int> class Ranks, class Fix, class A, class B>
+constexpr auto find_vector_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<ops::multiply_op, A, B>) return mistake_of<ops::multiply_op, A, B>{};
+  else if constexpr (rank_of<A> != R || rank_of<B> != 1) return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using dot_mistake = decltype(find_vector_mistake<1, dot_of_ranks, both_of_rank_1, bare<A>, bare<B>>());
+template <class A, class B>
+using mv_mistake =
+    decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
+
+template <class A, class B>
+void check_inner(const char* op, const A& a, const B& b) {
+  check_defined(op, a);
+  check_defined(op, b);
+  if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
+    refuse<shape_error>(
+        {op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
+}
+
+}  // namespace detail
+
+/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a.
+/// Errors: shape_error when the extents differ.
+///
+///     tensor projection = dot(gain, direction);
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::dot_mistake<A, B>>)
+auto dot(A&& a, B&& b) {
+  detail::check_inner("dot", a, b);
+  return sum(std::forward<A>(a) * std::forward<B>(b));
+}
+template <class A, class B, class Problem = typename detail::dot_mistake<A, B>::problem,
+          class Fix = typename detail::dot_mistake<A, B>::fix>
+void dot(A&&, B&&) = delete;
+
+/// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
+/// db = a^T g. Errors: shape_error when the extents do not fit.
+///
+///     tensor slopes = mv(x, direction) + bias;
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::mv_mistake<A, B>>)
+auto mv(A&& a, B&& b) {
+  detail::check_inner("mv", a, b);
+  return sum(std::forward<A>(a) * std::forward<B>(b), 1);
+}
+template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
+          class Fix = typename detail::mv_mistake<A, B>::fix>
+void mv(A&&, B&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/elu.hpp: the exponential linear unit.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct elu_op : real_op {
+  static constexpr const char* name = "elu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T alpha;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x > 0, x, math::expm1(x) * alpha);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x > 0, g, g * exp(x) * alpha);
+  }
+};
+
+}  // namespace ops
+
+/// x where x > 0, otherwise alpha (e^x - 1); elementwise, floating point. Derivative: g, or alpha e^x g.
+/// Clevert et al., "Fast and accurate deep network learning by exponential linear units", ICLR 2016.
+///
+///     tensor y = elu(x);
+template <real_expression A>
+auto elu(A&& x, double alpha = 1) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(elu)
+
+}  // namespace sinter
+// sinter/ops/erf.hpp: the error function.
+
+namespace sinter {
+namespace ops {
+
+struct erf_op : real_op {
+  static constexpr const char* name = "erf";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::erf(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * number(g, 1.128379167095512574) * exp(-(x * x));
+  }
+};
+
+}  // namespace ops
+
+/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, floating point.
+/// Derivative: g 2/sqrt(pi) e^-x^2.
+///
+///     tensor y = erf(x);
+SINTER_UNARY_FUNCTION(erf, ops::erf_op)
+
+}  // namespace sinter
+// sinter/ops/erfc.hpp: the complementary error function.
+
+namespace sinter {
+namespace ops {
+
+struct erfc_op : real_op {
+  static constexpr const char* name = "erfc";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::erfc(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return -g * number(g, 1.128379167095512574) * exp(-(x * x));
+  }
+};
+
+}  // namespace ops
+
+/// 1 - erf(x), elementwise, floating point; keeps its relative accuracy where erf(x) rounds to 1.
+/// Derivative: -g 2/sqrt(pi) e^-x^2.
+///
+///     tensor y = erfc(x);
+SINTER_UNARY_FUNCTION(erfc, ops::erfc_op)
+
+}  // namespace sinter
+// sinter/ops/exp.hpp: e to the power x.
+
+namespace sinter {
+namespace ops {
+
+struct exp_op : real_op {
+  static constexpr const char* name = "exp";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::exp(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * y;
+  }
+};
+
+}  // namespace ops
+
+/// e^x, elementwise, floating point. Derivative: g y.
+///
+///     tensor y = exp(x);
+SINTER_UNARY_FUNCTION(exp, ops::exp_op)
+
+}  // namespace sinter
+// sinter/ops/exp2.hpp: 2 to the power x.
+
+namespace sinter {
+namespace ops {
+
+struct exp2_op : real_op {
+  static constexpr const char* name = "exp2";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::exp2(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * y * number(g, 0.693147180559945309);
+  }
+};
+
+}  // namespace ops
+
+/// 2^x, elementwise, floating point. Derivative: g y ln 2.
+///
+///     tensor y = exp2(x);
+SINTER_UNARY_FUNCTION(exp2, ops::exp2_op)
+
+}  // namespace sinter
+// sinter/ops/expm1.hpp: e to the power x, less 1.
+
+namespace sinter {
+namespace ops {
+
+struct expm1_op : real_op {
+  static constexpr const char* name = "expm1";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::expm1(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * (y + 1);
+  }
+};
+
+}  // namespace ops
+
+/// e^x - 1, elementwise, floating point; exact to rounding near 0. Derivative: g (y + 1).
+///
+///     tensor y = expm1(x);
+SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)
+
+}  // namespace sinter
+// sinter/ops/floor.hpp: the largest integer not above x.
+
+namespace sinter {
+namespace ops {
+
+struct floor_op : number_op {
+  static constexpr const char* name = "floor";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::floor(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// The largest integer not above x, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = floor(x);
+SINTER_UNARY_FUNCTION(floor, ops::floor_op)
+
+}  // namespace sinter
+// sinter/ops/fma.hpp: a b + c.
+
+namespace sinter {
+namespace ops {
+
+struct fma_op : number_op {
+  static constexpr const char* name = "fma";
+  static constexpr unsigned grad_uses[3] = {uses::second, uses::first, uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b, V c) {
+    return math::fma(a, b, c);
+  }
+  template <int I, class G, class A, class B, class C, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C&, const Y&) {
+    if constexpr (I == 0) return g * b;
+    else if constexpr (I == 1) return g * a;
+    else return g;
+  }
+};
+
+}  // namespace ops
+
+/// a b + c, elementwise and broadcast; rounded once where the processor has the instruction. Integers wrap around.
+/// Derivative: g b to a, g a to b, g to c.
+///
+///     tensor y = fma(a, b, 1.f);
+SINTER_TERNARY_FUNCTION(fma, ops::fma_op)
+
+}  // namespace sinter
+// sinter/ops/fmod.hpp: the remainder of a division, with the sign of the dividend.
+
+namespace sinter {
+namespace ops {
+
+struct fmod_op : number_op {
+  static constexpr const char* name = "fmod";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::fmod(a, b);
+  }
+  /// trunc(a / b), where `rest` = fmod(a, b): a / b itself may round up to the next whole number.
+  template <class A, class B, class R>
+  SINTER_WORD static auto quotient(const A& a, const B& b, const R& rest) {
+    return round(a / b - rest / b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) return g;
+    else return -g * quotient(a, b, call<fmod_op>(a, b));
+  }
+};
+
+}  // namespace ops
+
+/// a - b trunc(a / b), elementwise and broadcast: the remainder with the sign of the dividend, as in C.
+/// An integer divided by zero gives 0. Derivative: g to a, -g trunc(a / b) to b.
+///
+///     tensor y = fmod(x, 2);
+SINTER_BINARY_FUNCTION(fmod, ops::fmod_op)
+
+}  // namespace sinter
+// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
+
+namespace sinter {
+
+namespace detail {
+
+/// Indices as int64 on their device; each must lie in [0, extent).
+template <class I>
+auto checked_indices(const char* op, const I& index, index_t extent) {
+  check_defined(op, index);
+  const auto i = [&] {
+    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
+    else return eval(cast<std::int64_t>(index));
+  }();
+  const auto dense = i.contiguous();
+  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
+  return i;
+}
+
+}  // namespace detail
+
+template <class...>
+struct index_of_element_type;
+template <int...>
+struct elements_and_index_of_ranks;
+struct use_an_integer_index;
+struct use_an_index_of_the_rank_of_the_elements;
+struct use_an_index_of_rank_1;
+
+namespace detail {
+
+template <class X, class I, bool OneAxis>
+constexpr auto find_index_mistake() {
+  if constexpr (!expression<X> || !expression<I>) return not_operands{};
+  else if constexpr (!same_device<X, I>)
+    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
+  else if constexpr (reads_name<X> || reads_name<I>)
+    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
+  else if constexpr (!integer_element<element_of<I>>)
+    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
+  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
+  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
+    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class I>
+using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
+template <class X, class I>
+using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
+
+}  // namespace detail
+
+namespace ops {
+
+/// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
+struct gather_op : kernel_op {
+  static constexpr const char* name = "gather";
+  static constexpr unsigned grad_uses[1] = {uses::second};
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+  static constexpr take takes(int) { return take::strided; }
+
+  int axis;
+  const char* called;  ///< gather, or index_select
+
+  gather_op(int along, const char* by) : axis(along), called(by) {}
+  template <int R>
+  const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
+    for (int d = 0; d < R; ++d)
+      if (d != axis && index[d] > x[d])
+        sinter::detail::refuse<shape_error>(
+            {called, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
+    return index;
+  }
+  template <class X, class I>
+  static constexpr auto mistake() {
+    return sinter::detail::gather_mistake<X, I>{};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+template <device D>
+struct kernels<ops::gather_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
+                      const tensor<std::int64_t, R, D>& index) {
+    backend<D>::gather(x, op.axis, index, y);
+  }
+  template <class Backward>
+  static void reverse(const ops::gather_op& op, const Backward& b) {
+    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
+  }
+};
+
+}  // namespace detail
+
+/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
+/// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
+/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
+/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
+///
+///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
+template <expression X, expression I>
+  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
+detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
+  detail::check_defined("gather", x);
+  const int a = detail::checked_axis("gather", axis, rank_of<X>);
+  return eval(
+      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
+}
+
+/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
+/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
+/// as for gather.
+///
+///     tensor batch = index_select(images, 0, permutation);
+template <expression X, expression I>
+  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
+detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
+  detail::check_defined("index_select", x);
+  constexpr int R = rank_of<X>;
+  const int a = detail::checked_axis("index_select", axis, R);
+  const auto i = detail::checked_indices("index_select", index, x.shape()[a]);
+  extents<R> line = detail::ones_extents<R>();
+  extents<R> shape = x.shape();
+  line[a] = shape[a] = i.numel();
+  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
+}
+
+template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
+          class Fix = typename detail::gather_mistake<X, I>::fix>
+void gather(X&&, index_t, I&&) = delete;
+template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
+          class Fix = typename detail::index_select_mistake<X, I>::fix>
+void index_select(X&&, index_t, I&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/gelu.hpp: the Gaussian error linear unit.
+
+namespace sinter {
+namespace ops {
+
+struct gelu_op : real_op {
+  static constexpr const char* name = "gelu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x / 2 * math::erfc(x * math::constant<V>(-0.707106781186547524));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto below = erfc(x * number(g, -0.707106781186547524)) / 2;
+    const auto density = exp(x * x / -2) * number(g, 0.398942280401432678);
+    return g * (below + x * density);
+  }
+};
+
+}  // namespace ops
+
+/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point; as x/2 erfc(-x / sqrt
+/// 2), which keeps its digits where x is far below 0. Derivative: g (P(N <= x) + x p(x)), p the normal density.
+/// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
+///
+///     tensor y = gelu(x);
+SINTER_UNARY_FUNCTION(gelu, ops::gelu_op)
+
+}  // namespace sinter
+// sinter/ops/gelu_tanh.hpp: the Gaussian error linear unit, approximated with tanh.
+
+// sinter/ops/sigmoid.hpp: the logistic function.
+
+namespace sinter {
+namespace ops {
+
+struct sigmoid_op : real_op {
+  static constexpr const char* name = "sigmoid";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sigmoid(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * y * (1 - y);
+  }
+};
+
+}  // namespace ops
+
+/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
+///
+///     tensor p = sigmoid(logits);
+SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct gelu_tanh_op : real_op {
+  static constexpr const char* name = "gelu_tanh";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x * math::sigmoid((x + x * x * x * math::constant<V>(0.044715)) * math::constant<V>(1.59576912160573071));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto square = x * x;
+    const auto s = call<sigmoid_op>(x * (1 + square * number(g, 0.044715)) * number(g, 1.59576912160573071));
+    const auto bounded = select(square < 256, x, number(x, 0));  // beyond, s is 0 or 1
+    const auto slope = (1 - s) * (1 + bounded * bounded * number(g, 0.134145)) * number(g, 1.59576912160573071);
+    return g * s * (1 + bounded * slope);
+  }
+};
+
+}  // namespace ops
+
+/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, floating point; within 5e-4 of gelu. Computed as
+/// x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is the same and keeps its digits where x is far below 0.
+/// Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+///
+///     tensor y = gelu_tanh(x);
+SINTER_UNARY_FUNCTION(gelu_tanh, ops::gelu_tanh_op)
+
+}  // namespace sinter
+// sinter/ops/grad.hpp: grad(y, x), a gradient that can be differentiated again.
+
+namespace sinter {
+
+namespace detail {
+
+template <class T, int R, device D, int N>
+variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
+  axis_set axes;
+  bool any = false;
+  for (int d = 0; d < R; ++d) {
+    const index_t n = d < R - N ? 1 : shape[d - (R - N)];
+    axes.has[d] = d < R - N || n != g.shape()[d];
+    any = any || axes.has[d];
+  }
+  index_t to[std::size_t{N > 0 ? N : 1}] = {};
+  for (int d = 0; d < N; ++d) to[d] = shape[d];
+  if constexpr (R == N) {
+    if (!any) return g;
+    return eval(make_reduction<ops::sum_op, R>(g, axes, true));
+  } else {
+    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes, true)) : g;
+    if constexpr (N == 0) return sum(kept);
+    else return kept.reshape(to);
+  }
+}
+
+}  // namespace detail
+
+struct variables_of_order_1;
+struct declare_them_with_order_2;
+struct keep_variables_of_order_2_on_one_device;
+
+/// dy/dx as a variable of order 1, whose own backward() gives second derivatives. y is a scalar computed from x; both
+/// are variables of order 2 on one device: copies to another have no second derivative. Nothing is added to any grad(),
+/// and the graph of y stays. Every elementwise op, sum, mean, var, norm, matmul and linear can be on the way; others do
+/// not compile at order 2. Errors: shape_error when y is not a scalar, autograd_error when y does not depend on x.
+///
+///     variable<float, 1, cpu, 2> x = tensor<float, 1>{1, 2};
+///     variable y = sum(x * x * x);
+///     variable slope = grad(y, x);         // 3 x^2
+///     variable(sum(slope)).backward();     // x.grad() is 6 x
+template <class T, auto SY, auto SX, device D>
+variable<T, SX, D, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, D, 2>& x) {
+  detail::check_defined("grad", y);
+  if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
+  const detail::state_ptr& root = detail::access::state_of(y);
+  const detail::state_ptr& target = detail::access::state_of(x);
+  detail::graph_gradients gradients;
+  if (root && target) {
+    gradients.add(root, variable<T, SY, D>(ones<T, D>(y.shape())));
+    detail::walk_graph(root, target, gradients);
+  }
+  if (!target || !gradients.has(target))
+    throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
+  return gradients.get<T, SX, D>(target);
+}
+/// The same for an expression y that has yet to be computed.
+template <expression Y, auto SX>
+  requires(!detail::is_variable<Y> && Y::order == 2)
+auto grad(const Y& y, const variable<element_of<Y>, SX, device_of<Y>, 2>& x) {
+  return grad(detail::eval_to_read(y), x);
+}
+template <expression Y, expression X, class Problem = operands_on_different_devices<device_of<Y>, device_of<X>>,
+          class Fix = keep_variables_of_order_2_on_one_device>
+  requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
+void grad(const Y&, const X&) = delete;
+template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1,
+          class Fix = declare_them_with_order_2>
+  requires(OY < 2 || OX < 2)
+void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
+
+}  // namespace sinter
+// sinter/ops/greater.hpp: a > b.
+
+namespace sinter {
+namespace ops {
+
+struct greater_op : order_op {
+  static constexpr const char* name = "greater";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) > plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a > b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x > 0;
+SINTER_BINARY_FUNCTION(operator>, ops::greater_op)
+
+}  // namespace sinter
+// sinter/ops/greater_equal.hpp: a >= b.
+
+namespace sinter {
+namespace ops {
+
+struct greater_equal_op : order_op {
+  static constexpr const char* name = "greater_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) >= plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a >= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x >= 0;
+SINTER_BINARY_FUNCTION(operator>=, ops::greater_equal_op)
+
+}  // namespace sinter
+// sinter/ops/group_norm.hpp: groups of channels of mean 0 and variance 1, in every sample.
+
+namespace sinter {
+
+namespace detail {
+
+template <class X, class... W>
+auto apply_group_norm(const char* op, X&& operand, index_t groups, double eps, const W&... affine) {
+  check_defined(op, operand);
+  const auto x = eval(std::forward<X>(operand));
+  using T = element_of<decltype(x)>;
+  constexpr int R = rank_of<decltype(x)>;
+  if (groups < 1 || x.shape()[1] % groups != 0)
+    refuse<shape_error>(
+        {op, ": ", groups, " groups do not divide the ", x.shape()[1], " channels of x of shape ", x.shape()});
+  check_channel_operands(op, x, affine...);
+  const index_t in_rows[2] = {x.shape()[0] * groups, x.numel() == 0 ? 0 : -1};
+  index_t as_before[std::size_t{R}];
+  for (int d = 0; d < R; ++d) as_before[d] = x.shape()[d];
+  const auto y = eval(layer_norm(x.reshape(in_rows), checked_eps(op, eps))).reshape(as_before);
+  if constexpr (sizeof...(W) == 0) return y;
+  else return scaled_channels<T, R>(to_compute(y), affine...);
+}
+
+}  // namespace detail
+
+/// (x - mean) / sqrt(variance + eps) * weight + bias, with mean and biased variance over a group of neighbouring
+/// channels of one sample of x (N,C,...), as torch.nn.functional.group_norm. Weight and bias (C,) may be left out.
+/// Floating point, any rank from 2. Runs at once as layer_norm of rows; x is read row-major, from a copy where it lies
+/// otherwise. Wu and He, "Group normalization", 2018. Errors: shape_error for groups that do not divide the channels
+/// and for weights that do not fit them; value_error for a negative eps.
+///
+///     auto y = group_norm(pictures, 4, gain, shift);
+template <class X, class W, class B>
+  requires detail::takes_channel_operands<X, W, B>
+auto group_norm(X&& x, detail::whole groups, const W& weight, const B& bias, double eps = 1e-5) {
+  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps, weight, bias);
+}
+template <class X, class W>
+  requires detail::takes_channel_operands<X, W>
+auto group_norm(X&& x, detail::whole groups, const W& weight, double eps = 1e-5) {
+  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps, weight);
+}
+template <class X>
+  requires detail::takes_channel_operands<X>
+auto group_norm(X&& x, detail::whole groups, double eps = 1e-5) {
+  return detail::apply_group_norm("group_norm", std::forward<X>(x), groups, eps);
+}
+template <class X, class... W, class Problem = typename detail::channel_operand_mistake<X, W...>::problem,
+          class Fix = typename detail::channel_operand_mistake<X, W...>::fix>
+void group_norm(X&&, detail::whole, const W&...) = delete;
+
+/// group_norm with a group for each channel: every channel of every sample for itself, as torch.nn.functional.
+/// instance_norm without running statistics. Ulyanov, Vedaldi, Lempitsky, "Instance normalization", 2016.
+///
+///     auto y = instance_norm(pictures, gain, shift);
+template <class X, class W, class B>
+  requires detail::takes_channel_operands<X, W, B>
+auto instance_norm(X&& x, const W& weight, const B& bias, double eps = 1e-5) {
+  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps, weight, bias);
+}
+template <class X, class W>
+  requires detail::takes_channel_operands<X, W>
+auto instance_norm(X&& x, const W& weight, double eps = 1e-5) {
+  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps, weight);
+}
+template <class X>
+  requires detail::takes_channel_operands<X>
+auto instance_norm(X&& x, double eps = 1e-5) {
+  return detail::apply_group_norm("instance_norm", std::forward<X>(x), x.shape()[1], eps);
+}
+template <class X, class... W, class Problem = typename detail::channel_operand_mistake<X, W...>::problem,
+          class Fix = typename detail::channel_operand_mistake<X, W...>::fix>
+void instance_norm(X&&, const W&...) = delete;
+
+}  // namespace sinter
+// sinter/ops/hardshrink.hpp: 0 near 0, the identity elsewhere.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct hardshrink_op : real_op {
+  static constexpr const char* name = "hardshrink";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T lambda;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(math::abs(x) <= lambda, math::constant<V>(0), x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(abs(x) <= lambda, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// 0 where |x| <= lambda, otherwise x; elementwise, floating point; NaN stays NaN. Derivative: 0, or g.
+///
+///     tensor y = hardshrink(x, 0.1);
+template <real_expression A>
+auto hardshrink(A&& x, double lambda = 0.5) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::hardshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(hardshrink)
+
+}  // namespace sinter
+// sinter/ops/hardsigmoid.hpp: the logistic function in three straight pieces.
+
+namespace sinter {
+namespace ops {
+
+struct hardsigmoid_op : real_op {
+  static constexpr const char* name = "hardsigmoid";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V y = x / 6 + math::constant<V>(0.5);
+    return math::min(math::max(y, math::constant<V>(0)), math::constant<V>(1));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(logical_or(y <= 0, y >= 1), zero_of(g), g / 6);
+  }
+};
+
+}  // namespace ops
+
+/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: 0 where y <= 0 or y >= 1, otherwise g / 6.
+///
+///     tensor y = hardsigmoid(x);
+SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
+
+}  // namespace sinter
+// sinter/ops/hardswish.hpp: x times the logistic function in straight pieces.
+
+namespace sinter {
+namespace ops {
+
+struct hardswish_op : real_op {
+  static constexpr const char* name = "hardswish";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V gate = math::min(math::max(x + 3, math::constant<V>(0)), math::constant<V>(6));
+    return x * gate / 6;
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto inside = g * (x / 3 + number(g, 0.5));
+    return select(x >= 3, g, select(x <= -3, zero_of(g), inside));
+  }
+};
+
+}  // namespace ops
+
+/// x hardsigmoid(x), elementwise, floating point. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
+/// Howard et al., "Searching for MobileNetV3", ICCV 2019.
+///
+///     tensor y = hardswish(x);
+SINTER_UNARY_FUNCTION(hardswish, ops::hardswish_op)
+
+}  // namespace sinter
+// sinter/ops/hardtanh.hpp: the identity between two limits.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct hardtanh_op : real_op {
+  static constexpr const char* name = "hardtanh";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  T low;
+  T high;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::min(math::max(x, low), high);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X&, const Y& y) const {
+    return select(logical_or(y <= low, y >= high), zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: 0 where x <= low or x >= high,
+/// otherwise g. low must not be above high. clamp takes other element types, and tensors as limits.
+///
+///     tensor y = hardtanh(x);
+template <real_expression A>
+auto hardtanh(A&& x, double low = -1, double high = 1) {
+  if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)},
+                          std::forward<A>(x));
+}
+SINTER_REAL_ONLY(hardtanh)
+
+}  // namespace sinter
+// sinter/ops/histc.hpp: the histogram of a tensor.
+
+// sinter/ops/less_equal.hpp: a <= b.
+
+namespace sinter {
+namespace ops {
+
+struct less_equal_op : order_op {
+  static constexpr const char* name = "less_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) <= plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x <= 0;
+SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
+
+}  // namespace sinter
+// sinter/ops/minimum.hpp: the smaller of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct minimum_op : number_op {
+  static constexpr const char* name = "minimum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::min(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = g / 2;
+    if constexpr (I == 0) return select(a == b, half, select(a > b, zero_of(g), g));
+    else return select(a == b, half, select(b > a, zero_of(g), g));
+  }
+};
+
+}  // namespace ops
+
+/// The smaller of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
+/// NaN. min(x, axis) is the reduction.
+///
+///     tensor y = minimum(a, b);
+SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
+
+}  // namespace sinter
+
+namespace sinter {
+
+/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element
+/// type: float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the
+/// extremes of x take their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors:
+/// value_error for fewer than one bin and for a range that is empty or not finite.
+///
+///     tensor brightness = histc(x, 256, 0, 1);
+template <expression E>
+  requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
+tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
+  detail::check_defined("histc", x);
+  if (bins < 1) detail::refuse<value_error>({"histc: ", bins, " bins; there must be at least 1"});
+  const no_grad guard;
+  const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
+  if (low == high && e.shape().numel() > 0) {
+    low = static_cast<double>(eval(min(e)).item());
+    high = static_cast<double>(eval(max(e)).item());
+  }
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  if (!(low < high) || !std::isfinite(high - low))
+    detail::refuse<value_error>({"histc: the range [", low, ", ", high, "] is empty or not finite"});
+  const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
+  return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
+}
+SINTER_REAL_ONLY(histc)
+
+}  // namespace sinter
+// sinter/ops/hypot.hpp: the length of the hypotenuse.
+
+namespace sinter {
+namespace ops {
+
+struct hypot_op : real_op {
+  static constexpr const char* name = "hypot";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::result, uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    // scaled by the larger leg, whose square may overflow
+    const V x = math::abs(a), y = math::abs(b);
+    const V larger = math::max(x, y);
+    const V ratio = math::select(larger == 0, larger, math::min(x, y) / larger);
+    const V length = larger * math::sqrt(1 + ratio * ratio);
+    const V infinity = math::constant<V>(std::numeric_limits<double>::infinity());
+    return math::select(math::logical_or(math::isinf(a), math::isinf(b)), infinity, length);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
+    if constexpr (I == 0) return select(y == 0, zero_of(g), g * (a / y));
+    else return select(y == 0, zero_of(g), g * (b / y));
+  }
+};
+
+}  // namespace ops
+
+/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, floating point.
+/// Infinite if either is. Derivative: g a / y to a, g b / y to b; 0 where y is 0.
+///
+///     tensor radius = hypot(x, y);
+SINTER_BINARY_FUNCTION(hypot, ops::hypot_op)
+
+}  // namespace sinter
+// sinter/ops/interpolate.hpp: images of another size.
+
+namespace sinter {
+
+/// How the elements of a resized image are made.
+enum class interpolation {
+  nearest,        ///< the element at floor(o in / out)
+  nearest_exact,  ///< the element at floor((o + 1/2) in / out)
+  linear,         ///< of the two nearest elements, of (N,C,L)
+  bilinear,       ///< of the four nearest, of (N,C,H,W)
+  trilinear,      ///< of the eight nearest, of (N,C,D,H,W)
+  bicubic         ///< of the sixteen nearest, of (N,C,H,W)
+};
+
+/// A number for all spatial axes, one for each, or none.
+template <class T>
+class axis_numbers {
+ public:
+  axis_numbers() = default;
+  template <class A>
+    requires std::is_arithmetic_v<A> && (std::is_integral_v<A> || !std::is_integral_v<T>)
+  axis_numbers(A all) : count_(1), values_{static_cast<T>(all)} {}  // NOLINT: implicit on purpose
+  /// Errors: value_error for more than three.
+  axis_numbers(std::initializer_list<T> each) {
+    if (each.size() > 3)
+      detail::refuse<value_error>(
+          {"interpolate: ", static_cast<index_t>(each.size()), " numbers; there are three spatial axes at most"});
+    for (const T v : each) values_[count_++] = v;
+  }
+  bool given() const { return count_ > 0; }
+  int count() const { return count_; }
+  T operator[](int axis) const { return values_[count_ == 1 ? 0 : axis]; }
+
+ private:
+  int count_ = 0;
+  T values_[3] = {};
+};
+
+/// The size of a resized image, or how many times the old one it is, and how its elements are made.
+///
+///     interpolate(x, {.size = {64, 48}});
+///     interpolate(x, {.scale_factor = 2, .mode = interpolation::bilinear, .align_corners = true});
+struct interpolate_options {
+  axis_numbers<index_t> size = {};
+  axis_numbers<double> scale_factor = {};
+  interpolation mode = interpolation::nearest;
+  bool align_corners = false;  ///< first and last elements lie on first and last elements; not of the nearest
+};
+
+namespace ops {
+
+struct interpolate_op : resampling_op {
+  static constexpr const char* name = "interpolate";
+
+  interpolate_options options;
+  explicit interpolate_op(const interpolate_options& o) : options(o) {}
+
+  template <int R>
+  extents<R> shape(const extents<R>& x) const {
+    using sinter::detail::refuse;
+    check_options(R - 2);
+    extents<R> y = x;
+    for (int d = 2; d < R; ++d) {
+      y[d] = options.size.given() ? options.size[d - 2]
+                                  : static_cast<index_t>(static_cast<double>(x[d]) * options.scale_factor[d - 2]);
+      if (x[d] < 1 || y[d] < 1)
+        refuse<shape_error>({"interpolate: axis ", d, " of shape ", x, " would have ", y[d],
+                             " elements; there must be at least one before and after"});
+    }
+    return y;
+  }
+
+  /// How scale and corners enter positions: as in PyTorch with recompute_scale_factor = False.
+  template <int R>
+  axis_map map(int d, const extents<R>& x) const {
+    axis_map m;
+    const extents<R> y = shape(x);
+    m.in = x[d];
+    m.out = y[d];
+    if (d < 2 || x == y) return m;
+    const auto in = static_cast<double>(m.in), out = static_cast<double>(m.out);
+    m.scale = options.size.given() ? in / out : 1 / options.scale_factor[d - 2];
+    m.shift = 0.5;
+    switch (options.mode) {
+      case interpolation::nearest:
+        if (m.in == m.out) return m;
+        m.rule = axis_rule::nearest;
+        m.shift = 0;
+        if (m.out == 2 * m.in) m.scale = 0.5;
+        return m;
+      case interpolation::nearest_exact:
+        m.rule = axis_rule::nearest_exact;
+        return m;
+      case interpolation::bicubic:
+        m.rule = axis_rule::cubic;
+        break;
+      default:
+        if (m.in == m.out) return m;
+        m.rule = axis_rule::linear;
+    }
+    if (options.align_corners) {
+      m.scale = m.out > 1 ? (in - 1) / (out - 1) : 0;
+      m.shift = 0;
+    }
+    return m;
+  }
+  template <class T>
+  T fill() const {
+    return T(0);
+  }
+
+  template <class X>
+  static constexpr auto mistake() {
+    return floating_of_rank<3, 5, X>();
+  }
+
+ private:
+  void check_options(int axes) const {
+    using sinter::detail::refuse;
+    const auto& [size, factor, mode, corners] = options;
+    if (size.given() == factor.given())
+      refuse<value_error>({"interpolate: give either size or scale_factor", size.given() ? ", not both" : ""});
+    const int numbers = size.given() ? size.count() : factor.count();
+    if (numbers != 1 && numbers != axes)
+      refuse<value_error>({"interpolate: ", size.given() ? "size" : "scale_factor", " has ", numbers, " numbers for ",
+                           axes, " spatial axes; give one, or one for each"});
+    for (int d = 0; factor.given() && d < axes; ++d)
+      if (!(factor[d] > 0 && factor[d] < 1e9))
+        refuse<value_error>({"interpolate: scale_factor is ", factor[d], "; it must be positive and finite"});
+    const bool is_nearest = mode == interpolation::nearest || mode == interpolation::nearest_exact;
+    const int fits = mode == interpolation::linear ? 1 : mode == interpolation::trilinear ? 3 : 2;
+    if (!is_nearest && axes != fits)
+      refuse<value_error>({"interpolate: this mode is for ", fits, " spatial axes, not ", axes,
+                           "; linear is for one, bilinear and bicubic for two, trilinear for three"});
+    if (is_nearest && corners)
+      refuse<value_error>({"interpolate: align_corners is for linear, bilinear, trilinear and bicubic"});
+  }
+};
+
+}  // namespace ops
+
+/// Images of another size, as torch.nn.functional.interpolate without antialiasing: (N,C,L), (N,C,H,W) or (N,C,D,H,W)
+/// with new extents behind the channels, which are `size`, or floor(extent scale_factor). One number stands for all
+/// axes. The default mode takes the nearest element; see interpolation for the others. A scale_factor enters the
+/// positions as it is given, not as the quotient of the extents. Floating point; the result lies in memory as x does.
+/// Derivative: each element gets g times its weight, from all results that it is in. Errors: value_error for options
+/// that do not fit each other or x, shape_error for an extent of 0.
+///
+///     tensor larger = interpolate(pictures, {.scale_factor = 2});
+///     tensor thumbnail = interpolate(pictures, {.size = {32, 24}, .mode = interpolation::bilinear});
+template <class X>
+  requires detail::takes_operands<ops::interpolate_op, X>
+detail::kernel_of<ops::interpolate_op, X> interpolate(X&& x, const interpolate_options& options) {
+  return detail::make_kernel(ops::interpolate_op(options), std::forward<X>(x));
+}
+template <class X, class Problem = typename detail::kernel_check<ops::interpolate_op, X>::problem,
+          class Fix = typename detail::kernel_check<ops::interpolate_op, X>::fix>
+void interpolate(X&&, const interpolate_options&) = delete;
+
+}  // namespace sinter
+// sinter/ops/isfinite.hpp: whether x is neither infinite nor NaN.
+
+namespace sinter {
+namespace ops {
+
+struct isfinite_op : predicate_op {
+  static constexpr const char* name = "isfinite";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::isfinite(x);
+  }
+};
+
+}  // namespace ops
+
+/// Whether x is neither infinite nor NaN, elementwise; a mask of bool without derivative.
+///
+///     tensor mask = isfinite(x);
+SINTER_UNARY_FUNCTION(isfinite, ops::isfinite_op)
+
+}  // namespace sinter
+// sinter/ops/isinf.hpp: whether x is an infinity.
+
+namespace sinter {
+namespace ops {
+
+struct isinf_op : predicate_op {
+  static constexpr const char* name = "isinf";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::isinf(x);
+  }
+};
+
+}  // namespace ops
+
+/// Whether x is an infinity, elementwise; a mask of bool without derivative.
+///
+///     tensor mask = isinf(x);
+SINTER_UNARY_FUNCTION(isinf, ops::isinf_op)
+
+}  // namespace sinter
+// sinter/ops/isnan.hpp: whether x is not a number.
+
+namespace sinter {
+namespace ops {
+
+struct isnan_op : predicate_op {
+  static constexpr const char* name = "isnan";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::isnan(x);
+  }
+};
+
+}  // namespace ops
+
+/// Whether x is not a number, elementwise; a mask of bool without derivative.
+///
+///     tensor mask = isnan(x);
+SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
+
+}  // namespace sinter
+// sinter/ops/leaky_relu.hpp: the rectifier with a slope below 0.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct leaky_relu_op : real_op {
+  static constexpr const char* name = "leaky_relu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T slope;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x > 0, x, x * slope);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x > 0, g, g * slope);
+  }
+};
+
+}  // namespace ops
+
+/// x where x > 0, otherwise slope x; elementwise, floating point. Derivative: g, or slope g.
+/// Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013.
+///
+///     tensor y = leaky_relu(x, 0.2);
+template <real_expression A>
+auto leaky_relu(A&& x, double slope = 0.01) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::leaky_relu_op<T>{{}, detail::literal_value<T>(slope)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(leaky_relu)
+
+}  // namespace sinter
+// sinter/ops/lerp.hpp: a point between two.
+
+namespace sinter {
+namespace ops {
+
+struct lerp_op : real_op {
+  static constexpr const char* name = "lerp";
+  static constexpr unsigned grad_uses[3] = {uses::third, uses::third, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b, V c) {
+    const V step = b - a;
+    return math::select(c < math::constant<V>(0.5), a + c * step, b - (1 - c) * step);
+  }
+  template <int I, class G, class A, class B, class C, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
+    if constexpr (I == 0) return g * (1 - c);
+    else if constexpr (I == 1) return g * c;
+    else return g * (b - a);
+  }
+};
+
+}  // namespace ops
+
+/// a + w (b - a), elementwise and broadcast, floating point; exactly a at w = 0 and b at w = 1.
+/// Derivative: g (1 - w) to a, g w to b, g (b - a) to w.
+///
+///     tensor y = lerp(a, b, 0.1);
+SINTER_TERNARY_FUNCTION(lerp, ops::lerp_op)
+
+}  // namespace sinter
+// sinter/ops/less.hpp: a < b.
+
+namespace sinter {
+namespace ops {
+
+struct less_op : order_op {
+  static constexpr const char* name = "less";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) < plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+/// Masks themselves have no order: write (0 < x) && (x < 1).
+///
+///     tensor mask = x < 0;
+SINTER_BINARY_FUNCTION(operator<, ops::less_op)
+
+}  // namespace sinter
+// sinter/ops/log.hpp: the natural logarithm.
+
+namespace sinter {
+namespace ops {
+
+struct log_op : real_op {
+  static constexpr const char* name = "log";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / x;
+  }
+};
+
+}  // namespace ops
+
+/// The natural logarithm, elementwise, floating point; -inf at 0, NaN below. Derivative: g / x.
+///
+///     tensor y = log(x);
+SINTER_UNARY_FUNCTION(log, ops::log_op)
+
+}  // namespace sinter
+// sinter/ops/log10.hpp: the logarithm to base 10.
+
+namespace sinter {
+namespace ops {
+
+struct log10_op : real_op {
+  static constexpr const char* name = "log10";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log10(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (x * number(g, 2.302585092994045684));
+  }
+};
+
+}  // namespace ops
+
+/// The logarithm to base 10, elementwise, floating point. Derivative: g / (x ln 10).
+///
+///     tensor y = log10(x);
+SINTER_UNARY_FUNCTION(log10, ops::log10_op)
+
+}  // namespace sinter
+// sinter/ops/log1p.hpp: the natural logarithm of 1 + x.
+
+namespace sinter {
+namespace ops {
+
+struct log1p_op : real_op {
+  static constexpr const char* name = "log1p";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log1p(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (1 + x);
+  }
+};
+
+}  // namespace ops
+
+/// ln(1 + x), elementwise, floating point; exact to rounding near 0. Derivative: g / (1 + x).
+///
+///     tensor y = log1p(x);
+SINTER_UNARY_FUNCTION(log1p, ops::log1p_op)
+
+}  // namespace sinter
+// sinter/ops/log2.hpp: the logarithm to base 2.
+
+namespace sinter {
+namespace ops {
+
+struct log2_op : real_op {
+  static constexpr const char* name = "log2";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::log2(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g / (x * number(g, 0.693147180559945309));
+  }
+};
+
+}  // namespace ops
+
+/// The logarithm to base 2, elementwise, floating point. Derivative: g / (x ln 2).
+///
+///     tensor y = log2(x);
+SINTER_UNARY_FUNCTION(log2, ops::log2_op)
+
+}  // namespace sinter
+// sinter/ops/log_sigmoid.hpp: the logarithm of the logistic function.
+
+namespace sinter {
+namespace ops {
+
+struct log_sigmoid_op : real_op {
+  static constexpr const char* name = "log_sigmoid";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    // ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|): no overflow, no logarithm of a rounded 0
+    return math::min(x, math::constant<V>(0)) - math::log1p(math::exp(math::neg(math::abs(x))));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return -g * expm1(y);
+  }
+};
+
+}  // namespace ops
+
+/// ln sigmoid(x), elementwise, floating point; exact to rounding at both ends, where log(sigmoid(x)) is not.
+/// Derivative: g (1 - e^y).
+///
+///     tensor loss = -log_sigmoid(margin);
+SINTER_UNARY_FUNCTION(log_sigmoid, ops::log_sigmoid_op)
+
+}  // namespace sinter
+// sinter/ops/log_softmax.hpp: log-probabilities from scores.
+
+namespace sinter {
+namespace ops {
+
+struct log_softmax_op : row_op {
+  static constexpr const char* name = "log_softmax";
+  using row_op::row_op;
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    const auto x = r.keep(r.x());
+    const auto s = r.sum_of_exp(x);
+    return r.finish(x, {.shift = s.shift, .rest = math::log(s.sum)});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto total = r.sum(g);
+    r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
+  }
+};
+
+}  // namespace ops
+
+/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank
+/// from
+/// 1. Derivative: g - exp(y) sum(g).
+///
+///     tensor lp = log_softmax(logits, 1);
+template <class E>
+  requires detail::takes_operands<ops::log_softmax_op, E>
+detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis) {
+  return detail::make_kernel(ops::log_softmax_op(detail::checked_axis("log_softmax", axis, rank_of<E>)),
+                             std::forward<E>(x));
+}
+SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
+SINTER_AXIS_REJECTION(log_softmax)
+
+}  // namespace sinter
+// sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
+
+// sinter/ops/negate.hpp: the additive inverse.
+
+namespace sinter {
+namespace ops {
+
+struct negate_op : number_op {
+  static constexpr const char* name = "negate";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::neg(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return -g;
+  }
+};
+
+}  // namespace ops
+
+/// -x, elementwise. Derivative: -g. Integers wrap around.
+///
+///     tensor y = -x;
+template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
+auto operator-(A&& a) {
+  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
+}
+// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
+template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
+          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
+void operator-(A&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/not_equal.hpp: a != b.
+
+namespace sinter {
+namespace ops {
+
+struct not_equal_op : predicate_op {
+  static constexpr const char* name = "not_equal";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return plain(a) != plain(b);
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
+///
+///     tensor mask = x != 0;
+SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+struct logcumsumexp_op {
+  static constexpr const char* name = "logcumsumexp";
+  static constexpr bool keeps_operands = true;
+  template <class T>
+  static constexpr bool accepts = std::is_floating_point_v<T>;
+  template <class T>
+  using reducer = sinter::detail::logsumexp_reducer<T>;
+  // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
+  template <class Tensor>
+  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
+    constexpr auto nothing = -std::numeric_limits<element_of<Tensor>>::infinity();
+    const auto part = [&](const Tensor& h) {
+      const auto late = h.flip(axis), of = y.flip(axis);
+      const auto terms = where(late > 0 && of != nothing, log(where(late > 0, late, 1)) - of, nothing);
+      return sinter::detail::scan_now<logcumsumexp_op>(terms, axis).flip(axis);
+    };
+    return where(x == nothing, 0, exp(x + part(g)) - exp(x + part(eval(-g))));
+  }
+};
+
+}  // namespace ops
+
+/// y[i] = log(exp(x[0]) + ... + exp(x[i])) along an axis, -1 for the last, without overflow. Float and double.
+/// Derivative: exp(x[k]) times the sum of g exp(-y) from k on; 0 where x is -inf.
+///
+///     tensor evidence = logcumsumexp(energies, 1);
+template <expression E>
+  requires detail::scannable<ops::logcumsumexp_op, E>
+scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
+  return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
+}
+SINTER_LINES_REJECTIONS(logcumsumexp)
+SINTER_AXIS_REJECTION(logcumsumexp)
+SINTER_REAL_ONLY(logcumsumexp)
+
+}  // namespace sinter
+// sinter/ops/logical_not.hpp: the negation of a mask.
+
+namespace sinter {
+namespace ops {
+
+struct logical_not_op : logical_op {
+  static constexpr const char* name = "logical_not";
+  template <class V>
+  SINTER_WORD static auto apply(V x) {
+    return math::logical_not(x);
+  }
+};
+
+}  // namespace ops
+
+/// !x, elementwise on bool; a mask without derivative.
+///
+///     tensor mask = !(x > 0);
+SINTER_UNARY_FUNCTION(operator!, ops::logical_not_op)
+SINTER_UNARY_FUNCTION(logical_not, ops::logical_not_op)
+
+}  // namespace sinter
+// sinter/ops/logical_or.hpp: whether either is true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_or_op : logical_op {
+  static constexpr const char* name = "logical_or";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_or(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a || b, elementwise and broadcast on bool: whether either is true; a mask without derivative. Both sides are
+/// computed.
+///
+///     tensor mask = x > 0 || x < 1;
+SINTER_BINARY_FUNCTION(operator||, ops::logical_or_op)
+SINTER_BINARY_FUNCTION(logical_or, ops::logical_or_op)
+
+}  // namespace sinter
+// sinter/ops/logical_xor.hpp: whether one only is true.
+
+namespace sinter {
+namespace ops {
+
+struct logical_xor_op : logical_op {
+  static constexpr const char* name = "logical_xor";
+  template <class A, class B>
+  SINTER_WORD static auto apply(A a, B b) {
+    return math::logical_xor(plain(a), plain(b));
+  }
+};
+
+}  // namespace ops
+
+/// a != b, elementwise and broadcast on bool: whether one only is true; a mask without derivative.
+///
+///     tensor mask = logical_xor(x > 0, y > 0);
+SINTER_BINARY_FUNCTION(logical_xor, ops::logical_xor_op)
+
+}  // namespace sinter
+// sinter/ops/logit.hpp: the inverse of the logistic function.
+
+namespace sinter {
+namespace ops {
+
+struct logit_op : real_op {
+  static constexpr const char* name = "logit";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    // With m the smaller of x and 1 - x, which is exact, |logit| = ln((1 - m) / m) = ln(1 + (1 - 2m) / m). + 0 is for
+    // -0. Below 2^-100 m is scaled, so that its reciprocal is finite.
+    const V m = math::min(x, 1 - x) + math::constant<V>(0.0);
+    const auto tiny = math::abs(m) < math::constant<V>(0x1p-100);
+    const V side = x - math::constant<V>(0.5);
+    if (!math::any(tiny)) return math::copysign(math::log1p((1 - m * 2) / m), side);
+    const V size = math::log1p((1 - m * 2) / math::select(tiny, m * math::constant<V>(0x1p64), m));
+    return math::copysign(math::select(tiny, size + math::constant<V>(44.3614195558364998), size), side);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return select(logical_or(x < 0, x > 1), number(g, std::numeric_limits<double>::quiet_NaN()), g / (x * (1 - x)));
+  }
+};
+
+template <class T>
+struct limited_logit_op : real_op {
+  static constexpr const char* name = "logit";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T eps;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return logit_op::apply(math::min(math::max(x, eps), 1 - eps));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(logical_or(x < eps, x > 1 - eps), zero_of(g), g / (x * (1 - x)));
+  }
+};
+
+}  // namespace ops
+
+/// ln(x / (1 - x)), elementwise, floating point: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
+/// Derivative: g / (x (1 - x)), NaN where the value is.
+///
+///     tensor logits = logit(p);
+SINTER_UNARY_FUNCTION(logit, ops::logit_op)
+
+/// The same of x limited to [eps, 1 - eps], so that the result is finite; the derivative is 0 outside. eps lies in
+/// [0, 0.5].
+///
+///     tensor logits = logit(p, 1e-6);
+template <real_expression A>
+auto logit(A&& x, double eps) {
+  if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::limited_logit_op<T>{{}, detail::literal_value<T>(eps)}, std::forward<A>(x));
+}
+
+}  // namespace sinter
+// sinter/ops/logsumexp.hpp: the logarithm of a sum of exponentials along axes.
+
+namespace sinter {
+namespace ops {
+
+struct logsumexp_op {
+  static constexpr const char* name = "logsumexp";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::logsumexp_reducer<T>;
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    template <int I, class G, class X, class Y, class Aux, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
+      return select(y == number(g, -std::numeric_limits<double>::infinity()), zero_of(g), g * exp(x - y));
+    }
+  };
+  template <class E, class R>
+  static R aux(const E&, const R& result, const sinter::detail::axis_set&) {
+    return result;
+  }
+};
+
+}  // namespace ops
+
+/// log(sum(exp(x))), computed from the largest element so that it neither overflows nor underflows; -inf of nothing.
+/// Floating point. Derivative: g exp(x - y), the softmax.
+///
+///     tensor partition = logsumexp(energies, 1);
+SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
+
+}  // namespace sinter
+// sinter/ops/matmul.hpp: matrix products, plain, batched, and as a linear layer.
+
+// sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where
+// the kernel of a product can take work along.
+//
+// y = act(a b + bias) is two nodes on the tape: the product, and the work after it. Without an activation the gradient
+// of the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient reads
+// anyway. And where y goes into nothing but another product, the kernel that makes its gradient can go on to that of a
+// b.
+
+namespace sinter::detail {
+
+/// A product of two matrices.
+struct product_node : tape_node {
+  state_ptr state[2];  ///< of the factors
+  /// Set in a pass that leaves to this node the gradient of a bias, the sum of the rows of the product's.
+  state_ptr bias;
+  void (*sum_rows)(grad_state& product, const state_ptr& bias) = nullptr;  ///< makes it in a kernel of its own
+
+  product_node* as_product() final { return this; }
+  const state_ptr* inputs(int& count) const final {
+    count = 2;
+    return state;
+  }
+};
+
+/// Whether a state has one consumer, and nothing else asks for its gradient.
+inline bool is_between(const state_ptr& s) {
+  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released &&
+         !s->has_grad && !s->retain;
+}
+
+/// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
+struct layer_node {
+  struct ends {
+    storage_ptr
+        kept;  ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
+    bool gelu_tanh = false;
+    state_ptr product;  ///< to get the gradient of a b
+    state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks
+  };
+  /// False where something stands against that.
+  virtual bool open(ends& e) const = 0;
+
+ protected:
+  ~layer_node() = default;
+};
+
+/// The ends of the layer whose result `s` is, if all its gradient comes from one product.
+inline bool open_layer(const state_ptr& s, layer_node::ends& e) {
+  if (!is_between(s)) return false;
+  const layer_node* const layer = s->producer->as_layer();
+  return layer != nullptr && layer->open(e);
+}
+
+}  // namespace sinter::detail
+// sinter/ops/matmul_precision.hpp: in what arithmetic products of float matrices are computed.
+
+namespace sinter {
+
+/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on
+/// the host devices, which compute float32 whatever is asked for.
+enum class matmul_precision {
+  float32,  ///< every product and sum in float; the default
+  tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
+};
+
+/// While one is alive, products that start on this thread are computed in the given precision: forward and, where
+/// backward() is called under it, backward. They may nest, and end in any order, on the thread that made them. What is
+/// recorded into a cuda_graph keeps the precision it was recorded with. As torch.set_float32_matmul_precision, but
+/// never more than asked for: without one, nothing is TF32.
+///
+///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
+class [[nodiscard]] use_matmul_precision {
+ public:
+  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept
+      : precision_(p), before_(std::exchange(newest(), this)) {}
+  ~use_matmul_precision() {
+    use_matmul_precision** link = &newest();
+    while (*link != this) link = &(*link)->before_;
+    *link = before_;
+  }
+  use_matmul_precision(const use_matmul_precision&) = delete;
+  use_matmul_precision& operator=(const use_matmul_precision&) = delete;
+
+  /// What holds on this thread now: what the newest one alive asks for.
+  static matmul_precision now() noexcept {
+    return newest() == nullptr ? matmul_precision::float32 : newest()->precision_;
+  }
+
+ private:
+  static use_matmul_precision*& newest() noexcept {
+    static thread_local use_matmul_precision* one = nullptr;
+    return one;
+  }
+
+  matmul_precision precision_;
+  use_matmul_precision* before_;
+};
+
+}  // namespace sinter
+
+namespace sinter {
+
+template <class A, class B, bool BT>
+struct matmul_node;
+
+namespace detail {
+
+template <class A, class B, bool BT>
+using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
+
+template <class T, auto S, device D>
+matrix_ref matrix_of(const tensor<T, S, D>& t) {
+  constexpr int R = tensor<T, S, D>::rank;
+  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
+  if constexpr (R == 3) {
+    m.batches = t.shape()[0];
+    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
+  }
+  return m;
+}
+
+/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3. Each row of c lies densely.
+template <class A, class B, class C>
+void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
+                   const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
+  backend<device_of<C>>::template matmul<element_of<C>>(matrix_of(a), matrix_of(b), matrix_of(c), accumulate, epilogue);
+}
+
+template <class E>
+state_ptr state_if_tracked(const E& e) {
+  if constexpr (is_variable<E>) return access::state_of(e);
+  else return {};
+}
+
+/// The gradient of s, which has memory, (+)= a b, in whatever order its axes lie.
+template <class T, int R, device D, class A, class B>
+void multiply_into_gradient(const typed_state<T, R, D>& s, const A& a, const B& b, bool add) {
+  if (s.grad.strides()[R - 1] == 1 || s.shape[R - 1] == 1) return multiply_into(a, b, s.grad, add);
+  if (s.grad.strides()[R - 2] == 1)
+    return multiply_into(b.transpose(), a.transpose(), s.grad.transpose(), add);  // c^T = b^T a^T
+  const auto product = tensor<T, R, D>::uninitialized(s.shape);
+  multiply_into(a, b, product, false);
+  write_or_add(product, s.grad, add);
+}
+
+/// Runs dest (+)= a b on the gradient of `to`.
+template <class T, int R, device D, class A, class B>
+void add_product(const state_ptr& to, const A& a, const B& b) {
+  auto& s = static_cast<typed_state<T, R, D>&>(*to);
+  bool add = false;
+  s.gradient(add);
+  multiply_into_gradient(s, a, b, add);
+}
+
+/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before
+/// the activation. False where that is not one kernel.
+template <class T, device D, class A, class B>
+bool add_product_through(const state_ptr& to, const A& a, const B& b) {
+  if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
+    layer_node::ends e;
+    if (!open_layer(to, e)) return false;
+    auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
+    struct guard {
+      const layer_node::ends& e;
+      grad_state& layer;
+      ~guard() {
+        if (layer.passed_on) return;
+        e.product->drop_gradient();
+        if (e.bias) e.bias->drop_gradient();
+      }
+    } otherwise{e, *to};
+    bool add = false;  // stays so
+    product.gradient(add);
+    if (!product.grad.is_contiguous()) return false;
+    void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
+    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad),
+                                                               e.gelu_tanh, e.kept->data, sums);
+    return to->passed_on;
+  } else {
+    return false;
+  }
+}
+
+/// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
+template <class T, int R, device D, bool BT>
+struct matmul_node_tape : product_node {
+  tensor<T, R, D> a, b;
+  std::uint64_t a_version = 0, b_version = 0;
+
+  void release() override { a = b = {}; }
+  void backward(grad_state& y) override {
+    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
+    if (state[0]) {
+      check_version(b, b_version);
+      if constexpr (BT) add_to_left(g, b);
+      else add_to_left(g, b.transpose());
+    }
+    if (state[1]) {
+      check_version(a, a_version);
+      if constexpr (BT) add_to_right(y, g.transpose(), a);
+      else add_to_right(y, a.transpose(), g);
+    }
+  }
+  template <class A, class B>
+  void add_to_left(const A& x, const B& z) {
+    if constexpr (R == 2)
+      if (add_product_through<T, D>(state[0], x, z)) return;
+    add_product<T, R, D>(state[0], x, z);
+  }
+  template <class A, class B>
+  void add_to_right(grad_state& y, const A& x, const B& z) {
+    if constexpr (R == 2 && requires { &backend<D>::template matmul_and_sums<T>; }) {
+      if (const state_ptr waiting = std::move(bias)) {
+        auto& s = static_cast<typed_state<T, R, D>&>(*state[1]);
+        bool add = false, again = false;
+        s.gradient(add);
+        void* const sums = waiting->gradient(again);
+        if (s.grad.is_contiguous() &&
+            backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
+          return;
+        waiting->drop_gradient();
+        sum_rows(y, waiting);
+        return multiply_into_gradient(s, x, z, add);
+      }
+    }
+    add_product<T, R, D>(state[1], x, z);
+  }
+  static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
+    if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
+      refuse<autograd_error>(
+          {"backward of 'matmul': its operand of shape ", t.shape(),
+           " was modified in place after the statement; use a copy, or write to it after backward()"});
+  }
+};
+
+template <bool BT, class A, class B>
+matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
+
+/// The same, when the gradient itself is to be differentiated.
+template <class A, class B, bool BT>
+struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device_of<A>, BT> {
+  using T = element_of<A>;
+  static constexpr int R = A::rank;
+  using D = device_of<A>;
+  lower_order_of<A> left;
+  lower_order_of<B> right;
+
+  matmul_graph_tape(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
+  void release() override {
+    matmul_node_tape<T, R, D, BT>::release();
+    left = {};
+    right = {};
+  }
+  void backward_graph(const state_ptr& y, graph_gradients& to) override {
+    const variable<T, R, D> g = to.get<T, R, D>(y);
+    if (this->state[1]) this->check_version(this->a, this->a_version);
+    if (this->state[0]) this->check_version(this->b, this->b_version);
+    if constexpr (A::order >= 2) {
+      if constexpr (BT) to.add(this->state[0], eval(make_matmul<false>("matmul", g, right)));
+      else to.add(this->state[0], eval(make_matmul<false>("matmul", g, right.transpose())));
+    }
+    if constexpr (B::order >= 2) {
+      if constexpr (BT) to.add(this->state[1], eval(make_matmul<false>("matmul", g.transpose(), left)));
+      else to.add(this->state[1], eval(make_matmul<false>("matmul", left.transpose(), g)));
+    }
+  }
+};
+
+}  // namespace detail
+
+/// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
+template <class A, class B, bool BT>
+struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+                                                      detail::larger(A::order, B::order)> {
+  static constexpr int points = 1;
+  static constexpr bool takes_epilogue = A::rank == 2;
+  static constexpr bool keeps_input = true;
+  static constexpr bool differentiable_twice = true;
+  static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
+  using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+                                  detail::larger(A::order, B::order)>;
+  using T = element_of<A>;
+  using D = device_of<A>;
+  static constexpr int R = A::rank;
+
+  matmul_node(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
+    const auto& s = a.shape();
+    const auto& t = b.shape();
+    const index_t inner = BT ? t[R - 1] : t[R - 2];
+    bool fits = s[R - 1] == inner;
+    if constexpr (R == 3) fits = fits && s[0] == t[0];
+    if (!fits)
+      detail::refuse<shape_error>(
+          {op, ": shapes ", s, " and ", t,
+           BT ? " do not fit: both must have the same last extent"
+              : " do not fit: the last extent of the first must be the second to last of the second",
+           (R == 3 ? ", and the batches be equal" : "")});
+    this->shape_ = s;
+    this->shape_[R - 1] = BT ? t[R - 2] : t[R - 1];
+  }
+
+  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
+    const auto& left = detail::plain(a);
+    const auto& right = detail::plain(b);
+    if constexpr (BT) detail::multiply_into(left, right.transpose(), to, false, epilogue);
+    else detail::multiply_into(left, right, to, false, epilogue);
+  }
+
+  bool is_recorded() const {
+    return detail::recording() && (detail::state_if_tracked(a) || detail::state_if_tracked(b));
+  }
+
+  auto record(const tensor<T, R, D>& value) const {
+    const detail::state_ptr sa = detail::state_if_tracked(a);
+    const detail::state_ptr sb = detail::state_if_tracked(b);
+    if (!is_recorded()) return detail::unrecorded<base::order>(value);
+    auto node = [&] {
+      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
+      else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
+    }();
+    node->name = BT ? "linear" : "matmul";
+    node->state[0] = sa;
+    node->state[1] = sb;
+    if (sb) node->a = detail::plain(a), node->a_version = detail::access::storage_of(node->a)->version;
+    if (sa) node->b = detail::plain(b), node->b_version = detail::access::storage_of(node->b)->version;
+    return detail::produced<base::order>(value, std::move(node));
+  }
+
+  A a;
+  B b;
+};
+
+namespace detail {
+
+/// One matrix as a batch of n.
+template <class X>
+void repeat_batch(X& x, index_t n) {
+  if (n == 1) return;
+  const index_t shape[] = {n, x.shape()[1], x.shape()[2]};
+  x = x.broadcast_to(shape);
+}
+
+template <bool BT, class A, class B>
+matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
+  check_defined(op, a);
+  check_defined(op, b);
+  if constexpr (rank_of<A> == 3) {
+    evaluated<A> x = eval_to_read(std::forward<A>(a));
+    evaluated<B> y = eval_to_read(std::forward<B>(b));
+    if (x.shape()[0] == 1) repeat_batch(x, y.shape()[0]);
+    else if (y.shape()[0] == 1) repeat_batch(y, x.shape()[0]);
+    return {op, std::move(x), std::move(y)};
+  } else {
+    return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
+  }
+}
+
+}  // namespace detail
+
+template <int, int>
+struct matmul_of_ranks;
+template <int, int>
+struct linear_of_ranks;
+struct both_of_rank_1_or_more;
+struct x_of_rank_1_or_more_and_w_of_rank_2;
+struct product_of_a_value_that_let_names;
+struct evaluate_it_before_let;
+
+namespace detail {
+
+/// Products are of every element type but bool.
+struct product_op {
+  template <class T>
+  static constexpr bool accepts = !std::is_same_v<T, bool>;
+};
+
+template <class A, class B>
+constexpr auto find_matmul_mistake() {
+  if constexpr (!expression<A> || !expression<B>) return not_operands{};
+  else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
+  else if constexpr (rank_of<A> < 1 || rank_of<B> < 1)
+    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_1_or_more>{};
+  else if constexpr (reads_name<A> || reads_name<B>)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
+  else return fitting<element_of<A>>{};
+}
+template <class A, class B>
+using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
+/// Two matrices, or as many of them on either side: one kernel. Others are made into such (ops/matmul_axes.hpp).
+template <class A, class B>
+inline constexpr bool multipliable_matrices = [] {
+  if constexpr (!is_fitting<matmul_mistake<A, B>>) return false;
+  else return rank_of<A> == rank_of<B> && (rank_of<A> == 2 || rank_of<A> == 3);
+}();
+
+/// Of linear(x, w) and linear(x, w, bias).
+template <class X, class W, class... B>
+constexpr auto find_linear_mistake() {
+  if constexpr (!expression<X> || !expression<W>) return not_operands{};
+  else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
+  else if constexpr (rank_of<X> < 1 || rank_of<W> != 2)
+    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, x_of_rank_1_or_more_and_w_of_rank_2>{};
+  else if constexpr (reads_name<X> || reads_name<W>)
+    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
+  else return fitting<element_of<X>>{};
+}
+template <class X, class... Rest>
+using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
+/// Of a matrix x; others are made into one (ops/matmul_axes.hpp).
+template <class X, class... Rest>
+inline constexpr bool linear_fits = [] {
+  if constexpr (!is_fitting<linear_mistake<X, Rest...>>) return false;
+  else return rank_of<X> == 2;
+}();
+
+}  // namespace detail
+
+/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N), where a batch of 1
+/// repeats. Transposed views are
+/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
+/// tells in what arithmetic. For vectors there are mv() and dot().
+/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
+///
+///     tensor y = relu(matmul(x, w) + bias);
+template <expression A, expression B>
+  requires(detail::multipliable_matrices<A, B>)
+detail::matmul_of<A, B, false> matmul(A&& a, B&& b) {
+  return detail::make_matmul<false>("matmul", std::forward<A>(a), std::forward<B>(b));
+}
+template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
+          class Fix = typename detail::matmul_mistake<A, B>::fix>
+void matmul(A&&, B&&) = delete;
+
+namespace detail {
+
+template <int R>
+void check_bias(const extents<2>& product, const extents<R>& bias) {
+  if (R != 1 || bias[0] != product[1])
+    refuse<shape_error>(
+        {"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
+}
+
+}  // namespace detail
+
+/// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
+///
+///     auto h = relu(linear(x, w, b));
+template <expression X, expression W, class B>
+  requires(detail::linear_fits<X, W, B>)
+auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
+  auto product = detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
+  if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
+  return std::move(product) + std::forward<B>(b);
+}
+template <expression X, expression W>
+  requires(detail::linear_fits<X, W>)
+detail::matmul_of<X, W, true> linear(X&& x, W&& w) {
+  return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
+}
+template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
+          class Fix = typename detail::linear_mistake<X, W, B>::fix>
+void linear(X&&, W&&, B&&) = delete;
+template <class X, class W, class Problem = typename detail::linear_mistake<X, W>::problem,
+          class Fix = typename detail::linear_mistake<X, W>::fix>
+void linear(X&&, W&&) = delete;
+
+}  // namespace sinter
+// sinter/ops/matmul_axes.hpp: matmul and linear of vectors and of more than two axes, made into products of matrices.
+
+namespace sinter {
+
+namespace detail {
+
+/// The rank of matmul(a, b): a vector counts as a row on the left, as a column on the right, and loses that axis again.
+constexpr int product_rank(int a, int b) { return larger(a == 1 ? 2 : a, b == 1 ? 2 : b) - int{a == 1} - int{b == 1}; }
+template <class A, class B>
+using product_of_axes = typename result_of_point<element_of<A>, product_rank(rank_of<A>, rank_of<B>), device_of<A>,
+                                                 larger(bare<A>::order, bare<B>::order)>::type;
+template <class A>
+inline constexpr int order_of_operand = [] {
+  if constexpr (expression<A>) return bare<A>::order;
+  else return 0;  // a literal
+}();
+template <class X, class... W>
+using linear_of_axes = typename result_of_point<element_of<X>, rank_of<X>, device_of<X>,
+                                                larger(bare<X>::order, order_of_operand<bare<W>>...)>::type;
+
+/// The axes before those of the matrices.
+template <int R>
+extents<R - 2> leading(const extents<R>& shape) {
+  extents<R - 2> axes;
+  for (int d = 0; d + 2 < R; ++d) axes[d] = shape[d];
+  return axes;
+}
+template <int R>
+extents<R + 2> with_matrix(const extents<R>& axes, index_t rows, index_t columns) {
+  extents<R + 2> shape;
+  for (int d = 0; d < R; ++d) shape[d] = axes[d];
+  shape[R] = rows;
+  shape[R + 1] = columns;
+  return shape;
+}
+
+/// x with its leading axes repeated to `axes`, as a batch of matrices.
+template <class X, int R>
+auto as_batch(const X& x, const extents<R>& axes) {
+  const auto shape = with_matrix(axes, x.shape()[X::rank - 2], x.shape()[X::rank - 1]);
+  const index_t batch[] = {axes.numel(), shape[R], shape[R + 1]};
+  bool repeats = X::rank != R + 2;
+  if constexpr (X::rank == R + 2) repeats = !(x.shape() == shape);
+  if (!repeats) return x.reshape(batch);
+  return x.broadcast_to(shape.values).reshape(batch);
+}
+
+/// The product of matrices with leading axes that broadcast.
+template <class A, class B>
+auto multiply_axes(const A& a, const B& b) {
+  constexpr int ra = A::rank, rb = B::rank;
+  const index_t rows = a.shape()[ra - 2], inner = a.shape()[ra - 1], columns = b.shape()[rb - 1];
+  if (inner != b.shape()[rb - 2])
+    refuse<shape_error>({"matmul: shapes ", a.shape(), " and ", b.shape(),
+                         " do not fit: the last extent of the first must be the second to last of the second"});
+  if constexpr (ra == 2 && rb == 2) {
+    return eval(matmul(a, b));
+  } else if constexpr (rb == 2) {  // one matrix for all rows
+    const auto axes = leading(a.shape());
+    const auto y = eval(matmul(a.reshape({axes.numel() * rows, inner}), b));
+    return y.reshape(with_matrix(axes, rows, columns).values);
+  } else {
+    const auto axes = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
+    const auto y = eval(matmul(as_batch(a, axes), as_batch(b, axes)));
+    return y.reshape(with_matrix(axes, rows, columns).values);
+  }
+}
+
+/// A vector on the left as a row, on the right as a column; other operands as they are.
+template <bool Left, class X>
+auto as_matrix(X x) {
+  if constexpr (X::rank != 1) return x;
+  else return x.unsqueeze(Left ? 0 : 1);
+}
+
+}  // namespace detail
+
+/// The product of operands of other ranks, from 1, as torch.matmul. A vector on the left is a row, one on the right a
+/// column, and the result lacks that axis: (K) x (K) => (), (M,K) x (K) => (M), (K) x (…,K,N) => (…,N). Axes before
+/// the last two are batches and broadcast: (…,M,K) x (…,K,N) => (…,M,N). Runs at once. Derivative: that of the
+/// products, summed over what was repeated. Errors: shape_error when the extents do not fit.
+///
+///     tensor scores = matmul(queries, keys.transpose());  // (N,heads,L,d) x (N,heads,d,L)
+template <expression A, expression B>
+  requires(detail::is_fitting<detail::matmul_mistake<A, B>> && !detail::multipliable_matrices<A, B>)
+detail::product_of_axes<A, B> matmul(A&& a, B&& b) {
+  detail::check_defined("matmul", a);
+  detail::check_defined("matmul", b);
+  const auto y = detail::multiply_axes(detail::as_matrix<true>(detail::eval_to_read(std::forward<A>(a))),
+                                       detail::as_matrix<false>(detail::eval_to_read(std::forward<B>(b))));
+  constexpr int R = detail::bare<decltype(y)>::rank;
+  if constexpr (rank_of<A> == 1 && rank_of<B> == 1) return y.select(0, 0).select(0, 0);
+  else if constexpr (rank_of<A> == 1) return y.select(R - 2, 0);
+  else if constexpr (rank_of<B> == 1) return y.select(R - 1, 0);
+  else return y;
+}
+
+/// linear() of one vector or of more leading axes: (…,in) => (…,out). Runs at once.
+///
+///     auto h = relu(linear(tokens, w, b));  // (N,L,in) => (N,L,out)
+template <expression X, expression W, class... B>
+  requires(detail::is_fitting<detail::linear_mistake<X, W, B...>> && rank_of<X> != 2 && sizeof...(B) <= 1)
+detail::linear_of_axes<X, W, B...> linear(X&& x, W&& w, B&&... b) {
+  detail::check_defined("linear", x);
+  detail::check_defined("linear", w);
+  constexpr int R = rank_of<X>;
+  auto shape = x.shape();
+  const index_t inputs = shape[R - 1], outputs = w.shape()[0];
+  if (inputs != w.shape()[1])
+    detail::refuse<shape_error>(
+        {"linear: shapes ", shape, " and ", w.shape(), " do not fit: both must have the same last extent"});
+  shape[R - 1] = 1;
+  const index_t rows = shape.numel();
+  shape[R - 1] = outputs;
+  const auto y = eval(linear(detail::eval_to_read(std::forward<X>(x)).reshape({rows, inputs}), std::forward<W>(w),
+                             std::forward<B>(b)...));
+  return y.reshape(shape.values);
+}
+
+}  // namespace sinter
+// sinter/ops/maximum.hpp: the larger of two operands.
+
+namespace sinter {
+namespace ops {
+
+struct maximum_op : number_op {
+  static constexpr const char* name = "maximum";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::max(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    const auto half = g / 2;
+    if constexpr (I == 0) return select(a == b, half, select(a < b, zero_of(g), g));
+    else return select(a == b, half, select(b < a, zero_of(g), g));
+  }
+};
+
+}  // namespace ops
+
+/// The larger of a and b, elementwise and broadcast; NaN if either is.
+/// Derivative: g to the larger, half to each where they are equal, g to both where one is
+/// NaN. max(x, axis) is the reduction.
+///
+///     tensor y = maximum(a, b);
+SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
+
+}  // namespace sinter
+// sinter/ops/norm.hpp: the Euclidean norm along axes.
+
+// sinter/ops/square.hpp: x times x.
+
+namespace sinter {
+namespace ops {
+
+struct square_op : number_op {
+  static constexpr const char* name = "square";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return multiply_op::apply(x, x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return 2 * g * x;
+  }
+};
+
+}  // namespace ops
+
+/// x^2, elementwise; integers wrap around. Derivative: 2 g x.
+///
+///     tensor loss = sum(square(y - target));
+SINTER_UNARY_FUNCTION(square, ops::square_op)
+
+}  // namespace sinter
+
+namespace sinter {
+namespace ops {
+
+/// The square root whose derivative at 0 is taken as 0.
+struct root_op : real_op {
+  static constexpr const char* name = "norm";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(y == 0, zero_of(g), g / (y * 2));
+  }
+};
+
+struct norm_op {
+  static constexpr const char* name = "norm";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set&) {
+    return square(e);
+  }
+  template <class Node>
+  static auto finish(Node node, index_t) {
+    return sinter::detail::make_map(root_op{}, std::move(node));
+  }
+};
+
+}  // namespace ops
+
+/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1.
+/// Floating point. Derivative: g x / y, and 0 where y is 0.
+///
+///     tensor length = norm(x, 1);
+SINTER_REDUCTION(norm, ops::norm_op)
+
+}  // namespace sinter
+// sinter/ops/pixel_shuffle.hpp: channels moved into blocks of pixels, and back.
+
+namespace sinter {
+
+namespace ops {
+
+/// What both take. They have no kernels: they are views and a copy.
+struct pixel_blocks_op : kernel_op {
+  static constexpr const char* name = "pixel_shuffle";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+
+  template <class X>
+  static constexpr auto mistake() {
+    using namespace sinter::detail;
+    if constexpr (rank_of<X> < 3 || rank_of<X> > max_rank - 2)
+      return sinter::detail::mistake<operands_of_ranks<rank_of<X>>, use_an_operand_of_rank<3, max_rank - 2>>{};
+    else return fitting<element_of<X>>{};
+  }
+};
+
+}  // namespace ops
+
+namespace detail {
+
+/// x seen with two more axes, these in another order, and then in the shape `together`.
+template <class V, std::size_t Apart, std::size_t Together>
+V regrouped(const V& x, const index_t (&apart)[Apart], const index_t (&order)[Apart],
+            const index_t (&together)[Together]) {
+  return x.reshape(apart).permute(order).reshape(together);
+}
+
+inline void check_block(const char* op, index_t r) {
+  if (r < 1) refuse<value_error>({op, ": the factor is ", r, "; it must be 1 or more"});
+}
+
+}  // namespace detail
+
+/// (..., C r r, H, W) => (..., C, H r, W r): element (c r + i) r + j of the channels goes to row i, column j of its
+/// pixel's block of r x r, as torch.nn.functional.pixel_shuffle. Any element type, rank 3 to 6; runs at once, the
+/// result is row-major. Derivative: pixel_unshuffle of g. W. Shi et al., CVPR (2016). Errors: value_error for a factor
+/// below 1, shape_error for channels that r r does not divide.
+///
+///     tensor larger = pixel_shuffle(conv2d(pictures, filters, {.padding = 1}), 2);
+template <class X>
+  requires detail::takes_operands<ops::pixel_blocks_op, X>
+detail::evaluated<X> pixel_shuffle(X&& x, detail::whole upscale_factor) {
+  constexpr int R = rank_of<X>;
+  const index_t r = upscale_factor;
+  detail::check_defined("pixel_shuffle", x);
+  detail::check_block("pixel_shuffle", r);
+  const extents<R> e = x.shape();
+  if (e[R - 3] % r != 0 || e[R - 3] / r % r != 0)
+    detail::refuse<shape_error>(
+        {"pixel_shuffle: blocks of ", r, " x ", r, " do not divide the ", e[R - 3], " channels of shape ", e});
+  const index_t channels = e[R - 3] / r / r;
+  index_t apart[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
+  for (int d = 0; d < R - 3; ++d) apart[d] = together[d] = e[d], order[d] = d;
+  const index_t parts[] = {channels, r, r, e[R - 2], e[R - 1]}, places[] = {R - 3, R, R - 2, R + 1, R - 1};
+  for (int k = 0; k < 5; ++k) apart[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
+  together[R - 3] = channels;
+  together[R - 2] = e[R - 2] * r;
+  together[R - 1] = e[R - 1] * r;
+  return detail::regrouped(eval(std::forward<X>(x)), apart, order, together);
+}
+SINTER_KERNEL_REJECTIONS(pixel_shuffle, ops::pixel_blocks_op)
+
+/// (..., C, H r, W r) => (..., C r r, H, W): undoes pixel_shuffle, as torch.nn.functional.pixel_unshuffle. Any element
+/// type, rank 3 to 6; runs at once, the result is row-major. Derivative: pixel_shuffle of g. Errors: value_error for a
+/// factor below 1, shape_error for an image that blocks of r x r do not fill.
+///
+///     tensor smaller = pixel_unshuffle(pictures, 2);
+template <class X>
+  requires detail::takes_operands<ops::pixel_blocks_op, X>
+detail::evaluated<X> pixel_unshuffle(X&& x, detail::whole downscale_factor) {
+  constexpr int R = rank_of<X>;
+  const index_t r = downscale_factor;
+  detail::check_defined("pixel_unshuffle", x);
+  detail::check_block("pixel_unshuffle", r);
+  const extents<R> e = x.shape();
+  if (e[R - 2] % r != 0 || e[R - 1] % r != 0)
+    detail::refuse<shape_error>(
+        {"pixel_unshuffle: blocks of ", r, " x ", r, " do not divide the last two axes of shape ", e});
+  const index_t height = e[R - 2] / r, width = e[R - 1] / r;
+  index_t apart[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
+  for (int d = 0; d < R - 3; ++d) apart[d] = together[d] = e[d], order[d] = d;
+  const index_t parts[] = {e[R - 3], height, r, width, r}, places[] = {R - 3, R - 1, R + 1, R - 2, R};
+  for (int k = 0; k < 5; ++k) apart[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
+  together[R - 3] = e[R - 3] * r * r;
+  together[R - 2] = height;
+  together[R - 1] = width;
+  return detail::regrouped(eval(std::forward<X>(x)), apart, order, together);
+}
+SINTER_KERNEL_REJECTIONS(pixel_unshuffle, ops::pixel_blocks_op)
+
+}  // namespace sinter
+// sinter/ops/pow.hpp: a to the power b.
+
+namespace sinter {
+namespace ops {
+
+struct pow_op : number_op {
+  static constexpr const char* name = "pow";
+  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second | uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::pow(a, b);
+  }
+  // b a^(b-1) and a^b ln a; 0 where a^0 and 0^b, which are constant, would give 0 inf.
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
+    if constexpr (I == 0) return select(b == 0, zero_of(g), g * (b * pow(a, b - 1)));
+    else return select(logical_and(a == 0, b >= 0), zero_of(g), g * (y * log(a)));
+  }
+};
+
+/// x to a power that is the same for all elements; small whole powers are products.
+template <class T>
+struct power_op : number_op {
+  static constexpr const char* name = "pow";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T exponent;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    if (exponent == T(1)) return x;
+    if (exponent == T(2)) return multiply_op::apply(x, x);
+    if (exponent == T(3)) return multiply_op::apply(multiply_op::apply(x, x), x);
+    if (exponent == T(-1)) return math::reciprocal(x);
+    return math::pow(x, exponent);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    const power_op lower{{}, exponent == T(0) ? T(0) : exponent - T(1)};  // 0 x^0 = 0 stands for the derivative of x^0
+    if constexpr (expression<X>) return g * (exponent * sinter::detail::make_map(lower, x));
+    else return g * (exponent * lower.apply(x));
+  }
+};
+
+}  // namespace ops
+
+/// a^b, elementwise and broadcast, tensors or literals. Integers wrap around; a negative exponent gives the truncated
+/// value. Derivative: g b a^(b-1) to a (0 where b is 0), g y ln a to b (0 where a is 0 and b is not negative).
+///
+///     tensor y = pow(2.f, x);
+template <class A, class B>
+  requires(expression<B> && detail::fits<ops::pow_op, A, B>)
+auto pow(A&& a, B&& b) {
+  return detail::make_binary(ops::pow_op{}, std::forward<A>(a), std::forward<B>(b));
+}
+
+/// x to a literal power; 1, 2, 3 and -1 are computed as products.
+///
+///     tensor y = pow(x, 2);
+template <expression A, literal B>
+  requires(detail::fits<ops::pow_op, A, B>)
+auto pow(A&& x, B exponent) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::power_op<T>{{}, detail::literal_value<T>(exponent)}, std::forward<A>(x));
+}
+SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
+
+}  // namespace sinter
+// sinter/ops/prod.hpp: the product along axes.
+
+namespace sinter {
+namespace ops {
+
+struct prod_op {
+  static constexpr const char* name = "prod";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = true;
+  template <class T>
+  using reducer = sinter::detail::prod_reducer<T>;
+  struct seed : sinter::detail::seed_base {
+    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
+    template <class V>
+    SINTER_WORD static V apply(V value, V, V) {
+      return value;
+    }
+    /// `others`: see aux().
+    template <int I, class G, class X, class Y, class O, class R>
+    SINTER_WORD static auto grad(const G& g, const X& x, const Y& product, const O& others, const R&) {
+      return g * select(is_divisible(product), product / x, others);
+    }
+  };
+  /// True if dividing the product by an element leaves the product of the others: it is finite, normal and not 0, and
+  /// then so is every element, or subnormal.
+  template <class Y>
+  SINTER_WORD static auto is_divisible(const Y& product) {
+    using limits = std::numeric_limits<math::element_t<Y>>;
+    const auto size = abs(product);
+    return logical_and(size >= limits::min(), size <= limits::max());
+  }
+  /// The product of all elements but each one. Where all products can be divided, which the host looks up, the products
+  /// stand for it.
+  template <class E, class R>
+  static R aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
+    using D = device_of<R>;
+    if constexpr (is_cpu_v<D>) {
+      using limits = std::numeric_limits<element_of<R>>;
+      const auto size = abs(result);
+      if (all(size >= limits::min() && size <= limits::max()).item()) return result;
+    }
+    return products_of_others(sinter::detail::untrack(e), axes);
+  }
+  /// With P the products over the axes so far, each further axis contributes what lies before an element times what
+  /// lies behind it: no element is divided by. In double, as products are gathered.
+  template <class E>
+  static auto products_of_others(const E& e, const sinter::detail::axis_set& axes) {
+    using sinter::detail::scan_now;
+    using D = device_of<E>;
+    constexpr int R = rank_of<E>;
+    tensor<double, R, D> others = ones<double, D>(sinter::detail::ones_extents<R>());
+    tensor<double, R, D> product = cast<double>(e);
+    for (int a = 0; a < R; ++a) {
+      const index_t n = product.shape()[a];
+      if (!axes.has[a]) continue;
+      if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
+      const auto before = scan_now<cumprod_op>(product, a);
+      const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
+      const auto rest = ones_like(product);
+      rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
+      rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
+      others = others * rest;
+      product = before.slice(a, n - 1, n);
+    }
+    return tensor<element_of<E>, R, D>(cast<element_of<E>>(others));
+  }
+};
+
+}  // namespace ops
+
+/// The product of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Integers
+/// and bool multiply to int64. Derivative: g times the product of the other elements, whatever they are:
+/// zeros, infinities and NaN too.
+///
+///     tensor volume = prod(extents, 1);
+SINTER_REDUCTION(prod, ops::prod_op)
+
+}  // namespace sinter
+// sinter/ops/reciprocal.hpp: one divided by x.
+
+namespace sinter {
+namespace ops {
+
+struct reciprocal_op : real_op {
+  static constexpr const char* name = "reciprocal";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::reciprocal(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return -(g * y * y);
+  }
+};
+
+}  // namespace ops
+
+/// 1 / x, elementwise, floating point. Derivative: -g y^2.
+///
+///     tensor y = reciprocal(x);
+SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)
+
+}  // namespace sinter
+// sinter/ops/relu.hpp: the rectifier.
+
+namespace sinter {
+namespace ops {
+
+struct relu_op : number_op {
+  static constexpr const char* name = "relu";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::max(x, math::constant<V>(0));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(y <= 0, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// max(x, 0), elementwise; NaN stays NaN. Derivative: 0 where x <= 0, otherwise g.
+/// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
+///
+///     tensor y = relu(x);
+SINTER_UNARY_FUNCTION(relu, ops::relu_op)
+
+}  // namespace sinter
+// sinter/ops/relu6.hpp: the rectifier that saturates at 6.
+
+namespace sinter {
+namespace ops {
+
+struct relu6_op : number_op {
+  static constexpr const char* name = "relu6";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::min(math::max(x, math::constant<V>(0)), math::constant<V>(6));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return select(logical_or(y <= 0, y >= 6), zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// min(max(x, 0), 6), elementwise; NaN stays NaN. Derivative: 0 where x <= 0 or x >= 6, otherwise g.
+/// Sandler et al., "MobileNetV2", CVPR 2018.
+///
+///     tensor y = relu6(x);
+SINTER_UNARY_FUNCTION(relu6, ops::relu6_op)
+
+}  // namespace sinter
+// sinter/ops/remainder.hpp: the remainder of a division, with the sign of the divisor.
+
+namespace sinter {
+namespace ops {
+
+struct remainder_op : number_op {
+  static constexpr const char* name = "remainder";
+  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    return math::remainder(a, b);
+  }
+  template <int I, class G, class A, class B, class Y>
+  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
+    if constexpr (I == 0) {
+      return g;
+    } else {
+      const auto rest = call<fmod_op>(a, b);
+      const auto toward_zero = fmod_op::quotient(a, b, rest);
+      const auto is_below = logical_or(logical_and(rest < 0, b > 0), logical_and(rest > 0, b < 0));
+      return -g * select(is_below, toward_zero - 1, toward_zero);
+    }
+  }
+};
+
+}  // namespace ops
+
+/// a - b floor(a / b), elementwise and broadcast: the remainder with the sign of the divisor, as Python's %.
+/// An integer divided by zero gives 0. Derivative: g to a, -g floor(a / b) to b.
+///
+///     tensor hour = remainder(x, 24);
+SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
+
+}  // namespace sinter
+// sinter/ops/rms_norm.hpp: rows of mean square 1.
+
+namespace sinter {
+namespace ops {
+
+struct rms_norm_op : row_op {
+  static constexpr const char* name = "rms_norm";
+  static constexpr bool saves_row_factor = true;
+  double eps;
+  rms_norm_op(int along, double e) : row_op(along), eps(e) {}
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    using C = typename Row::value_type;
+    const auto x = r.keep(r.x());
+    return r.finish(x, {.scale = root_mean_square_factor(r, x, C(0), static_cast<C>(eps))});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    reverse_norm(r, typename Row::value_type(0));
+  }
+};
+
+}  // namespace ops
+
+/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache
+/// together with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g
+/// y)). Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite
+/// eps.
+///
+///     tensor y = rms_norm(x);
+template <class E>
+  requires detail::takes_operands<ops::rms_norm_op, E>
+detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, double eps = 1e-6) {
+  return detail::make_kernel(ops::rms_norm_op(rank_of<E> - 1, detail::checked_eps("rms_norm", eps)),
+                             std::forward<E>(x));
+}
+
+/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error
+/// for a weight of another length.
+///
+///     tensor y = rms_norm(x, gain);
+template <class E, class W>
+  requires(detail::takes_operands<ops::rms_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W>>)
+auto rms_norm(E&& x, W&& weight, double eps = 1e-6) {
+  detail::check_row_operand("rms_norm", "weight", x, weight);
+  return rms_norm(std::forward<E>(x), eps) * std::forward<W>(weight);
+}
+SINTER_KERNEL_REJECTIONS(rms_norm, ops::rms_norm_op)
+template <class E, class W, class Problem = typename detail::row_operand_mistake<E, W>::problem,
+          class Fix = typename detail::row_operand_mistake<E, W>::fix>
+  requires detail::takes_operands<ops::rms_norm_op, E>
+void rms_norm(E&&, W&&, double = 0) = delete;
+
+}  // namespace sinter
+// sinter/ops/round.hpp: the integer nearest to x, halves to the even one.
+
+namespace sinter {
+namespace ops {
+
+struct round_op : number_op {
+  static constexpr const char* name = "round";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::round(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// The integer nearest to x, halves to the even one, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = round(x);
+SINTER_UNARY_FUNCTION(round, ops::round_op)
+
+}  // namespace sinter
+// sinter/ops/selu.hpp: the self-normalising exponential linear unit.
+
+namespace sinter {
+namespace ops {
+
+struct selu_op : real_op {
+  static constexpr const char* name = "selu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V below = math::expm1(x) * math::constant<V>(1.758099340847376624);  // scale times alpha
+    return math::select(x > 0, x * math::constant<V>(1.050700987355480493), below);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return select(x > 0, g * number(g, 1.050700987355480493), g * exp(x) * number(g, 1.758099340847376624));
+  }
+};
+
+}  // namespace ops
+
+/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, floating point, with the constants that keep
+/// mean 0 and variance 1. Derivative: scale g, or scale alpha e^x g.
+/// Klambauer et al., "Self-normalizing neural networks", 2017.
+///
+///     tensor y = selu(x);
+SINTER_UNARY_FUNCTION(selu, ops::selu_op)
+
+}  // namespace sinter
+// sinter/ops/shift_left.hpp: bits moved up.
+
+namespace sinter {
+namespace ops {
+
+struct shift_left_op : integer_op {
+  static constexpr const char* name = "shift_left";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
+    const V moved = static_cast<V>(a << static_cast<V>(b & top));
+    if constexpr (std::is_unsigned_v<math::element_t<V>>)  // compilers warn of what is compared with 0
+      return math::select(b <= top, moved, zero);
+    else return math::select(math::logical_and(b >= zero, b <= top), moved, zero);
+  }
+};
+
+}  // namespace ops
+
+/// a << b, elementwise and broadcast on integers; 0 where b is negative or not below the number of bits.
+///
+///     tensor y = k << 3;
+SINTER_BINARY_FUNCTION(operator<<, ops::shift_left_op)
+
+}  // namespace sinter
+// sinter/ops/shift_right.hpp: bits moved down.
+
+namespace sinter {
+namespace ops {
+
+struct shift_right_op : integer_op {
+  static constexpr const char* name = "shift_right";
+  template <class V>
+  SINTER_WORD static V apply(V a, V b) {
+    const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
+    const V moved = static_cast<V>(a >> static_cast<V>(b & top));
+    if constexpr (std::is_unsigned_v<math::element_t<V>>) {  // compilers warn of what is compared with 0
+      return math::select(b <= top, moved, zero);
+    } else {
+      const V sign = math::select(a < zero, static_cast<V>(~zero), zero);
+      return math::select(math::logical_and(b >= zero, b <= top), moved, sign);
+    }
+  }
+};
+
+}  // namespace ops
+
+/// a >> b, elementwise and broadcast on integers; signed ones keep their sign. Where b is negative or not below the
+/// number of bits: 0, or -1 for negative a.
+///
+///     tensor y = k >> 3;
+SINTER_BINARY_FUNCTION(operator>>, ops::shift_right_op)
+
+}  // namespace sinter
+// sinter/ops/sign.hpp: the sign.
+
+namespace sinter {
+namespace ops {
+
+struct sign_op : number_op {
+  static constexpr const char* name = "sign";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sign(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// -1, 0 or 1 by the sign of x, elementwise; NaN stays NaN. Derivative: 0.
+///
+///     tensor y = sign(x);
+SINTER_UNARY_FUNCTION(sign, ops::sign_op)
+
+}  // namespace sinter
+// sinter/ops/silu.hpp: x sigmoid(x).
+
+namespace sinter {
+namespace ops {
+
+struct silu_op : real_op {
+  static constexpr const char* name = "silu";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    if (!math::any(x < far_below)) return x * sigmoid_op::apply(x);
+    const V y = x * sigmoid_op::apply(math::select(x < far_below, x + step, x));
+    return math::select(x < far_below, y * math::constant<V>(step_down), y);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    if constexpr (!expression<X>) {
+      if (!any(x < far_below)) {
+        const auto s = call<sigmoid_op>(x);
+        return g * s * (1 + x * (1 - s));
+      }
+    }
+    const auto s = call<sigmoid_op>(select(x < far_below, x + step, x));
+    const auto slope = s * (1 + x * (1 - s));
+    return g * select(x < far_below, slope * number(g, step_down), slope);
+  }
+
+ private:
+  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit, and the second is no denormal number where x
+  // sigmoid(x) is none.
+  static constexpr int far_below = -80, step = 40;
+  static constexpr double step_down = 4.24835425529158900e-18;
+};
+
+}  // namespace ops
+
+/// x / (1 + e^-x), elementwise, floating point; also called swish. With s = sigmoid(x), the derivative is
+/// g s (1 + x (1 - s)).
+/// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
+///
+///     tensor y = silu(x);
+SINTER_UNARY_FUNCTION(silu, ops::silu_op)
+
+}  // namespace sinter
+// sinter/ops/sin.hpp: the sine.
+
+namespace sinter {
+namespace ops {
+
+struct sin_op : real_op {
+  static constexpr const char* name = "sin";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sin(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * cos(x);
+  }
+};
+
+}  // namespace ops
+
+/// The sine of x in radians, elementwise, floating point. Derivative: g cos x.
+///
+///     tensor y = sin(x);
+SINTER_UNARY_FUNCTION(sin, ops::sin_op)
+
+}  // namespace sinter
+// sinter/ops/sinh.hpp: the hyperbolic sine.
+
+namespace sinter {
+namespace ops {
+
+struct sinh_op : real_op {
+  static constexpr const char* name = "sinh";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sinh(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    return g * cosh(x);
+  }
+};
+
+}  // namespace ops
+
+/// The hyperbolic sine, elementwise, floating point. Derivative: g cosh x.
+///
+///     tensor y = sinh(x);
+SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
+
+}  // namespace sinter
+// sinter/ops/softmax.hpp: probabilities from scores.
+
+namespace sinter {
+namespace ops {
+
+struct softmax_op : row_op {
+  static constexpr const char* name = "softmax";
+  using row_op::row_op;
+
+  template <class Row>
+  SINTER_WORD auto forward(const Row& r) const {
+    if constexpr (!Row::always_keeps) {
+      if (!r.keeps()) {
+        const auto s = r.sum_of_exp(r.x());
+        return r.finish(over(r.x(), [shift = s.shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }),
+                        {.scale = 1 / s.sum});
+      }
+    }
+    const auto x = r.keep(r.x());
+    const auto shift = row_shift(r.max(x));
+    const auto e = r.keep_and_sum(over(x, [shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }));
+    return r.finish(e.values, {.scale = 1 / e.sum});
+  }
+  template <class Row>
+  SINTER_WORD void reverse(const Row& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto dot = r.sum(over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; }));
+    r.put(over(y, g, [dot](auto a, auto b) SINTER_INLINE_LAMBDA { return a * (b - dot); }));
+  }
+};
+
+}  // namespace ops
+
+/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows.
+/// Floating point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
+/// Derivative: y (g - sum(g y)).
+///
+///     tensor p = softmax(logits, 1);
+template <class E>
+  requires detail::takes_operands<ops::softmax_op, E>
+detail::kernel_of<ops::softmax_op, E> softmax(E&& x, detail::whole axis) {
+  return detail::make_kernel(ops::softmax_op(detail::checked_axis("softmax", axis, rank_of<E>)), std::forward<E>(x));
+}
+SINTER_KERNEL_REJECTIONS(softmax, ops::softmax_op)
+SINTER_AXIS_REJECTION(softmax)
+
+}  // namespace sinter
+// sinter/ops/softplus.hpp: a smooth rectifier.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct softplus_op : real_op {
+  static constexpr const char* name = "softplus";
+  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
+  T beta;
+  T threshold;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    const V t = x * beta;
+    const V smooth = math::max(t, math::constant<V>(0)) + math::log1p(math::exp(math::neg(math::abs(t))));
+    return math::select(t > threshold, x, smooth / beta);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y& y) const {
+    return select(x * beta > threshold, g, -g * expm1(-(y * beta)));  // 1 - e^-ln(1 + e^t) = sigmoid(t)
+  }
+};
+
+}  // namespace ops
+
+/// ln(1 + e^(beta x)) / beta, elementwise, floating point; x itself where beta x > threshold. beta must not be 0.
+/// No overflow. Derivative: g / (1 + e^(-beta x)), computed from y.
+///
+///     tensor y = softplus(x);
+template <real_expression A>
+auto softplus(A&& x, double beta = 1, double threshold = 20) {
+  if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)},
+                          std::forward<A>(x));
+}
+SINTER_REAL_ONLY(softplus)
+
+}  // namespace sinter
+// sinter/ops/softshrink.hpp: shrinkage towards 0.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct softshrink_op : real_op {
+  static constexpr const char* name = "softshrink";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T lambda;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return x - math::min(math::max(x, math::neg(lambda)), lambda);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(abs(x) <= lambda, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, floating point; NaN stays NaN.
+/// Derivative: 0 in [-lambda, lambda], otherwise g. lambda must not be negative.
+///
+///     tensor y = softshrink(x, 0.1);
+template <real_expression A>
+auto softshrink(A&& x, double lambda = 0.5) {
+  if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::softshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
+}
+SINTER_REAL_ONLY(softshrink)
+
+}  // namespace sinter
+// sinter/ops/softsign.hpp: x divided by 1 + |x|.
+
+namespace sinter {
+namespace ops {
+
+struct softsign_op : real_op {
+  static constexpr const char* name = "softsign";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return x / (1 + math::abs(x));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto n = 1 + abs(x);
+    return g / (n * n);
+  }
+};
+
+}  // namespace ops
+
+/// x / (1 + |x|), elementwise, floating point. Derivative: g / (1 + |x|)^2.
+///
+///     tensor y = softsign(x);
+SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
+
+}  // namespace sinter
+// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
+
+namespace sinter {
+
+namespace detail {
+
+/// The first k elements of x along the axis, or all.
+template <class E>
+values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
+  constexpr int R = rank_of<E>;
+  using T = element_of<E>;
+  using D = device_of<E>;
+  check_defined(op, x);
+  const int a = checked_axis(op, axis, R);
+  extents<R> shape = x.shape();
+  if (all) k = shape[a];
+  if (k < 0 || k > shape[a])
+    refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
+  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
+    refuse<shape_error>({op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
+  shape[a] = k;
+  const auto e = prologue(std::forward<E>(x));
+  const auto values = tensor<T, R, D>::uninitialized(shape);
+  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
+  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
+  return {picked(op, values, e, a, indices, index_order::runs), indices};
+}
+
+}  // namespace detail
+
+/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
+/// `indices`. Equal elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every
+/// element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: each g goes back to
+/// the element that it belongs to.
+///
+///     auto [values, indices] = sort(x, 1);
+template <detail::takes_lines E>
+values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
+  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
+}
+SINTER_LINES_REJECTIONS(sort)
+
+/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
+///
+///     tensor ranking = argsort(energies, 1, true);
+template <detail::takes_lines E>
+detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
+  const no_grad guard;
+  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
+}
+SINTER_LINES_REJECTIONS(argsort)
+
+/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
+/// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
+/// as the largest. All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
+/// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
+///
+///     auto [scores, classes] = topk(logits, 5, 1);
+template <detail::takes_lines E>
+values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
+  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+}
+SINTER_LINES_REJECTIONS(topk)
+
+}  // namespace sinter
+// sinter/ops/sqrt.hpp: the square root.
+
+namespace sinter {
+namespace ops {
+
+struct sqrt_op : real_op {
+  static constexpr const char* name = "sqrt";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::sqrt(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g / (2 * y);
+  }
+};
+
+}  // namespace ops
+
+/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
+///
+///     tensor y = sqrt(x);
+SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
+
+}  // namespace sinter
+// sinter/ops/tan.hpp: the tangent.
+
+namespace sinter {
+namespace ops {
+
+struct tan_op : real_op {
+  static constexpr const char* name = "tan";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::tan(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * (1 + y * y);
+  }
+};
+
+}  // namespace ops
+
+/// The tangent of x in radians, elementwise, floating point. Derivative: g (1 + y^2).
+///
+///     tensor y = tan(x);
+SINTER_UNARY_FUNCTION(tan, ops::tan_op)
+
+}  // namespace sinter
+// sinter/ops/tanh.hpp: the hyperbolic tangent.
+
+namespace sinter {
+namespace ops {
+
+struct tanh_op : real_op {
+  static constexpr const char* name = "tanh";
+  static constexpr unsigned grad_uses[1] = {uses::result};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::tanh(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
+    return g * (1 - y * y);
+  }
+};
+
+}  // namespace ops
+
+/// tanh(x), elementwise, floating point; in [-1, 1]. Derivative: g (1 - y^2).
+///
+///     tensor y = tanh(x);
+SINTER_UNARY_FUNCTION(tanh, ops::tanh_op)
+
+}  // namespace sinter
+// sinter/ops/tanhshrink.hpp: x less its hyperbolic tangent.
+
+namespace sinter {
+namespace ops {
+
+struct tanhshrink_op : real_op {
+  static constexpr const char* name = "tanhshrink";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    const V by_series = x * near_zero(x * x);
+    return math::select(math::abs(x) < 1, by_series, x - math::tanh(x));
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
+    const auto t = tanh(x);
+    return g * t * t;
+  }
+
+ private:
+  /// 1 - tanh(x) / x for t = x^2 up to 1, of Lambert's fraction tanh(x) / x = 1 / (1 + t / (3 + t / (5 + ...))): with p
+  /// / q for 3 + t / (5 + ...) it is t q / (p + t q), in which nothing cancels. It is cut at t / 19, in float at t /
+  /// 11, which leaves 2^-62 and 2^-29.
+  template <class V>
+  SINTER_WORD static V near_zero(V t) {
+    constexpr int last = sizeof(math::element_t<V>) == 4 ? 11 : 19;
+    V p = last - 2 + t / last, q = math::constant<V>(1);
+    for (int c = last - 4; c >= 3; c -= 2) {
+      const V next = p * math::constant<V>(c) + t * q;
+      q = p;
+      p = next;
+    }
+    return t * q / (p + t * q);
+  }
+};
+
+}  // namespace ops
+
+/// x - tanh(x), elementwise, floating point. Derivative: g tanh(x)^2.
+///
+///     tensor y = tanhshrink(x);
+SINTER_UNARY_FUNCTION(tanhshrink, ops::tanhshrink_op)
+
+}  // namespace sinter
+// sinter/ops/threshold.hpp: x above a limit, a constant up to it.
+
+namespace sinter {
+namespace ops {
+
+template <class T>
+struct threshold_op : real_op {
+  static constexpr const char* name = "threshold";
+  static constexpr unsigned grad_uses[1] = {uses::first};
+  T limit;
+  T value;
+
+  template <class V>
+  SINTER_WORD V apply(V x) const {
+    return math::select(x <= limit, math::constant<V>(value), x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
+    return select(x <= limit, zero_of(g), g);
+  }
+};
+
+}  // namespace ops
+
+/// x where x > limit, otherwise value; elementwise, floating point; NaN stays NaN. Derivative: g, or 0.
+///
+///     tensor y = threshold(x, 0.1, 20);
+template <real_expression A>
+auto threshold(A&& x, double limit, double value) {
+  using T = compute_type<element_of<A>>;
+  return detail::make_map(ops::threshold_op<T>{{}, detail::literal_value<T>(limit), detail::literal_value<T>(value)},
+                          std::forward<A>(x));
+}
+SINTER_REAL_ONLY(threshold)
+
+}  // namespace sinter
+// sinter/ops/trunc.hpp: x without its fraction.
+
+namespace sinter {
+namespace ops {
+
+struct trunc_op : number_op {
+  static constexpr const char* name = "trunc";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <class V>
+  SINTER_WORD static V apply(V x) {
+    return math::trunc(x);
+  }
+  template <int I, class G, class X, class Y>
+  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
+    return zero_of(g);
+  }
+};
+
+}  // namespace ops
+
+/// X without its fraction, elementwise; integers stay what they are. Derivative: 0.
+///
+///     tensor y = trunc(x);
+SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)
+
+}  // namespace sinter
+// sinter/ops/unfold.hpp: unfold and fold: the windows of an image as columns, and columns added up to an image.
+
+namespace sinter {
+
+/// How a window moves over an image for unfold and fold: one number, or one for each axis.
+///
+///     unfold(x, {3, 3}, {.padding = 1, .stride = 2});
+struct unfold_options {
+  per_axis<2> dilation = 1;
+  per_axis<2> padding = 0;  ///< zeros in front of and behind x
+  per_axis<2> stride = 1;
+};
+
+namespace ops {
+
+/// An image (N,C,H,W) and its columns (N, C KH KW, BH BW): element (c,kh,kw), (bh,bw) of a column is element
+/// b stride + k dilation - padding of channel c. Strides in elements.
+struct unfold_extents {
+  index_t batch = 1, channels = 1;
+  index_t in[2] = {}, blocks[2] = {}, kernel[2] = {};
+  index_t stride[2] = {}, padding[2] = {}, dilation[2] = {};
+  index_t image_batch = 0, image_channel = 0, image[2] = {};
+  index_t column_batch = 0, column_row = 0, column_block = 0;
+};
+
+/// Base of unfold and fold, with or without the axis of the batch.
+struct window_columns_op : kernel_op {
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  static constexpr take takes(int) { return take::strided; }
+  template <device D>
+  static constexpr bool has_kernels_on = true;
+
+  per_axis<2> kernel_size;
+  unfold_options options;
+  window_columns_op(const per_axis<2>& kernel, const unfold_options& o) : kernel_size(kernel), options(o) {}
+
+  /// The number of windows along an axis. Errors: as unfold's.
+  index_t blocks_of(const char* op, int axis, index_t extent) const {
+    using sinter::detail::refuse;
+    sinter::detail::check_window(op, options.stride, options.dilation);
+    const index_t kernel = kernel_size[axis], zeros = options.padding[axis];
+    if (kernel < 1) refuse<value_error>({op, ": kernel_size is ", kernel, "; it must be 1 or more"});
+    if (zeros < 0) refuse<value_error>({op, ": padding is ", zeros, "; it must not be negative"});
+    const index_t reach = options.dilation[axis] * (kernel - 1) + 1;
+    if (extent + 2 * zeros < reach)
+      refuse<shape_error>({op, ": a window of ", reach, " elements is larger than the ", extent,
+                           " elements of an image's axis with padding ", zeros});
+    return (extent + 2 * zeros - reach) / options.stride[axis] + 1;
+  }
+
+  template <class Image, class Columns>
+  unfold_extents extents_of(const Image& image, const Columns& columns) const {
+    constexpr int R = Image::rank, first = R - 3;
+    unfold_extents e;
+    if constexpr (first == 1) {
+      e.batch = image.shape()[0];
+      e.image_batch = image.strides()[0];
+      e.column_batch = columns.strides()[0];
+    }
+    e.channels = image.shape()[first];
+    e.image_channel = image.strides()[first];
+    e.column_row = columns.strides()[first];
+    e.column_block = columns.strides()[first + 1];
+    for (int d = 0; d < 2; ++d) {
+      e.in[d] = image.shape()[first + 1 + d];
+      e.image[d] = image.strides()[first + 1 + d];
+      e.blocks[d] = blocks_of("unfold", d, e.in[d]);
+      e.kernel[d] = kernel_size[d];
+      e.stride[d] = options.stride[d];
+      e.padding[d] = options.padding[d];
+      e.dilation[d] = options.dilation[d];
+    }
+    return e;
+  }
+};
+
+struct unfold_op : window_columns_op {
+  static constexpr const char* name = "unfold";
+  static constexpr bool makes_columns = true;
+  using window_columns_op::window_columns_op;
+
+  static constexpr int rank(int image) { return image - 1; }
+  template <int R>
+  extents<R - 1> shape(const extents<R>& x) const {
+    extents<R - 1> y;
+    if constexpr (R == 4) y[0] = x[0];
+    y[R - 3] = x[R - 3] * kernel_size[0] * kernel_size[1];
+    y[R - 2] = blocks_of(name, 0, x[R - 2]) * blocks_of(name, 1, x[R - 1]);
+    return y;
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return floating_of_rank<3, 4, X>();
+  }
+};
+
+struct fold_op : window_columns_op {
+  static constexpr const char* name = "fold";
+  static constexpr bool makes_columns = false;
+
+  per_axis<2> output_size;
+  fold_op(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o)
+      : window_columns_op(kernel, o), output_size(size) {}
+
+  static constexpr int rank(int columns) { return columns + 1; }
+  template <int R>
+  extents<R + 1> shape(const extents<R>& x) const {
+    using sinter::detail::refuse;
+    const index_t windows = blocks_of(name, 0, output_size[0]) * blocks_of(name, 1, output_size[1]);
+    const index_t taps = kernel_size[0] * kernel_size[1];
+    if (x[R - 2] % taps != 0)
+      refuse<shape_error>({"fold: columns of shape ", x, " have ", x[R - 2], " elements, which windows of ",
+                           kernel_size[0], " x ", kernel_size[1], " do not divide"});
+    if (x[R - 1] != windows)
+      refuse<shape_error>({"fold: columns of shape ", x, " are ", x[R - 1], "; an image of ", output_size[0], " x ",
+                           output_size[1], " has ", windows, " windows"});
+    extents<R + 1> y;
+    if constexpr (R == 3) y[0] = x[0];
+    y[R - 2] = x[R - 2] / taps;
+    y[R - 1] = output_size[0];
+    y[R] = output_size[1];
+    return y;
+  }
+  template <class X>
+  static constexpr auto mistake() {
+    return floating_of_rank<2, 3, X>();
+  }
+};
+
+}  // namespace ops
+
+/// The windows of an image as columns, as torch.nn.functional.unfold (im2col): (N,C,H,W) => (N, C KH KW, windows), and
+/// (C,H,W) => (C KH KW, windows). A window is larger by dilation, moves by stride, and reads zeros outside of x, of
+/// which there are `padding` at each side. Floating point; the result is row-major. Derivative: fold of g. Errors:
+/// shape_error for a window larger than the padded x, value_error for a kernel_size, stride or dilation below 1 and
+/// negative padding.
+///
+///     tensor columns = unfold(pictures, {3, 3}, {.padding = 1});
+template <class X>
+  requires detail::takes_operands<ops::unfold_op, X>
+detail::kernel_of<ops::unfold_op, X> unfold(X&& x, const per_axis<2>& kernel_size, const unfold_options& options = {}) {
+  return detail::make_kernel(ops::unfold_op(kernel_size, options), std::forward<X>(x));
+}
+template <class X, class Problem = typename detail::kernel_check<ops::unfold_op, X>::problem,
+          class Fix = typename detail::kernel_check<ops::unfold_op, X>::fix>
+void unfold(X&&, const per_axis<2>&, const unfold_options& = {}) = delete;
+
+/// Columns added up to an image of `output_size`, as torch.nn.functional.fold (col2im): (N, C KH KW, windows) =>
+/// (N,C,H,W), and (C KH KW, windows) => (C,H,W). Each element is the sum over the windows that it is in; options are
+/// those of the unfold whose columns these are. Floating point; the result is row-major. Derivative: unfold of g.
+/// Errors: as unfold, and shape_error for columns whose number or size is another.
+///
+///     tensor sums = fold(unfold(pictures, {2, 2}), {28, 28}, {2, 2});
+template <class X>
+  requires detail::takes_operands<ops::fold_op, X>
+detail::kernel_of<ops::fold_op, X> fold(X&& x, const per_axis<2>& output_size, const per_axis<2>& kernel_size,
+                                        const unfold_options& options = {}) {
+  return detail::make_kernel(ops::fold_op(output_size, kernel_size, options), std::forward<X>(x));
+}
+template <class X, class Problem = typename detail::kernel_check<ops::fold_op, X>::problem,
+          class Fix = typename detail::kernel_check<ops::fold_op, X>::fix>
+void fold(X&&, const per_axis<2>&, const per_axis<2>&, const unfold_options& = {}) = delete;
+
+}  // namespace sinter
+// sinter/ops/unique.hpp: the different elements of a tensor.
+
+namespace sinter {
+
+/// What unique() finds: values in ascending order, for each element of x the place of its value among them, and how
+/// often each value occurs.
+///
+///     auto [values, inverse, counts] = unique(labels);
+template <class T, int R, device D>
+struct unique_elements {
+  tensor<T, 1, D> values;
+  tensor<std::int64_t, R, D> inverse;
+  tensor<std::int64_t, 1, D> counts;
+};
+
+/// The different elements of x, of any shape and element type but half and bfloat16, in ascending order: `values`,
+/// `inverse` (int64, of x's shape) and `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits
+/// for the number of values. No derivative.
+///
+///     tensor classes = unique(labels).values;
+template <expression E>
+  requires(!narrow_element<element_of<E>>)
+unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
+  using D = device_of<E>;
+  detail::check_defined("unique", x);
+  const no_grad guard;
+  const auto shape = x.shape();
+  const auto flat = detail::plain(eval(std::forward<E>(x))).flatten();
+  const index_t n = flat.numel();
+  const auto [values, indices] = detail::sorted("unique", flat, 0, 0, true, false);
+  const auto group = zeros<std::int64_t, D>({n});
+  if (n > 1) group.slice(0, 1, n) = cumsum(values.slice(0, 1, n) != values.slice(0, 0, n - 1), 0);
+  const auto counts = detail::counts_of(group, n > 0 ? group[n - 1].item() + 1 : 0);
+  const auto inverse = zeros<std::int64_t, D>({n});
+  detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
+  const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
+  return {eval(detail::make_kernel(ops::gather_op(0, "unique"), values, first)), inverse.reshape(shape), counts};
+}
+
+}  // namespace sinter
+// sinter/ops/var.hpp: the variance along axes.
+
+namespace sinter {
+namespace ops {
+
+struct var_op {
+  static constexpr const char* name = "var";
+  static constexpr bool differentiable = true;
+  static constexpr bool needs_values = false;
+  template <class T>
+  static constexpr bool accepts = floating_element<T>;
+  template <class T>
+  using reducer = sinter::detail::sum_reducer<T>;
+  template <class E>
+  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
+    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes, true));
+  }
+  template <class Node>
+  static auto finish(Node node, index_t n) {
+    using T = element_of<Node>;
+    return std::move(node) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
+  }
+};
+
+}  // namespace ops
+
+/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
+/// keepdim they stay with extent 1. Two passes, so no cancellation. NaN of fewer than two elements.
+/// Derivative: 2 g (x - mean) / (n - 1).
+///
+///     tensor spread = sqrt(var(x, 0));
+SINTER_REDUCTION(var, ops::var_op)
+
+}  // namespace sinter
+// sinter/ops/weighted_cross_entropy.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
+// and against probabilities.
+
+namespace sinter {
+
+/// What cross_entropy takes into account, as torch.nn.functional.cross_entropy.
+template <class T, device D>
+struct cross_entropy_options {
+  tensor<T, 1, D> weight = {};       ///< of each class, (C,); none: all 1
+  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
+  double label_smoothing = 0;        ///< the part of a target that all classes share, in [0, 1]
+};
+
+namespace detail {
+
+template <class R>
+concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduction::mean_t>;
+
+/// The type of a loss of E over labels of rank R, or of its mean or sum.
+template <class E, class R, int Rank>
+using loss_value = typename result_of_point<element_of<E>, std::is_same_v<R, reduction::none_t> ? Rank : 0,
+                                            device_of<E>, bare<E>::order>::type;
+
+/// (N,C,…) => (N…,C), or (C) => (1,C).
+template <class X>
+auto class_rows(const X& x) {
+  constexpr int R = X::rank;
+  if constexpr (R == 2) {
+    return x;
+  } else {
+    const index_t classes = x.shape()[R == 1 ? 0 : 1];
+    index_t rows = 1, axes[std::size_t{R}] = {};
+    for (int d = 0; d < R; ++d) {
+      if (R == 1 || d != 1) rows *= R == 1 ? 1 : x.shape()[d];
+      axes[d] = d == 0 ? 0 : d + 1 < R ? d + 1 : 1;
+    }
+    if constexpr (R == 1) return x.reshape({rows, classes});
+    else return x.permute(axes).reshape({rows, classes});
+  }
+}
+
+/// Labels have the shape of the logits without axis 1.
+template <int R>
+void check_label_shape(const char* op, const extents<R>& logits, const extents<R - 1>& labels) {
+  bool fits = true;
+  for (int d = 0, from = 0; d < R - 1; ++d, ++from) {
+    if (from == 1) ++from;
+    fits = fits && labels[d] == logits[from];
+  }
+  if (!fits)
+    refuse<shape_error>({op, ": labels of shape ", labels, " for logits of shape ", logits,
+                         "; labels have the shape of the logits without axis 1"});
+}
+
+/// losses, or their sum, or that divided by `count`.
+template <class R, class Losses, class Count>
+auto reduce_losses(const Losses& losses, const Count& count) {
+  if constexpr (std::is_same_v<R, reduction::mean_t>) return eval(sum(losses) / count);
+  else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
+  else return eval(losses);
+}
+
+template <class T, device D>
+void check_options(const cross_entropy_options<T, D>& o, index_t classes) {
+  if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
+    refuse<value_error>({"cross_entropy: label_smoothing is ", o.label_smoothing, "; it must be in [0, 1]"});
+  if (o.weight.defined() && o.weight.shape()[0] != classes)
+    refuse<shape_error>(
+        {"cross_entropy: weights of shape ", o.weight.shape(), " for ", classes, " classes; each class has one"});
+}
+
+/// Of rows of scores (M,C) and labels (M,).
+template <class R, class E, class T, device D>
+auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labels,
+                           const cross_entropy_options<T, D>& o) {
+  const index_t classes = rows.shape()[1];
+  check_options(o, classes);
+  const auto safe = eval(where(labels != o.ignore_index, labels, 0));
+  // What a sample counts: the weight of its class, or nothing.
+  tensor<T, 1, D> scale = cast<T>(labels != o.ignore_index);
+  if (o.weight.defined()) scale = scale * index_select(o.weight, 0, safe);
+  const auto log_p = eval(log_softmax(rows, 1));
+  const auto picked = gather(log_p, 1, safe.unsqueeze(1)).squeeze(1);
+  const auto count = eval(sum(scale));
+  if (o.label_smoothing == 0) return reduce_losses<R>(-picked * scale, count);
+  const double each = o.label_smoothing / static_cast<double>(classes);
+  const auto present = eval(cast<T>(labels != o.ignore_index) * each);
+  const auto all_classes = [&] {
+    if (o.weight.defined()) return eval(sum(log_p * o.weight, 1));
+    return eval(sum(log_p, 1));
+  }();
+  return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
+}
+
+/// make(rows, labels) of logits, or other scores, and labels of any rank.
+template <class R, class E, class L, class Make>
+loss_value<E, R, bare<L>::rank> loss_over_axes(const char* op, E&& logits, const L& labels, const Make& make) {
+  check_defined(op, logits);
+  check_defined(op, labels);
+  check_label_shape(op, logits.shape(), labels.shape());
+  const auto rows = class_rows(eval_to_read(std::forward<E>(logits)));
+  const auto loss = make(rows, int64_labels(labels).reshape({labels.shape().numel()}));
+  if constexpr (!std::is_same_v<R, reduction::none_t> || bare<L>::rank == 1) return loss;
+  else if constexpr (bare<L>::rank == 0) return loss.select(0, 0);
+  else return loss.reshape(labels.shape().values);
+}
+
+template <class E, class P>
+constexpr auto find_distribution_mistake() {
+  if constexpr (!expression<E> || !expression<P>) return not_operands{};
+  else if constexpr (!floating_element<element_of<E>> || !floating_element<element_of<P>>) return not_operands{};
+  else if constexpr (!is_fitting<operand_check<E, P>>) return operand_check<E, P>{};
+  else if constexpr (rank_of<E> < 1 || rank_of<P> != rank_of<E>)
+    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<P>>, use_reshape_squeeze_or_unsqueeze>{};
+  else return fitting<element_of<E>>{};
+}
+template <class E, class P>
+using distribution_mistake = decltype(find_distribution_mistake<bare<E>, bare<P>>());
+template <class E, class P>
+concept compares_distributions = is_fitting<distribution_mistake<E, P>>;
+
+template <class E>
+using cross_entropy_options_for = cross_entropy_options<element_of<E>, device_of<E>>;
+
+}  // namespace detail
+
+/// cross_entropy of logits (N,C,…) against labels (N,…), or of (C,) against one label: the mean over all labels, their
+/// sum, or a loss for each. Runs at once. Errors: as of (N,C) against (N,).
+///
+///     variable loss = cross_entropy(scores, classes);  // (N,C,H,W) against (N,H,W)
+template <class E, class L, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>> && rank_of<E> != 2)
+detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, R = {}) {
+  return detail::loss_over_axes<R>("cross_entropy", std::forward<E>(logits), labels,
+                                   [](const auto& rows, const auto& y) { return eval(cross_entropy(rows, y, R{})); });
+}
+
+/// The same with class weights, an ignored label, and label smoothing s: the target of a sample with label y is
+/// 1 - s + s / C for y and s / C for the others. The mean is that of the samples that count, by the weights of their
+/// classes. As torch.nn.functional.cross_entropy; without options, a label outside [0, C) is an error. Runs at once.
+/// Szegedy et al., "Rethinking the Inception architecture", 2016. Errors: shape_error for weights that are not one for
+/// each class, value_error for a smoothing outside [0, 1], index_error for labels outside [0, C) that are not ignored.
+///
+///     auto loss = cross_entropy(logits, labels, {.weight = rare, .label_smoothing = 0.1});
+template <class E, class L, detail::loss_reduction R = reduction::mean_t>
+  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
+detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels,
+                                                   const detail::cross_entropy_options_for<E>& options, R = {}) {
+  return detail::loss_over_axes<R>(
+      "cross_entropy", std::forward<E>(logits), labels,
+      [&](const auto& rows, const auto& y) { return detail::cross_entropy_of_rows<R>(rows, y, options); });
+}
+
+/// -sum over classes of p log_softmax(logits), for probabilities p of the logits' shape (N,C,…); the mean is that over
+/// samples. ignore_index has no meaning here. Runs at once. Errors: shape_error when the shapes differ.
+///
+///     variable loss = cross_entropy(student, softmax(teacher, 1));
+template <class E, class P, detail::loss_reduction R = reduction::mean_t>
+  requires detail::compares_distributions<E, P>
+detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities,
+                                                       const detail::cross_entropy_options_for<E>& options, R = {}) {
+  detail::check_defined("cross_entropy", logits);
+  detail::check_defined("cross_entropy", probabilities);
+  if (!(logits.shape() == probabilities.shape()))
+    detail::refuse<shape_error>({"cross_entropy: logits of shape ", logits.shape(), " and probabilities of shape ",
+                                 probabilities.shape(), " differ"});
+  constexpr int axis = rank_of<E> == 1 ? 0 : 1;
+  const index_t classes = logits.shape()[axis];
+  detail::check_options(options, classes);
+  const auto log_p = eval(log_softmax(std::forward<E>(logits), axis));
+  const double s = options.label_smoothing, each = s / static_cast<double>(classes);
+  const auto losses = [&] {
+    const auto targets = std::forward<P>(probabilities) * (1 - s) + each;
+    if (!options.weight.defined()) return eval(-sum(targets * log_p, axis));
+    index_t shape[std::size_t{rank_of<E>}] = {};
+    for (index_t& n : shape) n = 1;
+    shape[axis] = classes;
+    return eval(-sum(targets * log_p * options.weight.reshape(shape), axis));
+  }();
+  return detail::reduce_losses<R>(losses, static_cast<double>(losses.numel()));
+}
+template <class E, class P, detail::loss_reduction R = reduction::mean_t>
+  requires detail::compares_distributions<E, P>
+detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities, R r = {}) {
+  return cross_entropy(std::forward<E>(logits), std::forward<P>(probabilities), detail::cross_entropy_options_for<E>{},
+                       r);
+}
+template <class E, class P, class R = reduction::mean_t,
+          class Problem = typename detail::distribution_mistake<E, P>::problem,
+          class Fix = typename detail::distribution_mistake<E, P>::fix>
+  requires(floating_element<element_of<P>>)
+void cross_entropy(E&&, P&&, R = {}) = delete;
+
+}  // namespace sinter
+
+// Last, so that no op is reached through it; see sinter.hpp.
+// sinter/ops/availability.hpp: concepts with which user code asks whether an op applies to its operands.
+
+namespace sinter {
+
+/// `a + b` compiles: one device, one element type (or a literal that fits), and elements that can be added.
+///
+///     template <class A, class B>
+///       requires addable<A, B>
+///     auto mean_of(const A& a, const B& b) { return (a + b) / 2; }
+template <class A, class B>
+concept addable = requires(const A& a, const B& b) { a + b; };
+
+/// `a - b` compiles.
+template <class A, class B>
+concept subtractable = requires(const A& a, const B& b) { a - b; };
+
+/// `a * b` compiles.
+template <class A, class B>
+concept multipliable = requires(const A& a, const B& b) { a* b; };
+
+/// `a / b` compiles.
+template <class A, class B>
+concept dividable = requires(const A& a, const B& b) { a / b; };
+
+/// `a == b` and `a < b` compile and give masks; not so for masks themselves, which have no order.
+template <class A, class B>
+concept comparable = requires(const A& a, const B& b) {
+  a == b;
+  a < b;
+  requires expression<decltype(a < b)>;
+};
+
+namespace detail {
+
+template <class, class T>
+using value_for = compute_type<T>;
+
+template <class Op, class... A>
+struct applies {
+  static constexpr bool test() {
+    if constexpr (fits<Op, A...>) return requires(Op op, value_for<A, literals_type<A...>>... x) { op.apply(x...); };
+    else return false;
+  }
+};
+
+template <class M, class A, class B>
+struct applies<ops::where_op, M, A, B> {
+  static constexpr bool test() {
+    return requires(const M& m, const A& a, const B& b) { where(m, a, b); };
+  }
+};
+
+}  // namespace detail
+
+/// The op (`ops::hypot_op`, `ops::clamp_op`, ...) takes operands of these types: at least one is an expression, all are
+/// on one device and of one element type that the op accepts, and literals fit it.
+///
+///     static_assert(!applicable<ops::add_op, tensor<float, 2>, tensor<float, 2, cuda<0>>>);
+template <class Op, class... A>
+concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::applies<Op, detail::bare<A>...>::test();
+
+}  // namespace sinter
+
+// sinter/core.hpp: devices, element types, shapes, errors, tensors and views.
+
+// sinter/core/async.hpp: copies that run beside the program, and the value one has to wait for.
 
 namespace sinter {
 
@@ -7110,11 +16472,13 @@ detail::no_graph capture(F&&, int = 1) {
 
 }  // namespace sinter
 #endif
-// sinter/core/host_tensor.hpp: a tensor whose element type and rank are known at run time, as files hold them.
+// sinter/core/host_tensor.hpp: tensors whose element type and rank are known at run time, as files and states hold
+// them.
 
 namespace sinter {
 
-/// An element type at run time.
+/// An element type at run time. The first ten are those of tensors. Files may also hold the unsigned integers of 16 to
+/// 64 bits, and types that have no name here, such as floating-point numbers of 8 bits: `other`.
 enum class element_kind : std::uint8_t {
   float32,
   float64,
@@ -7125,13 +16489,19 @@ enum class element_kind : std::uint8_t {
   int32,
   int64,
   uint8,
-  boolean
+  boolean,
+  uint16,
+  uint32,
+  uint64,
+  other
 };
 
-/// Calls f(T{}) with the element type of that kind.
+/// Calls f(X{}) with the C++ type X of that kind. Errors: value_error for `other`, which has none.
 template <class F>
 decltype(auto) with_element(element_kind kind, F&& f) {
   switch (kind) {
+    case element_kind::float32:
+      return f(float{});
     case element_kind::float64:
       return f(double{});
     case element_kind::float16:
@@ -7150,10 +16520,16 @@ decltype(auto) with_element(element_kind kind, F&& f) {
       return f(std::uint8_t{});
     case element_kind::boolean:
       return f(bool{});
-    case element_kind::float32:
+    case element_kind::uint16:
+      return f(std::uint16_t{});
+    case element_kind::uint32:
+      return f(std::uint32_t{});
+    case element_kind::uint64:
+      return f(std::uint64_t{});
+    case element_kind::other:
       break;
   }
-  return f(float{});
+  detail::refuse<value_error>({"with_element: elements of kind 'other' have no C++ type"});
 }
 
 /// The kind of element type T.
@@ -7171,22 +16547,95 @@ constexpr element_kind kind_of_element() {
   return element_kind::float32;
 }
 
-inline const char* element_name(element_kind kind) {
-  return with_element(kind, [](auto x) { return element_name<decltype(x)>(); });
+/// As element_name<T>() has it, for those that are types of tensors.
+constexpr const char* element_name(element_kind kind) {
+  constexpr const char* names[] = {"float", "double", "half", "bfloat16", "int8",   "int16",  "int32",
+                                   "int64", "uint8",  "bool", "uint16",   "uint32", "uint64", "other"};
+  return names[static_cast<int>(kind)];
 }
-inline std::size_t element_size(element_kind kind) {
-  return with_element(kind, [](auto x) { return sizeof(x); });
+/// Bytes of an element; 0 for `other`.
+constexpr std::size_t element_size(element_kind kind) {
+  constexpr std::size_t sizes[] = {4, 8, 2, 2, 1, 2, 4, 8, 1, 1, 2, 4, 8, 0};
+  return sizes[static_cast<int>(kind)];
 }
 
 /// Elements in the host's memory, row-major, at any address. It refers to memory that `owner` keeps alive, such as a
-/// mapped file; without an owner the memory is the caller's.
+/// mapped file; without an owner the memory is the caller's. One made from a dense host tensor shares its memory, one
+/// made from any other tensor holds a copy. Errors: value_error for an undefined tensor.
+///
+///     host_tensor any = ones<float>({2, 3});   // any.element is element_kind::float32, any.shape {2, 3}
 struct host_tensor {
+  host_tensor() = default;
+  host_tensor(element_kind kind, std::vector<index_t> extents, std::span<const std::byte> elements,
+              std::shared_ptr<const void> keep = nullptr)
+      : element(kind), shape(std::move(extents)), bytes(elements), owner(std::move(keep)) {}
+  template <sinter::element T, auto Shape, device D>
+  host_tensor(const tensor<T, Shape, D>& x) : element(kind_of_element<T>()) {  // NOLINT: implicit on purpose
+    if (!x.defined()) detail::refuse<value_error>({"host_tensor: the tensor is undefined; assign it first"});
+    shape.assign(x.shape().begin(), x.shape().end());
+    const auto dense = std::make_shared<const tensor<T, Shape, cpu>>(x.template to<cpu>().contiguous());
+    bytes = std::as_bytes(dense->span());
+    owner = dense;
+  }
+
   element_kind element = element_kind::float32;
   std::vector<index_t> shape;
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 };
 
+/// An entry of a file or of the state of a model: {"weight", w} for a tensor w. Errors: value_error for an undefined
+/// tensor.
+struct named_tensor {
+  named_tensor() = default;
+  named_tensor(std::string the_name, host_tensor the_value) : name(std::move(the_name)), value(std::move(the_value)) {}
+  template <sinter::element T, auto Shape, device D>
+  named_tensor(std::string the_name, const tensor<T, Shape, D>& x) : name(std::move(the_name)) {
+    if (!x.defined()) detail::refuse<value_error>({"named_tensor: the tensor '", name, "' is undefined"});
+    value = host_tensor(x);
+  }
+
+  std::string name;  ///< as in PyTorch: "0.weight", "1.running_mean"
+  host_tensor value;
+};
+
+namespace detail {
+
+/// n elements of type From at any address, to elements of type To; returns how many were converted before one that
+/// does not fit. Any byte but 0 is true.
+template <class From, class To>
+std::size_t convert_elements(const void* from, std::size_t n, To* to) {
+  for (std::size_t i = 0; i < n; ++i) {
+    bits_of<From> bits;
+    std::memcpy(&bits, static_cast<const char*>(from) + i * sizeof(From), sizeof(From));
+    From value;
+    if constexpr (std::is_same_v<From, bool>) value = bits != 0;
+    else value = std::bit_cast<From>(bits);
+    if (!fits_element<To>(value)) return i;
+    if constexpr (std::is_same_v<From, To>) to[i] = value;
+    else to[i] = static_cast<To>(static_cast<std::conditional_t<narrow_element<From>, float, From>>(value));
+  }
+  return n;
+}
+
+/// A number at any address as text, for a message.
+template <class From>
+std::string element_text(const void* from) {
+  From value[1] = {};
+  convert_elements<From>(from, 1, value);
+  if constexpr (narrow_element<From>) return joined({static_cast<float>(value[0])});
+  else if constexpr (std::is_same_v<From, bool>) return value[0] ? "true" : "false";
+  else return joined({value[0]});
+}
+
+/// What is wrong with element i of the elements `from`, which convert_elements did not convert to To.
+template <class From, class To>
+SINTER_COLD std::string unfit_text(const void* from, std::size_t i, std::size_t number) {
+  return joined({"element ", number, " is ", element_text<From>(static_cast<const char*>(from) + i * sizeof(From)),
+                 ", which does not fit ", element_name<To>()});
+}
+
+}  // namespace detail
 }  // namespace sinter
 // sinter/core/print.hpp: tensors as text.
 
@@ -9493,6 +18942,7 @@ class prepared_loop {
  public:
   static constexpr index_t block = 512;     ///< elements staged at a time
   static constexpr index_t short_row = 64;  ///< shorter rows are staged
+  static constexpr index_t band = 512;      ///< elements of a band of short rows, at least
   static constexpr index_t tile_rows = 32;  ///< of the tiles that a loop with transposed operands goes through
   static constexpr index_t tile_columns = 256;
   static constexpr index_t segment = 65536;  ///< longest kernel call in row mode
@@ -9519,6 +18969,7 @@ class prepared_loop {
       reducing_[s] = is_reducing(l_.out[s]);
       any_reducing_ = any_reducing_ || reducing_[s];
     }
+    find_bands();
     if (rows_ || any_reducing_ || l_.rank < 2 || inner_ < 16 || l_.shape[l_.rank - 2] < 16) return;
     for (int s = 0; s < l_.inputs; ++s) tiled_ = tiled_ || is_transposed(l_.in[s]);
     for (int s = 0; s < l_.outputs; ++s) tiled_ = tiled_ || is_transposed(l_.out[s]);
@@ -9530,7 +18981,10 @@ class prepared_loop {
   bool by_rows() const { return rows_; }
   /// Elements of which a range should be made up: whole rows, several where operands are transposed.
   index_t unit() const {
-    return rows_ ? inner_ : tiled_ ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1) : block;
+    return band_ > 0 ? band_
+           : rows_   ? inner_
+           : tiled_  ? inner_ * (4 * tile_rows * inner_ <= total_ ? tile_rows : 1)
+                     : block;
   }
   bool reducing(int s) const { return reducing_[s]; }
   bool any_reducing() const { return any_reducing_; }
@@ -9539,7 +18993,7 @@ class prepared_loop {
   void set_stream() {
     // Tasks begin at whole vectors, counted from the first element: in long rows of other lengths these are not whole
     // vectors of a row.
-    stream_ = rows_ && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
+    stream_ = (rows_ || band_ > 0) && (l_.rank <= 1 || inner_ % lanes == 0 || inner_ < task_elements);
     const auto streams = [this](int s) { return !l_.out[s].add && !reducing_[s]; };
     for (int s = 0; s < l_.outputs; ++s) {
       if (!streams(s)) continue;
@@ -9569,7 +19023,8 @@ class prepared_loop {
   /// Computes elements [begin, end). Output s goes to base[s] in place of its own data; where `linear`, output 0 is a
   /// dense array whose first element is number `begin`.
   void run(index_t begin, index_t end, char* const* base, const bool* add, bool linear = false) const {
-    if (rows_) run_rows(begin, end, base, add, linear);
+    if (band_ > 0 && end - begin >= 4 * band_ && begin % inner_ == 0) run_bands(begin, end, base, add, linear);
+    else if (rows_) run_rows(begin, end, base, add, linear);
     else if (tiled_ && begin % inner_ == 0 && end % inner_ == 0) run_tiles(begin, end, base, add, linear);
     else run_blocks(begin, end, base, add, linear);
   }
@@ -9604,6 +19059,20 @@ class prepared_loop {
     for (int d = 0; d < l_.rank; ++d)
       if (o.strides[d] == 0) return true;
     return false;
+  }
+
+  /// Short rows beside values that every row meets, such as biases: several rows at once make a band, for which these
+  /// values are repeated and their sums are gathered.
+  void find_bands() {
+    if (l_.rank != 2 || inner_ >= band) return;
+    const auto meets_every_row = [](const operand& o) { return o.strides[0] == 0 && o.strides[1] == 1; };
+    for (int s = 0; s < l_.inputs; ++s)
+      if (!dense_in_[s] && !repeated_in_[s] && !meets_every_row(l_.in[s])) return;
+    for (int s = 0; s < l_.outputs; ++s)
+      if (!dense_out_[s] && !meets_every_row(l_.out[s])) return;
+    // A power of two, so that sums can be folded in halves.
+    band_ = inner_;
+    while (band_ < band) band_ *= 2;
   }
 
   /// The kernel on a.n elements, of which the last may be less than a vector.
@@ -9737,6 +19206,65 @@ class prepared_loop {
     }
   }
 
+  /// Adds the second half of n elements to the first one, and so on, until `row` elements are left.
+  template <class T>
+  static void fold_band(T* values, index_t n, index_t row) {
+    using vector = math::simd<T, lanes>;
+    for (n /= 2; n >= row; n /= 2) {
+      index_t i = 0;
+      for (; i + lanes <= n; i += lanes) (vector::load(values + i) + vector::load(values + n + i)).store(values + i);
+      for (; i < n; ++i) values[i] += values[n + i];
+    }
+  }
+  template <class T>
+  void store_band(char* to, char* values, bool add) const {
+    T* const v = reinterpret_cast<T*>(values);
+    T* const t = reinterpret_cast<T*>(to);
+    fold_band(v, band_, inner_);
+    for (index_t i = 0; i < inner_; ++i) t[i] = add ? t[i] + v[i] : v[i];
+  }
+
+  void run_bands(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
+    const std::size_t bytes = static_cast<std::size_t>(band_) * 8;
+    char* staged = detail::scratch<0>(static_cast<std::size_t>(l_.inputs + l_.outputs) * bytes);
+    const void* in[max_operands];
+    void* out[max_operands];
+    index_t in_mask[max_operands];
+    index_t out_mask[max_operands];
+    bool out_add[max_operands];
+    bool plain = plain_;
+    for (int s = 0; s < l_.inputs; ++s, staged += bytes) {
+      const operand& o = l_.in[s];
+      in_mask[s] = repeated_in_[s] ? 0 : -1;
+      in[s] = staged;
+      if (repeated_in_[s]) detail::copy_strided(staged, 1, o.data, 0, lanes, o.size);
+      else if (!dense_in_[s])
+        for (index_t i = 0; i < band_; i += inner_)
+          std::memcpy(staged + i * o.size, o.data, static_cast<std::size_t>(inner_ * o.size));
+    }
+    for (int s = 0; s < l_.outputs; ++s, staged += bytes) {
+      out_mask[s] = -1;
+      out[s] = staged;
+      out_add[s] = reducing_[s] || add[s];
+      plain = plain && !out_add[s];
+      if (reducing_[s]) std::memset(staged, 0, bytes);
+    }
+    for (index_t at = begin; at < end; at += band_) {
+      for (int s = 0; s < l_.inputs; ++s)
+        if (dense_in_[s]) in[s] = l_.in[s].data + at * l_.in[s].size;
+      for (int s = 0; s < l_.outputs; ++s)
+        if (!reducing_[s]) out[s] = base[s] + (linear && s == 0 ? at - begin : at) * l_.out[s].size;
+      const index_t n = end - at < band_ ? end - at : band_;
+      call({n, at, in, in_mask, in_size_, out, out_mask, out_size_, out_add, stream_, plain});
+    }
+    for (int s = 0; s < l_.outputs; ++s) {
+      if (!reducing_[s]) continue;
+      char* const sums = static_cast<char*>(out[s]);
+      if (out_size_[s] == 4) store_band<float>(base[s], sums, add[s]);
+      else store_band<double>(base[s], sums, add[s]);
+    }
+  }
+
   /// Whole rows [begin, end) in tiles, of which the operands without rows of their own are copied.
   void run_tiles(index_t begin, index_t end, char* const* base, const bool* add, bool linear) const {
     constexpr std::size_t bytes = static_cast<std::size_t>(tile_rows * tile_columns) * 8;
@@ -9808,6 +19336,7 @@ class prepared_loop {
   loop l_;
   index_t total_ = 0;
   index_t inner_ = 1;
+  index_t band_ = 0;  ///< elements of a band, whole rows; 0 where there are no bands
   bool rows_ = false;
   bool tiled_ = false;
   bool stream_ = false;
@@ -10127,243 +19656,6 @@ template <class K, class T>
 inline constexpr kernel_fn reverse_kernel = &run_pass<sinter::detail::kernel::reverse_pass<K, T>>;
 
 }  // namespace sinter::cpu_impl
-// sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
-//
-// A reducer has a state, identity(), push(state, value, index), merge(earlier, later) and finish(state).
-// `vectorised<T>` says that combine() on vectors of T folds as well, and `of` makes a state of the folded value.
-
-namespace sinter::detail {
-
-/// What sums are gathered in: double for floating point, int64 for integers and bool.
-template <class T>
-using wide = std::conditional_t<floating_element<T>, double, std::int64_t>;
-template <class T>
-using sum_type = std::conditional_t<floating_element<T>, T, std::int64_t>;
-
-template <class T>
-struct sum_reducer {
-  using state = wide<T>;
-  using result = sum_type<T>;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() { return 0; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s += static_cast<state>(x); }
-  SINTER_WORD static state merge(state a, state b) { return a + b; }
-  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
-  template <class V>
-  static V combine(V a, V b) {
-    return a + b;
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return math::hsum(v);
-  }
-  static state of(T x) { return static_cast<state>(x); }
-};
-
-template <class T>
-struct prod_reducer {
-  using state = wide<T>;
-  using result = sum_type<T>;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() { return 1; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s *= static_cast<state>(x); }
-  SINTER_WORD static state merge(state a, state b) { return a * b; }
-  SINTER_WORD static result finish(state s) { return static_cast<result>(s); }
-  template <class V>
-  static V combine(V a, V b) {
-    return a * b;
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return math::hprod(v);
-  }
-  static state of(T x) { return static_cast<state>(x); }
-};
-
-template <class T, bool Max>
-struct extreme_reducer {
-  using state = T;
-  using result = T;
-  template <class U>
-  static constexpr bool vectorised = floating_element<U>;
-  SINTER_WORD static state identity() {
-    using limits = std::numeric_limits<T>;
-    if constexpr (limits::has_infinity) return Max ? -limits::infinity() : limits::infinity();
-    else return Max ? limits::lowest() : limits::max();
-  }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x); }
-  SINTER_WORD static state merge(state a, state b) {
-    if constexpr (std::is_same_v<T, bool>) return Max ? a || b : a && b;
-    else return Max ? math::max(a, b) : math::min(a, b);
-  }
-  SINTER_WORD static result finish(state s) { return s; }
-  template <class V>
-  static V combine(V a, V b) {
-    return Max ? math::max(a, b) : math::min(a, b);
-  }
-  template <class V>
-  static T horizontal(V v) {
-    return Max ? math::hmax(v) : math::hmin(v);
-  }
-  static state of(T x) { return x; }
-};
-
-template <class T>
-using max_reducer = extreme_reducer<T, true>;
-template <class T>
-using min_reducer = extreme_reducer<T, false>;
-
-/// Index of the first largest (smallest) value; the first NaN wins over all, as in NumPy.
-template <class T, bool Max>
-struct arg_reducer {
-  struct state {
-    T value;
-    index_t index;
-  };
-  using result = std::int64_t;
-  template <class U>
-  static constexpr bool vectorised = false;
-  SINTER_WORD static state identity() { return {T{}, -1}; }
-  SINTER_WORD static bool beats(T x, T y) {
-    if (math::isnan(y)) return false;
-    return (Max ? x > y : x < y) || math::isnan(x);
-  }
-  SINTER_WORD static void push(state& s, T x, index_t i) {
-    if (s.index < 0 || beats(x, s.value)) s = {x, i};
-  }
-  SINTER_WORD static state merge(state a, state b) {
-    if (b.index < 0) return a;
-    if (a.index < 0 || beats(b.value, a.value)) return b;
-    return b.index < a.index && !beats(a.value, b.value) ? b : a;
-  }
-  SINTER_WORD static result finish(state s) { return s.index; }
-  /// Looks for the place only in pieces of the run whose largest (smallest) value beats those before.
-  template <class V>
-    requires std::floating_point<T>
-  static state fold_run(const T* x, index_t n, index_t first, int lanes) {
-    state s = identity();
-    index_t i = 0;
-    while (i + lanes <= n) {
-      const index_t begin = i, end = n - i < 8 * lanes ? n - n % lanes : i + 8 * lanes;
-      V lane_best = V::load(x + i);
-      for (i += lanes; i < end; i += lanes)
-        lane_best = Max ? math::max(lane_best, V::load(x + i)) : math::min(lane_best, V::load(x + i));
-      const T best = Max ? math::hmax(lane_best) : math::hmin(lane_best);
-      if (s.index >= 0 && !beats(best, s.value)) continue;
-      index_t at = begin;
-      while (math::isnan(best) ? !math::isnan(x[at]) : x[at] != best) ++at;
-      s = {best, first + at};
-    }
-    for (; i < n; ++i) push(s, x[i], first + i);
-    return s;
-  }
-};
-
-template <class T>
-using argmax_reducer = arg_reducer<T, true>;
-template <class T>
-using argmin_reducer = arg_reducer<T, false>;
-
-/// The largest (smallest) value so far with its index: of equals the last, as in PyTorch; NaN wins over all.
-template <class T, bool Max>
-struct running_reducer : arg_reducer<T, Max> {
-  using arg = arg_reducer<T, Max>;
-  using state = typename arg::state;
-  SINTER_WORD static void push(state& s, T x, index_t i) {
-    if (s.index < 0 || !arg::beats(s.value, x)) s = {x, i};
-  }
-  SINTER_WORD static state merge(state a, state b) {
-    if (b.index < 0) return a;
-    if (a.index < 0) return b;
-    if (b.index < a.index) return arg::beats(b.value, a.value) ? b : a;
-    return arg::beats(a.value, b.value) ? a : b;
-  }
-  template <class V>
-  static state fold_run(const T*, index_t, index_t, int) = delete;  // that of `arg` takes the first of equals
-};
-
-template <class T, bool Any>
-struct logical_reducer {
-  using state = bool;
-  using result = bool;
-  template <class U>
-  static constexpr bool vectorised = false;
-  SINTER_WORD static state identity() { return !Any; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, x != T(0)); }
-  SINTER_WORD static state merge(state a, state b) { return Any ? a || b : a && b; }
-  SINTER_WORD static result finish(state s) { return s; }
-};
-
-template <class T>
-using any_reducer = logical_reducer<T, true>;
-template <class T>
-using all_reducer = logical_reducer<T, false>;
-
-/// log of the sum of exponentials, relative to the largest value so far.
-template <class T>
-struct logsumexp_reducer {
-  struct state {
-    T max;
-    T sum;
-  };
-  using result = T;
-  template <class U>
-  static constexpr bool vectorised = false;
-  static constexpr T infinity = std::numeric_limits<T>::infinity();
-  SINTER_WORD static state identity() { return {-infinity, T(0)}; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
-  SINTER_WORD static state merge(state a, state b) {
-    if (a.max == -infinity && !(b.max != b.max)) return b;
-    if (b.max == -infinity) return a;
-    const T m = math::max(a.max, b.max);
-    if (m == infinity) return {m, T(1)};
-    return {m, a.sum * math::exp(a.max - m) + b.sum * math::exp(b.max - m)};
-  }
-  SINTER_WORD static result finish(state s) {
-    if (s.max == -infinity || s.max == infinity) return s.max;
-    return s.max + math::log(s.sum);
-  }
-  template <class V>
-  static state fold_run(const T* x, index_t n, index_t, int lanes) {
-    state s = identity();
-    index_t i = 0;
-    if (n >= lanes) {
-      V largest = V::load(x);
-      for (i = lanes; i + lanes <= n; i += lanes) largest = math::max(largest, V::load(x + i));
-      const T m = math::hmax(largest);
-      if (m > -infinity && m < infinity) {
-        V sum(T(0));
-        for (index_t j = 0; j < i; j += lanes) sum = sum + math::exp(V::load(x + j) - V(m));
-        s = {m, math::hsum(sum)};
-      } else {
-        s = {m, T(1)};
-      }
-    }
-    for (; i < n; ++i) push(s, x[i], i);
-    return s;
-  }
-};
-
-/// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
-template <class R>
-struct scan_results {
-  typename R::result* values;
-  SINTER_WORD void put(index_t i, const typename R::state& s) const { values[i] = R::finish(s); }
-};
-template <class T>
-struct scan_extremes {
-  T* values;
-  std::int64_t* indices;
-  template <class State>
-  SINTER_WORD void put(index_t i, const State& s) const {
-    values[i] = s.value;
-    indices[i] = s.index;
-  }
-};
-
-}  // namespace sinter::detail
 
 namespace sinter::cpu_impl {
 
@@ -11503,1064 +20795,6 @@ void scatter_add(const gather_shape& g, T* x, const std::int64_t* index, const U
 // A result that is larger than the cache is written past it, once: what a kernel reads again it keeps in a buffer.
 // While a row is worked on, the next one is fetched.
 
-// sinter/ops/row_op.hpp: ops that need all of a row for each of its elements: softmax, layer_norm and their
-// relatives.
-//
-// Their formulas stand once, over the row r that a backend hands them: a vector unit's on the host, a group of threads'
-// on a GPU.
-//   r.x()                             the values of the row, in forward
-//   r.result(), r.gradient()          those of the result and of its gradient, in reverse
-//   over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
-//   r.keep(v)                         v, evaluated now where there is room for a row
-//   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
-//   r.keep_and_sum(v)                 {values, sum} in one pass
-//   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
-//   r.count()                         how many values the row has
-//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest, which forward returns; v was
-//                                     kept
-//   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
-//   r.put(v)                          makes v the gradient of the operand
-
-// sinter/ops/detail/kernel_op.hpp: the expression of every op with a kernel of its own, and what its function checks.
-
-// sinter/grad/kernel_backward.hpp: the tape entry of every op with a kernel of its own.
-
-// sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
-
-// sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are
-// gathered in float. GPUs round them where they are made.
-
-namespace sinter::detail {
-
-/// to (+)= the n sums, rounded to T.
-template <class T, device D>
-void add_rounded(void* sums, index_t n, sink_ref to) {
-  const index_t step = 1;
-  const leaf_ref in[2] = {{sums, &n, &step, 1, sizeof(float)},
-                          {sums, &n, &step, 1, sizeof(float)}};  // the leaf is not read
-  to.strides[0] = 1;
-  backend<D>::template reverse<float>(kernel::leaf<T, true>{}, shape_upto<1>(&n, 1), in, &to);
-}
-
-/// backend<D>::reverse, with the gradient of each narrow leaf that was broadcast made in float and then rounded to its
-/// place.
-template <class T, device D, class K>
-void reverse_narrow(const K& plan, const any_shape& shape, const leaf_ref* inputs, const sink_ref* sinks) {
-  constexpr gradient_formats<K> format;
-  sink_ref to[K::sinks];
-  index_t sums[K::sinks] = {};
-  std::vector<temporary<D>> memory;
-  for (int s = 0; s < K::sinks; ++s) {
-    to[s] = sinks[s];
-    bool repeats = false;
-    index_t n = 1;
-    for (int d = 0; d < shape.rank; ++d) {
-      repeats = repeats || (sinks[s].strides[d] == 0 && shape.data[d] != 1);
-      n *= sinks[s].strides[d] == 0 ? 1 : shape.data[d];
-    }
-    if (!repeats || !kernel::is_narrow(format.of[s])) continue;
-    sums[s] = n;
-    to[s].data = memory.emplace_back(static_cast<std::size_t>(n) * sizeof(float)).data();
-    to[s].element_size = sizeof(float);
-    to[s].add = false;
-  }
-  backend<D>::template reverse<T>(plan, shape, inputs, to);
-  for (int s = 0; s < K::sinks; ++s) {
-    if (sums[s] == 0) continue;
-    if (format.of[s] == kernel::gradient_format::half) add_rounded<half, D>(to[s].data, sums[s], sinks[s]);
-    else add_rounded<bfloat16, D>(to[s].data, sums[s], sinks[s]);
-  }
-}
-
-}  // namespace sinter::detail
-
-namespace sinter::detail {
-
-/// A leaf as backward needs it: its shape always, its memory only where a derivative reads it.
-struct saved_leaf {
-  storage_ptr storage;
-  void* data = nullptr;
-  std::uint64_t version = 0;
-  int rank = 0;
-  int element_size = 0;
-  extents<max_rank> shape;
-  extents<max_rank> strides;
-
-  leaf_ref ref() const { return {data, shape.data(), strides.data(), rank, element_size}; }
-
-  void keep(const leaf_ref& l, bool with_memory) {
-    rank = l.rank;
-    element_size = l.element_size;
-    for (int d = 0; d < rank; ++d) {
-      shape[d] = l.shape[d];
-      strides[d] = l.strides[d];
-    }
-    if (!with_memory) return;
-    storage = *l.memory;
-    data = l.data;
-    version = storage->version.load(std::memory_order_relaxed);
-  }
-
-  void check_version(const char* name, const char* what) const {
-    if (storage && storage->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>(
-          {"backward of '", name, "': its ", what, " of shape ", shape_piece{shape.data(), rank},
-           " was modified in place after the statement; use a copy, or write to it after backward()"});
-  }
-};
-
-/// Stands where a leaf's value is not read.
-inline leaf_ref nothing_to_read(int element_size) {
-  static const double zero = 0;
-  return {const_cast<double*>(&zero), nullptr, nullptr, 0, element_size};
-}
-
-/// What is the same for all elementwise statements; one copy serves every formula.
-struct elementwise_node : tape_node {
-  const bool* const needed;  ///< which leaves the derivative reads
-  const int leaves;
-  const int sinks;
-  const bool with_result;  ///< the derivative reads the result
-  const int result_size;
-  storage_ptr (*const allocate)(std::size_t);
-  saved_leaf result;  ///< its shape; its value where the derivative reads it
-  saved_leaf space;   ///< for reductions: the shape that is swept, which `result` broadcasts to
-  std::vector<saved_leaf> leaf;
-  std::vector<saved_leaf> target;  ///< shapes of the tracked leaves
-  std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
-
-  // Calls, not inlined: there is a derived class for every formula.
-  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
-                                     storage_ptr (*memory)(std::size_t))
-      : needed(reads_leaf),
-        leaves(n_leaves),
-        sinks(n_sinks),
-        with_result(reads_result),
-        result_size(size),
-        allocate(memory) {}
-  [[gnu::noinline]] ~elementwise_node() override {}
-
-  virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
-
-  const state_ptr* inputs(int& count) const final {
-    count = sinks;
-    return state.data();
-  }
-
-  void release() override {
-    leaf.clear();
-    result = {};
-  }
-
-  /// Keeps what backward needs of the leaves, in slot order; whether one of them is tracked.
-  bool keep_leaves(const leaf_ref* all) {
-    leaf.resize(static_cast<std::size_t>(leaves));
-    target.reserve(static_cast<std::size_t>(sinks));
-    state.reserve(static_cast<std::size_t>(sinks));
-    bool any = false;
-    for (int i = 0; i < leaves; ++i) {
-      leaf[static_cast<std::size_t>(i)].keep(all[i], needed[i]);
-      if (all[i].state == nullptr) continue;
-      target.emplace_back().keep(all[i], false);
-      state.push_back(*all[i].state);
-      any = any || state.back();
-    }
-    return any;
-  }
-
-  /// Sweeps `shape`, along which the gradient of shape `of_result` is broadcast.
-  template <int R>
-  void set_space(const extents<R>& shape, const extents<R>& of_result) {
-    space.rank = result.rank = R;
-    for (int d = 0; d < R; ++d) {
-      space.shape[d] = shape[d];
-      result.shape[d] = of_result[d];
-    }
-  }
-
-  void backward(grad_state& y) override {
-    std::vector<leaf_ref> in(static_cast<std::size_t>(leaves) + 2);
-    std::vector<sink_ref> out(static_cast<std::size_t>(sinks));
-    std::vector<storage_ptr> unused;
-    fill(y, in.data(), out.data(), unused);
-    run(in.data(), out.data(), space.rank > 0 ? space : result);
-  }
-
- private:
-  void fill(grad_state& y, leaf_ref* in, sink_ref* out, std::vector<storage_ptr>& unused) {
-    for (std::size_t i = 0; i < leaf.size(); ++i) {
-      leaf[i].check_version(name, "operand");
-      in[i] = needed[i] ? leaf[i].ref() : nothing_to_read(leaf[i].element_size);
-    }
-    bool has = false;
-    // The gradient of a reduction lacks the axes that are gone; it is row-major, as all results of kernels are.
-    const index_t* const of_gradient = space.rank > 0 ? (dense_ = dense_strides(result)).data() : y.strides();
-    in[leaves] = {y.gradient(has), result.shape.data(), of_gradient, result.rank, result_size};
-    if (with_result) {
-      result.check_version(name, "result");
-      in[leaves + 1] = result.ref();
-    }
-    const saved_leaf& swept = space.rank > 0 ? space : result;
-    for (std::size_t s = 0; s < target.size(); ++s) {
-      const saved_leaf& l = target[s];
-      out[s].element_size = l.element_size;
-      const auto set_strides = [&](const index_t* strides) {
-        broadcast_strides(l.shape.data(), strides, l.rank, swept.shape.data(), out[s].strides, swept.rank);
-      };
-      if (state[s]) {
-        out[s].data = state[s]->gradient(out[s].add);
-        set_strides(state[s]->strides());
-      } else {
-        set_strides(dense_strides(l).data());
-        index_t n = l.element_size;
-        for (int d = 0; d < l.rank; ++d) n *= l.shape[d];
-        unused.push_back(allocate(static_cast<std::size_t>(n)));
-        out[s].data = unused.back()->data;
-      }
-    }
-  }
-
-  static extents<max_rank> dense_strides(const saved_leaf& l) {
-    extents<max_rank> strides;
-    row_major_strides(l.shape.data(), l.rank, strides.values);
-    return strides;
-  }
-
-  extents<max_rank> dense_;
-};
-
-/// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
-/// surely sums, so that a GPU needs no kernel for when there are none.
-template <device D, class T, class K, int Axes, bool Sums>
-struct statement_node : elementwise_node {
-  static constexpr kernel::leaves_read<K> reads{};
-
-  K plan;
-
-  explicit statement_node(const K& k)
-      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
-                         &device_runtime<D>::allocate),
-        plan(k) {}
-
-  void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
-    if constexpr (gradient_formats<K>().any_narrow && !is_cuda_v<D>)
-      reverse_narrow<T, D>(plan, {swept.shape.data(), swept.rank}, in, out);
-    else backend<D>::template reverse<T, Sums>(plan, shape_upto<Axes>(swept.shape.data(), swept.rank), in, out);
-  }
-};
-
-}  // namespace sinter::detail
-
-namespace sinter {
-
-namespace detail {
-
-/// The variable that `node` made.
-template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
-  variable<T, R, D, Order> y(value);
-  access::state_of(y)->producer = node.release();
-  return y;
-}
-template <int Order, class T, int R, device D>
-variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
-  return access::make_variable<Order>(value, state_ptr());
-}
-
-template <class Ready>
-struct graph_node;
-
-template <class Ready>
-using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                                  is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
-                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
-template <class Ready>
-struct node_type {
-  using type = plain_node<Ready>;
-};
-template <class Ready>
-  requires(Ready::order >= 2)
-struct node_type<Ready> {
-  using type = graph_node<Ready>;  // grad/second_order.hpp
-};
-template <class Ready>
-using node_for = typename node_type<Ready>::type;
-
-/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
-/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
-template <class Ready>
-auto make_statement(const Ready& ready) {
-  using Node = node_for<Ready>;
-  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
-  if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
-  if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
-  else node->name = "statement";
-  if (!node->keep_leaves(leaves_of<Ready>(ready))) node.reset();
-  return node;
-}
-
-/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
-template <class Ready, class Value, class... Kept>
-auto record(const Ready& ready, const Value& value, const Kept&... kept) {
-  if (!recording()) return unrecorded<Ready::order>(value);
-  auto node = make_statement(ready);
-  if (!node) return unrecorded<Ready::order>(value);
-  node->result.keep(leaf_of(value), node->with_result);
-  if constexpr (sizeof...(Kept) > 0 && requires { &node_for<Ready>::kept; })
-    static_cast<node_for<Ready>&>(*node).kept = (kept, ...);
-  return produced<Ready::order>(value, std::move(node));
-}
-
-/// An expression without points, its variables replaced by their values.
-template <class E>
-auto untrack(const E& e) {
-  if constexpr (is_variable<E>) return access::value_of(e);
-  else if constexpr (is_tensor<E> || is_constant<E>) return e;
-  else if constexpr (requires { e.untracked(); }) return e.untracked();
-  else return e.rebuild([](const auto& child) { return untrack(child); });
-}
-
-/// True when backward can hand the gradient of e on without e's own value in memory.
-template <class E>
-inline constexpr bool passes_gradient_on = [] {
-  if constexpr (!is_tracked_v<E> || is_variable<E>) return true;
-  else if constexpr (points_in<E> > 0) return false;
-  else return !kernel::reads_result<lowered<true, E>>;
-}();
-
-/// What a kernel with a fused prologue is fed with: e itself where possible, otherwise its value.
-template <class E>
-inline constexpr bool fuses_as_prologue = points_in<E> == 0 && passes_gradient_on<E>;
-template <class E>
-using prologue_of = std::conditional_t<fuses_as_prologue<bare<E>>, bare<E>, evaluated<E>>;
-template <class E>
-prologue_of<E> prologue(E&& e) {
-  if constexpr (fuses_as_prologue<bare<E>>) return bare<E>(std::forward<E>(e));
-  else return eval_to_read(std::forward<E>(e));
-}
-
-/// The state that gathers the gradient of a prologue: that of the variable, or one whose producer is the elementwise
-/// statement e, the value of which is nowhere in memory. Null where nothing is tracked.
-template <class E>
-state_ptr prologue_state(const E& e) {
-  if constexpr (!is_tracked_v<E>) {
-    return {};
-  } else if constexpr (is_variable<E>) {
-    return access::state_of(e);
-  } else {
-    auto node = make_statement(e);
-    if (!node) return {};
-    state_ptr state(new typed_state<element_of<E>, rank_of<E>, device_of<E>>(e.shape(), result_strides(e)));
-    node->result.rank = rank_of<E>;
-    for (int d = 0; d < rank_of<E>; ++d) node->result.shape[d] = e.shape()[d];
-    state->producer = node.release();
-    return state;
-  }
-}
-
-/// An expression without points, kept for backward with the versions of its leaves.
-template <class E>
-class versioned_expression {
- public:
-  void keep(const E& e) {
-    e_.emplace(e);
-    const leaves_of<E> leaves(*e_);
-    for (int i = 0; i < leaves.count; ++i) version_[i] = version_of(leaves.at[i]);
-  }
-  void drop() { e_.reset(); }
-  /// Errors: autograd_error, which starts with `doing`, if a leaf was written to since.
-  const E& get(const char* doing, const char* name) const {
-    const leaves_of<E> leaves(*e_);
-    for (int i = 0; i < leaves.count; ++i)
-      if (version_of(leaves.at[i]) != version_[i])
-        refuse<autograd_error>(
-            {doing, " '", name,
-             "': an operand was modified in place after the statement; use a copy, or write to it after "
-             "the gradient is taken"});
-    return *e_;
-  }
-
- private:
-  static std::uint64_t version_of(const leaf_ref& l) {
-    return *l.memory ? (*l.memory)->version.load(std::memory_order_relaxed) : 0;
-  }
-
-  std::optional<E> e_;
-  std::uint64_t version_[leaves_of<E>::count > 0 ? leaves_of<E>::count : 1] = {};
-};
-
-/// Backward of a view: its gradient goes to the same elements of the base's gradient.
-template <class T, int R, int ViewR, device D, class F>
-struct view_node final : one_input_node {
-  F view;
-
-  view_node(F f, state_ptr base) : view(std::move(f)) {
-    name = "view";
-    source = std::move(base);
-  }
-  void backward(grad_state& y) override {
-    auto& from = static_cast<typed_state<T, ViewR, D>&>(y);
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    view(to.sum()) += from.grad;
-  }
-};
-
-/// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
-template <class T, int R, int From, device D>
-struct reshape_node final : one_input_node {
-  explicit reshape_node(state_ptr base) {
-    name = "reshape";
-    source = std::move(base);
-  }
-  void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    auto& to = static_cast<typed_state<T, From, D>&>(*source);
-    const auto& memory = access::storage_of(g);
-    if (!to.has_grad && !y.retain && memory.use_count() == 1 && g.is_contiguous() &&
-        to.dense == row_major_strides(to.shape)) {
-      to.grad = access::make<T, From, D>(memory, access::data(g), to.shape, to.dense);
-      to.has_grad = true;
-      return;
-    }
-    add_gradient(source, g.reshape(to.shape));
-  }
-};
-
-/// Backward of a copy to another device: the gradient is copied back.
-template <class T, int R, device From, device To>
-struct transfer_node final : one_input_node {
-  explicit transfer_node(state_ptr base) {
-    name = "to";
-    source = std::move(base);
-  }
-  void backward(grad_state& y) override {
-    add_gradient(source, static_cast<typed_state<T, R, To>&>(y).grad.template to<From>());
-  }
-};
-
-}  // namespace detail
-
-template <class T, auto Shape, device D, int Order>
-template <class F>
-auto variable<T, Shape, D, Order>::view(F f) const {
-  static_assert(
-      Order < 2,
-      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
-  const auto v = f(value_);
-  constexpr int R = detail::bare<decltype(v)>::rank;
-  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
-}
-
-template <class T, auto Shape, device D, int Order>
-template <int R>
-auto variable<T, Shape, D, Order>::reshaped(const tensor<T, R, D>& v) const {
-  static_assert(
-      Order < 2,
-      "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
-  if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::reshape_node<T, R, rank, D>>(state_));
-}
-
-template <class T, auto Shape, device D, int Order>
-template <device To>
-variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
-  if constexpr (std::is_same_v<To, D>) {
-    return *this;
-  } else {
-    static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
-    auto copy = value_.template to<To>();
-    if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
-  }
-}
-
-}  // namespace sinter
-
-namespace sinter::detail {
-
-/// Values side by side, told apart by position. No std::tuple, which takes longer to compile.
-template <class... A>
-struct pack {
-  template <class F>
-  auto apply(const F& f) const {
-    return f();
-  }
-  template <class F>
-  void each(const F&) const {}
-};
-template <class First, class... Rest>
-struct pack<First, Rest...> {
-  First first;
-  pack<Rest...> rest;
-
-  template <int I>
-  auto& get() {
-    if constexpr (I == 0) return first;
-    else return rest.template get<I - 1>();
-  }
-  template <int I>
-  const auto& get() const {
-    if constexpr (I == 0) return first;
-    else return rest.template get<I - 1>();
-  }
-  /// f(first, ...)
-  template <class F>
-  auto apply(const F& f) const {
-    return rest.apply([&](const auto&... more) { return f(first, more...); });
-  }
-  /// f(one) for each.
-  template <class F>
-  void each(const F& f) {
-    f(first);
-    rest.each(f);
-  }
-  template <class F>
-  void each(const F& f) const {
-    f(first);
-    rest.each(f);
-  }
-};
-
-/// An operand as backward keeps it: nothing of it where no derivative reads it.
-template <class T, int R>
-struct unread_operand {
-  using value_type = T;
-  static constexpr int rank = R;
-  template <class E>
-  void keep(const E&) {}
-  void drop() {}
-};
-template <class E>
-struct kept_operand : versioned_expression<E> {
-  using value_type = element_of<E>;
-  static constexpr int rank = E::rank;
-};
-template <class A, bool Read>
-using operand_kept = std::conditional_t<Read, kept_operand<bare<decltype(untrack(std::declval<const A&>()))>>,
-                                        unread_operand<element_of<A>, A::rank>>;
-
-/// Which operands backward of Op reads, a bit each.
-template <class Op>
-constexpr unsigned operands_read() {
-  unsigned all = 0;
-  for (const unsigned one : Op::grad_uses) all |= one;
-  return all;
-}
-
-/// Where a kernel writes the gradient of an operand.
-template <class Tensor>
-struct gradient_place {
-  Tensor to;  ///< dense
-  bool add;   ///< to what is there, instead of overwriting it
-};
-
-/// Backward of a kernel op: Op::grad_uses[I] says what the gradient of operand I reads, and kernels<Op, D>::reverse
-/// makes all of them. That is handed this entry, of which it uses op, gradient(), result(), saved, operand<I>(),
-/// wants<I>() and place_of<I>().
-template <class Op, class T, int R, device D, class Saved, class... Kept>
-class kernel_backward final : public tape_node {
- public:
-  static constexpr int differentiable = static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
-  using device_type = D;
-
-  Op op;
-  Saved saved;  ///< what forward returned
-
-  kernel_backward(const Op& what, const Saved& by_forward) : op(what), saved(by_forward) { name = Op::name; }
-
-  /// The gradient of the result; row-major.
-  const tensor<T, R, D>& gradient() const { return gradient_; }
-  const tensor<T, R, D>& result() const {
-    static_assert(reads_result, "sinter: grad_uses does not name uses::result");
-    return result_;
-  }
-  /// An operand as forward had it. Errors: autograd_error if it was written to since.
-  template <int I>
-  const auto& operand() const {
-    return kept_.template get<I>().get("backward of", name);
-  }
-  /// Does anybody ask for the gradient of operand I?
-  template <int I>
-  bool wants() const {
-    return bool(sources_[I]);
-  }
-  /// Where it goes: row-major memory. Allocates it on first use.
-  template <int I>
-  auto place_of() const {
-    using K = bare<decltype(kept_.template get<I>())>;
-    auto& s = static_cast<typed_state<typename K::value_type, K::rank, D>&>(*sources_[I]);
-    bool add = false;
-    s.gradient(add);
-    using Gradient = bare<decltype(s.grad)>;
-    if (s.grad.is_contiguous()) return gradient_place<Gradient>{s.grad, add};
-    const Gradient row_major = Gradient::uninitialized(s.shape);
-    late_.push_back([row_major, &s, add] { write_or_add(row_major, s.grad, add); });
-    return gradient_place<Gradient>{row_major, false};
-  }
-  /// The same for kernels that can only add: zeroes where nothing is there.
-  template <int I>
-  auto sum_of() const {
-    const auto place = place_of<I>();
-    if (!place.add) write(constant_node<element_of<decltype(place.to)>>{0}, place.to);
-    return place.to;
-  }
-
-  // Called when the op is recorded.
-  template <int I, class E>
-  void keep_operand(const E& e, state_ptr source) {
-    kept_.template get<I>().keep(untrack(e));
-    if constexpr (I < differentiable) sources_[I] = std::move(source);
-  }
-  void keep_result(const tensor<T, R, D>& y) {
-    if constexpr (reads_result) {
-      result_ = y;
-      version_ = access::storage_of(y)->version.load(std::memory_order_relaxed);
-    }
-  }
-
-  const state_ptr* inputs(int& count) const override {
-    count = differentiable;
-    return sources_;
-  }
-  void release() override {
-    result_ = {};
-    saved = Saved{};
-    kept_.each([](auto& operand) { operand.drop(); });
-  }
-  void backward(grad_state& y) override {
-    if constexpr (reads_result)
-      if (access::storage_of(result_)->version.load(std::memory_order_relaxed) != version_)
-        refuse<autograd_error>(
-            {"backward of '", name, "': its result of shape ", result_.shape(),
-             " was modified in place after the statement; use a copy, or write to it after backward()"});
-    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad.contiguous();
-    late_.clear();  // of a pass that ended in an error
-    kernels<Op, D>::reverse(op, *this);
-    for (const auto& move_gradient : late_) move_gradient();
-    late_.clear();
-    gradient_ = {};
-  }
-
- private:
-  static constexpr bool reads_result = (operands_read<Op>() & uses::result) != 0;
-
-  tensor<T, R, D> gradient_, result_;
-  std::uint64_t version_ = 0;
-  pack<Kept...> kept_;
-  mutable std::vector<std::function<void()>> late_;  ///< from row-major memory to gradients in other orders
-  state_ptr sources_[static_cast<unsigned>(differentiable)];
-};
-
-}  // namespace sinter::detail
-
-namespace sinter {
-
-// Names in messages.
-template <class...>
-struct operands_of_element_types;
-template <int...>
-struct operands_of_ranks;
-struct use_floating_point_operands_of_one_type;
-template <int Least, int Most>
-struct use_an_operand_of_rank;
-struct value_that_let_names_in_a_kernel_of_its_own;
-struct evaluate_it_before_let;
-
-namespace ops {
-
-/// How a kernel takes an operand.
-enum class take {
-  formula,  ///< with the elementwise work on it, which runs inside the kernel
-  strided,  ///< evaluated, with any strides
-  dense,    ///< evaluated, row-major
-};
-
-/// Base of an op with kernels of its own: an op is a struct that derives from it and has
-///   name                    as messages and explain() call it
-///   shape(x.shape(), ...)   the shape of the result, an extents; throws shape_error where operands do not fit
-///   grad_uses[I]            what the gradient of operand I reads: uses::first, uses::result, ...; operands behind the
-///                           last entry have no gradient
-///   mistake<A...>()         fitting<T>, or what is wrong with operands of these types, all of one device
-/// and its parameters as members. It may replace what stands here.
-struct kernel_op {
-  template <device D>
-  static constexpr bool has_kernels_on = false;
-  static constexpr take takes(int) { return take::dense; }
-  /// May elementwise work on the result run inside the kernel?
-  static constexpr bool takes_epilogue = false;
-  /// Does the kernel leave the last step of a row to that work?
-  static constexpr bool by_rows = false;
-  /// The element type and the rank of the result: those of the first operand.
-  template <class T, class...>
-  using result = T;
-  static constexpr int rank(int first, ...) { return first; }
-  /// What forward returns for backward, for elements T on D.
-  template <class T, device D>
-  using saves = sinter::detail::nothing_saved;
-
- protected:
-  /// For mistake(): all operands have one floating-point type, and the first a rank from Least to Most.
-  template <int Least, int Most, class First, class... Rest>
-  static constexpr auto floating_of_rank() {
-    using namespace sinter::detail;
-    if constexpr (!floating_element<element_of<First>> || !(std::is_same_v<element_of<First>, element_of<Rest>> && ...))
-      return sinter::detail::mistake<operands_of_element_types<element_of<First>, element_of<Rest>...>,
-                                     use_floating_point_operands_of_one_type>{};
-    else if constexpr (rank_of<First> < Least || rank_of<First> > Most)
-      return sinter::detail::mistake<operands_of_ranks<rank_of<First>, rank_of<Rest>...>,
-                                     use_an_operand_of_rank<Least, Most>>{};
-    else return fitting<element_of<First>>{};
-  }
-};
-
-}  // namespace ops
-
-namespace detail {
-
-template <class Op>
-concept kernel_operation = std::derived_from<Op, ops::kernel_op> && requires {
-  { Op::name } -> std::convertible_to<const char*>;
-  Op::grad_uses[0];
-};
-
-template <class Op, class... A>
-constexpr auto find_kernel_mistake() {
-  if constexpr ((is_assignment<A> || ...)) return operand_check<A...>{};
-  else if constexpr (!(expression<A> && ...)) return not_operands{};
-  else if constexpr (!devices_agree<A...>)
-    return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
-  else if constexpr ((reads_name<A> || ...))
-    return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else return Op::template mistake<A...>();
-}
-/// fitting<T>, a mistake, or not_operands, of Op's operands.
-template <class Op, class... A>
-using kernel_check = decltype(find_kernel_mistake<Op, bare<A>...>());
-template <class Op, class... A>
-concept takes_operands = is_fitting<kernel_check<Op, A...>>;
-
-/// x where its elements are row-major, else a copy whose gradient is x's.
-template <class X>
-X dense_operand(X x) {
-  return x.contiguous();
-}
-
-/// Operand I of Op as its expression holds it.
-template <class Op, int I, class A>
-using operand_of = std::conditional_t<Op::takes(I) == ops::take::formula, prologue_of<A>, evaluated<A>>;
-template <class Op, int I, class A>
-operand_of<Op, I, A> take_operand(A&& a) {
-  check_defined(Op::name, a);
-  if constexpr (Op::takes(I) == ops::take::formula) return prologue(std::forward<A>(a));
-  else if constexpr (Op::takes(I) == ops::take::strided) return eval_to_read(std::forward<A>(a));
-  else return dense_operand(eval_to_read(std::forward<A>(a)));
-}
-/// An operand as kernels see it: tensors plain, formulas as they are.
-template <class E>
-const auto& to_kernel(const E& e) {
-  return sinter::detail::plain(e);
-}
-
-template <class Op>
-constexpr bool is_differentiable(int operand) {
-  return operand < static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
-}
-
-}  // namespace detail
-
-/// op(a, ...), a point; see ops::kernel_op. A are its operands as its kernels take them.
-template <class Op, class... A>
-struct [[nodiscard]] kernel_expr;
-
-namespace detail {
-
-template <class Op, class... A>
-using kernel_base = point_base<kernel_expr<Op, A...>, typename Op::template result<element_of<A>...>,
-                               Op::rank(rank_of<A>...), typename first_device<A...>::type,
-                               order_of_value<typename Op::template result<element_of<A>...>>(larger(A::order...))>;
-
-template <class Op, class... A, int... I>
-auto kernel_entry(std::integer_sequence<int, I...>) {
-  using B = kernel_base<Op, A...>;
-  return std::type_identity<kernel_backward<Op, element_of<B>, B::rank, device_of<B>,
-                                            typename Op::template saves<element_of<B>, device_of<B>>,
-                                            operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
-}
-
-}  // namespace detail
-
-template <class Op, class... A>
-struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
-  static_assert(detail::kernel_operation<Op>);
-  using base = detail::kernel_base<Op, A...>;
-  using T = element_of<base>;
-  using D = device_of<base>;
-  static constexpr int R = base::rank;
-  static constexpr int points = 1;
-  static constexpr bool reads_result = (detail::operands_read<Op>() & uses::result) != 0;
-  static constexpr bool takes_epilogue = Op::takes_epilogue && (base::order == 0 || !reads_result);
-  static constexpr bool by_rows = Op::by_rows;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  explicit kernel_expr(const Op& what, A... a) : op(what), operands{make(std::move(a)...)} {
-    this->shape_ = operands.apply([this](const auto&... x) { return op.shape(x.shape()...); });
-  }
-
-  bool ready_for_epilogue() const {
-    if constexpr (requires { op.ready_for_epilogue(this->shape_); }) return op.ready_for_epilogue(this->shape_);
-    else return true;
-  }
-
-  template <class Epilogue>
-  auto compute_into(const tensor<T, R, D>& to, const Epilogue* epilogue) const {
-    return operands.apply(
-        [&](const auto&... a) { return detail::kernels<Op, D>::forward(op, to, epilogue, detail::to_kernel(a)...); });
-  }
-
-  template <class Saved>
-  auto record(const tensor<T, R, D>& value, const Saved& saved) const {
-    return record(value, saved, std::make_integer_sequence<int, sizeof...(A)>());
-  }
-
-  Op op;
-  detail::pack<A...> operands;
-
- private:
-  static detail::pack<A...> make(A... a) { return make_pack(std::move(a)...); }
-  static detail::pack<> make_pack() { return {}; }
-  template <class First, class... Rest>
-  static detail::pack<First, Rest...> make_pack(First first, Rest... rest) {
-    return {std::move(first), make_pack(std::move(rest)...)};
-  }
-
-  template <class Saved, int... I>
-  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...> all) const {
-    if (!detail::recording()) return detail::unrecorded<base::order>(value);
-    const detail::state_ptr sources[] = {source<I>()...};
-    if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
-    using entry = typename decltype(detail::kernel_entry<Op, A...>(all))::type;
-    auto node = std::make_unique<entry>(op, saved);
-    (node->template keep_operand<I>(operands.template get<I>(), sources[I]), ...);
-    node->keep_result(value);
-    return detail::produced<base::order>(value, std::move(node));
-  }
-  template <int I>
-  detail::state_ptr source() const {
-    if constexpr (detail::is_differentiable<Op>(I)) return detail::prologue_state(operands.template get<I>());
-    else return {};
-  }
-};
-
-namespace detail {
-
-template <class Op, class Places, class... A>
-struct kernel_type;
-template <class Op, int... I, class... A>
-struct kernel_type<Op, std::integer_sequence<int, I...>, A...> {
-  using type = kernel_expr<Op, operand_of<Op, I, A>...>;
-  static type make(const Op& op, A... a) { return type(op, take_operand<Op, I>(std::forward<A>(a))...); }
-};
-/// The expression op(a, ...). Functions name it as what they return, so that their type is known without their body.
-template <class Op, class... A>
-using kernel_of = typename kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A...>::type;
-
-/// op(a, ...). Operands fit; their extents are checked here.
-template <class Op, class... A>
-kernel_of<Op, A...> make_kernel(const Op& op, A&&... a) {
-  return kernel_type<Op, std::make_integer_sequence<int, sizeof...(A)>, A&&...>::make(op, std::forward<A>(a)...);
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
-// parameters.
-#define SINTER_KERNEL_REJECTIONS(name, op)                                                                        \
-  template <class A, class... Parameter, class Problem = typename ::sinter::detail::kernel_check<op, A>::problem, \
-            class Fix = typename ::sinter::detail::kernel_check<op, A>::fix>                                      \
-  void name(A&&, Parameter&&...) = delete;
-#define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
-  template <class A, class B, class... Parameter,                                       \
-            class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
-            class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \
-  void name(A&&, B&&, Parameter&&...) = delete;
-
-namespace sinter {
-
-namespace ops {
-
-/// Base of an op along an axis. Its formula is `forward(r)` and `reverse(r)`, in the words above and those of
-/// math/vocabulary.hpp.
-struct row_op : kernel_op {
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-  static constexpr take takes(int) { return take::formula; }
-  static constexpr bool takes_epilogue = true;
-  static constexpr bool by_rows = true;
-  static constexpr bool saves_row_factor = false;  ///< does reverse need a number of each row?
-  /// One number a row, if any.
-  template <class T, device D>
-  using saves = tensor<compute_type<T>, 1, D>;
-
-  int axis;
-
-  explicit constexpr row_op(int a) : axis(a) {}
-  template <int R>
-  const extents<R>& shape(const extents<R>& x) const {
-    return x;
-  }
-  template <int R>
-  bool ready_for_epilogue(const extents<R>&) const {
-    return axis == R - 1;
-  }
-  template <class A>
-  static constexpr auto mistake() {
-    return floating_of_rank<1, max_rank, A>();
-  }
-};
-
-}  // namespace ops
-
-namespace detail {
-
-/// f of vectors of a row; backends whose vectors are arrays of numbers overload it.
-template <class F, class... V>
-SINTER_WORD auto map_row(const F& f, const V&... v) {
-  return f(v...);
-}
-
-/// f of values of a row, element by element.
-template <class F, class V>
-struct mapped_values {
-  F f;
-  V v;
-  template <class... Place>
-  SINTER_WORD auto operator()(Place... at) const {
-    return map_row(f, v(at...));
-  }
-};
-template <class F, class V, class W>
-struct paired_values {
-  F f;
-  V v;
-  W w;
-  template <class... Place>
-  SINTER_WORD auto operator()(Place... at) const {
-    return map_row(f, v(at...), w(at...));
-  }
-};
-
-/// The tensor with `axis` moved to the end; the same call on its own result moves it back.
-template <class Tensor>
-Tensor swap_to_end(const Tensor& t, int axis) {
-  if constexpr (Tensor::rank >= 2) return t.transpose(axis, -1);
-  else return t;
-}
-
-template <class Op, device D>
-  requires std::derived_from<Op, ops::row_op>
-struct kernels<Op, D> {
-  template <class T, int R, class Epilogue, class E>
-  static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
-                                               const E& x) {
-    tensor<compute_type<T>, 1, D> saved;
-    if constexpr (Op::saves_row_factor) {
-      const index_t n = to.shape()[op.axis];
-      saved = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
-    }
-    if (op.axis == R - 1) {
-      backend<D>::rows(op, x, to, saved, after);
-    } else {
-      const auto moved = swap_to_end(eval(untrack(x)), op.axis).contiguous();
-      const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      backend<D>::rows(op, moved, out, saved, no_epilogue<D>);
-      write(swap_to_end(out, op.axis), to);
-    }
-    return saved;
-  }
-
-  template <class Backward>
-  static void reverse(const Op& op, const Backward& b) {
-    const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
-    const auto y = swap_to_end(b.result(), op.axis).contiguous();
-    constexpr int R = bare<decltype(g)>::rank;
-    const auto place = b.template place_of<0>();
-    if (op.axis == R - 1) return backend<D>::reverse_rows(op, y, g, b.saved, place.to, place.add);
-    const auto dx = bare<decltype(g)>::uninitialized(g.shape());
-    backend<D>::reverse_rows(op, y, g, b.saved, dx, false);
-    write_or_add(swap_to_end(dx, op.axis), place.to, place.add);
-  }
-};
-
-}  // namespace detail
-
-namespace ops {
-
-template <class F, class V>
-SINTER_WORD sinter::detail::mapped_values<F, V> over(const V& v, const F& f) {
-  return {f, v};
-}
-template <class F, class V, class W>
-SINTER_WORD sinter::detail::paired_values<F, V, W> over(const V& v, const W& w, const F& f) {
-  return {f, v, w};
-}
-
-/// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
-template <class C>
-SINTER_WORD C row_shift(C max) {
-  return max == -std::numeric_limits<C>::infinity() ? C(0) : max;
-}
-/// The sum of exp(x - shift).
-template <class C>
-struct shifted_sum {
-  C shift, sum;
-};
-/// Values of a row, and their sum.
-template <class V, class C>
-struct values_and_sum {
-  V values;
-  C sum;
-};
-/// The last step of a row: (value - shift) * scale - rest.
-template <class C>
-struct last_step {
-  C shift = 0, scale = 1, rest = 0;
-};
-
-/// The mean of the row's values. They are added up as distances from the first, so that equal ones have themselves as
-/// mean.
-template <class Row, class V>
-SINTER_WORD auto mean_of(const Row& r, const V& v) {
-  const auto first = r.first(v);
-  return first + r.sum(over(v, [first](auto a) SINTER_INLINE_LAMBDA { return a - first; })) / r.count();
-}
-
-/// x / sqrt(mean(x^2) + eps), of x - shift: saves and returns the factor. Squares beyond the range of the type are
-/// those of x / m.
-template <class Row, class V, class C>
-SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) {
-  const C power =
-      r.sum(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return (a - shift) * (a - shift); })) / r.count();
-  C factor = C(1) / math::sqrt(power + eps);
-  if (!(power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity())) {
-    const C most = r.max(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return math::abs(a - shift); }));
-    if (most > C(0) && most < std::numeric_limits<C>::infinity()) {
-      const C scale = C(1) / most;
-      const C part =
-          r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
-          r.count();
-      factor = scale / math::sqrt(part + (eps * scale) * scale);
-    }
-  }
-  r.save(factor);
-  return factor;
-}
-
-}  // namespace ops
-}  // namespace sinter
-
 namespace sinter::cpu_impl {
 
 /// Where a vector begins in a row: all of it lies inside, or its last lanes may lie past the end. Row work is compiled
@@ -13306,16 +21540,24 @@ class epilogue {
     prepared_loop loop_;
   };
 
-  /// Rows [r0, r1) and columns [c0, c1) of a result of rank 2.
+  /// Rows [r0, r1) and columns [c0, c1) of a result that lies in memory as a matrix, whose columns are axis 1: of a
+  /// matrix, or of images with the channels last, whose rows are pixels.
   void tile(index_t r0, index_t r1, index_t c0, index_t c1) const {
     operand in[max_operands];
     operand out[1];
     loop l = copy(in, out);
-    l.shape[0] = r1 - r0;
-    l.shape[1] = c1 - c0;
-    for (int s = 0; s < l.inputs; ++s) in[s].data += (r0 * in[s].strides[0] + c0 * in[s].strides[1]) * in[s].size;
-    out[0].data += (r0 * out[0].strides[0] + c0 * out[0].strides[1]) * out[0].size;
-    run(prepared_loop(l), 0, l.numel(), out[0]);
+    int order[max_rank] = {};
+    for (int d = 1; d + 1 < l.rank; ++d) order[d] = d + 1;
+    order[l.rank - 1] = 1;
+    const auto use_columns = [&](operand& o) {
+      sinter::detail::reorder_axes(order, l.rank, o.strides);
+      o.data += c0 * o.strides[l.rank - 1] * o.size;
+    };
+    for (int s = 0; s < l.inputs; ++s) use_columns(in[s]);
+    use_columns(out[0]);
+    sinter::detail::reorder_axes(order, l.rank, l.shape);
+    const index_t width = l.shape[l.rank - 1] = c1 - c0;
+    run(prepared_loop(l), r0 * width, r1 * width, out[0]);
   }
 
  protected:
@@ -13585,6 +21827,8 @@ struct backend<D> {
 };
 
 }  // namespace sinter::detail
+// sinter/cpu/conv.hpp: conv1d, conv2d, conv3d and their transposes on the host.
+
 // sinter/cpu/convolution.hpp: convolutions on the host devices and their two gradients, channels last.
 
 #include <numeric>
@@ -14410,7 +22654,9 @@ auto pixel_kernel(index_t rows) {
 template <class T>
 struct weight_product {
   using shape = tile_shape<T>;
-  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows, max_copied = 256;
+  static constexpr index_t max_parts = 16, max_filters = 20 * shape::max_rows;
+  static constexpr index_t max_copied =
+      patch_block<T> < 256 ? patch_block<T> : 256;  ///< no piece is longer than zero_line
   static constexpr index_t max_few_filters = 4 * shape::max_rows;
   static constexpr index_t max_partial = (index_t{4} << 20) / static_cast<index_t>(sizeof(T));
 
@@ -14761,6 +23007,164 @@ void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, 
 }
 
 }  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
+
+inline conv_shape conv_shape_of(const ops::conv_extents& e) {
+  conv_shape s{e.batch, e.channels, e.filters, e.groups, {}, {}, {}, {}, {}, {}};
+  for (int d = 0; d < 3; ++d) {
+    s.in[d] = e.in[d];
+    s.out[d] = e.out[d];
+    s.kernel[d] = e.kernel[d];
+    s.stride[d] = e.stride[d];
+    s.padding[d] = e.padding[d];
+    s.dilation[d] = e.dilation[d];
+  }
+  return s;
+}
+inline conv_weight_strides conv_strides_of(const ops::conv_extents& e) {
+  return {e.w_filter, e.w_channel, {e.w_tap[0], e.w_tap[1], e.w_tap[2]}};
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+/// What is the gradient of x for a convolution is the result of a transposed one, and the other way round. Half and
+/// bfloat16 are computed in float.
+template <ops::is_convolution Op, device D>
+  requires is_cpu_v<D>
+struct kernels<Op, D> {
+  template <class T>
+  using images = tensor<T, Op::rank_of_images, D>;
+
+  template <class T, class Epilogue, class... B>
+  static void forward(const Op& op, const images<T>& y, const Epilogue* after, const images<T>& x, const images<T>& w,
+                      const B&... bias) {
+    if constexpr (narrow_element<T>) {
+      const auto wide = images<float>::uninitialized(y.shape(), y.strides());
+      forward(op, wide, static_cast<const Epilogue*>(nullptr), eval(cast<float>(x)), eval(cast<float>(w)),
+              eval(cast<float>(bias))...);
+      write(cast<T>(wide), y);
+      const index_t pixels = y.shape()[1] > 0 ? y.numel() / y.shape()[1] : 0;
+      if (after != nullptr && pixels > 0) after->tile(0, pixels, 0, y.shape()[1]);
+    } else {
+      cpu_impl::conv_finish<T> finish;
+      if (after != nullptr) {
+        finish.epilogue = &cpu_impl::run_epilogue_tile;
+        finish.ctx = const_cast<Epilogue*>(after);
+      }
+      const auto run = [&](const T* b) {
+        finish.bias = b;
+        pass<Op::transposed>(op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, y, false, finish);
+      };
+      if constexpr (sizeof...(B) > 0) [&](const auto& b) { run(b.contiguous().data()); }(bias...);
+      else run(nullptr);
+    }
+  }
+
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    using T = element_of<decltype(b.gradient())>;
+    if constexpr (narrow_element<T>) return reverse_narrow_gradients<T>(op, b);
+    else {
+      const images<T>& g = b.gradient();
+      if (b.template wants<0>()) {
+        const auto dx = b.template place_of<0>();
+        data_gradient<T>(op, g, b.template operand<1>(), dx.to, dx.add);
+      }
+      sum_gradients<T>(op, b);
+    }
+  }
+
+ private:
+  /// From x to y of a convolution, or back.
+  template <bool Back, class T>
+  static void pass(const ops::conv_extents& e, const images<T>& from, const images<T>& w, const images<T>& to, bool add,
+                   const cpu_impl::conv_finish<T>& finish) {
+    const auto shape = cpu_impl::conv_shape_of(e);
+    const auto strides = cpu_impl::conv_strides_of(e);
+    if constexpr (Back)
+      cpu_impl::conv_backward_data<T>(shape, from.data(), w.data(), strides, to.data(), add, finish,
+                                      backend<D>::pool());
+    else cpu_impl::conv_forward<T>(shape, from.data(), w.data(), strides, to.data(), add, finish, backend<D>::pool());
+  }
+  template <class T>
+  static void data_gradient(const Op& op, const images<T>& g, const images<T>& w, const images<T>& dx, bool add) {
+    pass<!Op::transposed, T>(op.extents_of(dx.shape(), w.shape(), w.strides(), g.shape()), g, w, dx, add, {});
+  }
+  /// `sums`, unless it is null, becomes the gradient of the bias of a convolution that is not transposed.
+  template <class T>
+  static void weight_gradient(const Op& op, const images<T>& x, const images<T>& g, const images<T>& dw, T* sums,
+                              bool add) {
+    const auto e = op.extents_of(x.shape(), dw.shape(), dw.strides(), g.shape());
+    const images<T>&image = Op::transposed ? g : x, &result = Op::transposed ? x : g;
+    cpu_impl::conv_backward_weights<T>(cpu_impl::conv_shape_of(e), image.data(), result.data(), dw.data(),
+                                       cpu_impl::conv_strides_of(e), sums, add, backend<D>::pool());
+  }
+  /// Column sums of the matrix (pixels, channels) of g.
+  template <class G, class To>
+  static void bias_gradient(const G& g, const To& db, bool add) {
+    using T = element_of<To>;
+    index_t axes[std::size_t{Op::rank_of_images - 1}] = {0};
+    for (int d = 1; d < Op::rank_of_images - 1; ++d) axes[d] = d + 1;
+    const auto sums = eval(sum(g, axes));
+    if (add) To(db) += cast<T>(sums);
+    else write(cast<T>(sums), db);
+  }
+
+  /// Of weights and bias, together where one says where the other goes.
+  template <class T, class Backward>
+  static void sum_gradients(const Op& op, const Backward& b) {
+    T* sums = nullptr;
+    const auto give_weights = [&](const auto& dw) {
+      weight_gradient<T>(op, b.template operand<0>(), b.gradient(), dw.to, sums, dw.add);
+    };
+    if constexpr (Op::has_bias) {
+      if (b.template wants<2>()) {
+        const auto db = b.template place_of<2>();
+        if (!Op::transposed && b.template wants<1>()) {
+          const auto dw = b.template place_of<1>();
+          if (db.add == dw.add && db.to.is_contiguous()) sums = db.to.data();
+          else bias_gradient(b.gradient(), db.to, db.add);
+          return give_weights(dw);
+        }
+        bias_gradient(b.gradient(), db.to, db.add);
+      }
+    }
+    if (b.template wants<1>()) give_weights(b.template place_of<1>());
+  }
+
+  template <class T, class Backward>
+  static void reverse_narrow_gradients(const Op& op, const Backward& b) {
+    const auto g = eval(cast<float>(b.gradient()));
+    const auto give = [](const auto& place, const auto& wide) {
+      using To = bare<decltype(place.to)>;
+      if (place.add) To(place.to) += cast<T>(wide);
+      else write(cast<T>(wide), place.to);
+    };
+    if (b.template wants<0>()) {
+      const auto place = b.template place_of<0>();
+      const auto dx = images<float>::uninitialized(place.to.shape(), place.to.strides());
+      data_gradient<float>(op, g, eval(cast<float>(b.template operand<1>())), dx, false);
+      give(place, dx);
+    }
+    if (b.template wants<1>()) {
+      const auto place = b.template place_of<1>();
+      const auto dw = images<float>::uninitialized(place.to.shape(), place.to.strides());
+      weight_gradient<float>(op, eval(cast<float>(b.template operand<0>())), g, dw, nullptr, false);
+      give(place, dw);
+    }
+    if constexpr (Op::has_bias) {
+      if (b.template wants<2>()) {
+        const auto place = b.template place_of<2>();
+        bias_gradient(g, place.to, place.add);
+      }
+    }
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cpu/eigen.hpp: Eigen matrices from tensors, and tensors from Eigen matrices, on the same memory.
 
 namespace sinter {
@@ -14805,6 +23209,1040 @@ auto from_eigen(const Eigen::DenseBase<Derived>& m) {
 }
 
 }  // namespace sinter
+// sinter/cpu/moments.hpp: mean and variance of the columns of a matrix on the host.
+
+namespace sinter::cpu_impl {
+
+/// Mean and mean squared distance from it of every column of a row-major matrix.
+template <class T>
+struct column_moments {
+  using C = compute_type<T>;
+  static constexpr index_t task_elements = 65536;  ///< of a task, about
+  static constexpr index_t block_bytes = 16384;    ///< of the rows that are read twice, the second time from L1
+
+  const T* x;
+  index_t rows, columns;
+  index_t task_rows = 0, parts = 0;
+
+  column_moments(const T* data, index_t row_count, index_t column_count)
+      : x(data), rows(row_count), columns(column_count) {
+    if (rows == 0 || columns == 0) return;
+    const index_t most = task_elements / columns;
+    task_rows = most > 16 ? most : 16;
+    parts = (rows + task_rows - 1) / task_rows;
+  }
+
+  void compute(C* mean, C* variance, thread_pool& pool) const {
+    const auto n = static_cast<C>(rows);
+    if (parts == 0) {
+      for (index_t c = 0; c < columns; ++c) mean[c] = variance[c] = std::numeric_limits<C>::quiet_NaN();
+      return;
+    }
+    const detail::temporary_array<C> partial(2 * parts * columns);
+    pool.parallel_for(parts, [&](index_t part) {
+      C* const to = partial.data() + 2 * part * columns;
+      add_up(part * task_rows, end_of(part), to, to + columns);
+    });
+    for (index_t c = 0; c < columns; ++c) {
+      mean[c] = partial.data()[c];
+      variance[c] = partial.data()[columns + c];
+    }
+    for (index_t part = 1; part < parts; ++part) {
+      const C* const from = partial.data() + 2 * part * columns;
+      const C before = static_cast<C>(part * task_rows), more = static_cast<C>(end_of(part) - part * task_rows);
+      for (index_t c = 0; c < columns; ++c) merge(mean[c], variance[c], before, from[c], from[columns + c], more);
+    }
+    for (index_t c = 0; c < columns; ++c) variance[c] /= n;
+  }
+
+ private:
+  index_t end_of(index_t part) const {
+    const index_t end = (part + 1) * task_rows;
+    return end < rows ? end : rows;
+  }
+
+  /// Joins two sets of n and m numbers, of which there are the mean and the sum of squared distances from it.
+  template <class V, class N>
+  SINTER_INLINE static void merge(V& mean, V& squares, N n, V other_mean, V other_squares, N m) {
+    const V distance = other_mean - mean;
+    mean = mean + distance * V(m / (n + m));
+    squares = squares + other_squares + distance * distance * V(n / (n + m) * m);
+  }
+
+  /// Sum over rows of f of the columns at a place.
+  template <class Place, class F>
+  SINTER_INLINE vector<T> sum_rows(index_t r0, index_t r1, Place c, const F& f) const {
+    vector<T> s0(C(0)), s1 = s0, s2 = s0, s3 = s0;
+    const T* row = x + r0 * columns;
+    index_t r = r0;
+    for (; r + 4 <= r1; r += 4, row += 4 * columns) {
+      s0 = s0 + f(load_row(row, c, columns));
+      s1 = s1 + f(load_row(row + columns, c, columns));
+      s2 = s2 + f(load_row(row + 2 * columns, c, columns));
+      s3 = s3 + f(load_row(row + 3 * columns, c, columns));
+    }
+    for (; r < r1; ++r, row += columns) s0 = s0 + f(load_row(row, c, columns));
+    return (s0 + s1) + (s2 + s3);
+  }
+
+  /// Mean and squares of rows [begin, end), block by block.
+  void add_up(index_t begin, index_t end, C* mean, C* squares) const {
+    const index_t in_block = block_bytes / (columns * static_cast<index_t>(sizeof(T)));
+    const index_t block = in_block > 4 ? in_block : 4;
+    for (index_t r = begin; r < end; r += block) {
+      const index_t stop = r + block < end ? r + block : end;
+      const auto columns_at = [&](auto c) SINTER_INLINE_LAMBDA {
+        const vector<T> m = sum_rows(r, stop, c, [](vector<T> v) SINTER_INLINE_LAMBDA { return v; }) *
+                            vector<T>(C(1) / static_cast<C>(stop - r));
+        const vector<T> s = sum_rows(r, stop, c, [m](vector<T> v) SINTER_INLINE_LAMBDA { return (v - m) * (v - m); });
+        vector<T> all_m = m, all_s = s;
+        if (r > begin) {
+          all_m = load_row<C>(mean, c, columns);
+          all_s = load_row<C>(squares, c, columns);
+          merge(all_m, all_s, static_cast<C>(r - begin), m, s, static_cast<C>(stop - r));
+        }
+        store_row<C>(mean, c, columns, all_m);
+        store_row<C>(squares, c, columns, all_s);
+      };
+      index_t c = 0;
+      for (; c + lanes <= columns; c += lanes) columns_at(inside{c});
+      if (c < columns) columns_at(at_end{c});
+    }
+  }
+};
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cpu_v<D>
+struct kernels<ops::batch_moments_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::batch_moments_op&, const tensor<compute_type<T>, 2, D>& y, const Epilogue*,
+                      const tensor<T, R, D>& x) {
+    const auto pixels = pixel_by_pixel(x);
+    const index_t channels = x.shape()[1];
+    cpu_impl::column_moments<T>(pixels.data(), channels > 0 ? x.numel() / channels : 0, channels)
+        .compute(y.data(), y.data() + channels, backend<D>::pool());
+  }
+  template <class Backward>
+  static void reverse(const ops::batch_moments_op&, const Backward& b) {
+    reverse_batch_moments(b);
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/pooling.hpp: pooling on the host, a vector of channels at a time.
+
+namespace sinter::cpu_impl {
+
+/// Forward along the axes, looked up instead of computed for each pixel.
+struct pool_windows {
+  struct window {
+    index_t at;       ///< of the first tap that meets an element of x, in elements
+    index_t count;    ///< of those taps
+    index_t tap;      ///< what the first adds to the number of a tap
+    index_t counted;  ///< see pool_axis
+  };
+  std::vector<window> of_result[3];
+  index_t out[3], step[3], tap_step[3];  ///< results; from one tap to the next, in elements of x and in numbers
+  index_t image;                         ///< elements of x in an image
+
+  explicit pool_windows(const ops::pool_extents& e, bool padding_counts = false) : image(e.channels) {
+    index_t taps = 1;
+    for (int d = 2; d >= 0; --d) {
+      const ops::pool_axis& a = e.axis[d];
+      out[d] = a.out;
+      step[d] = a.dilation * image;
+      tap_step[d] = taps;
+      for (index_t o = 0; o < a.out; ++o) {
+        const ops::pool_range inside = a.taps(o);
+        of_result[d].push_back({(a.start(o) + inside.begin * a.dilation) * image, inside.size(), inside.begin * taps,
+                                a.counted(o, padding_counts)});
+      }
+      image *= a.in;
+      taps *= a.kernel;
+    }
+  }
+  const window& at(int axis, index_t o) const { return of_result[axis][static_cast<std::size_t>(o)]; }
+};
+
+/// Backward along the axes: the results whose windows have an element of x.
+struct pool_sources {
+  struct source {
+    index_t at;   ///< the result, in elements of y
+    index_t tap;  ///< what the tap at the element adds to the number of a tap
+    double part;  ///< 1 / how many elements the result is the average of
+  };
+  std::vector<source> sources[3];
+  std::vector<index_t> begin[3];              ///< of an element's sources
+  index_t in[3], most[3] = {0, 0, 0}, image;  ///< `most` sources of an element; image: elements of y in one
+
+  explicit pool_sources(const ops::pool_extents& e, bool with_parts = false, bool padding_counts = false)
+      : image(e.channels) {
+    index_t taps = 1;
+    for (int d = 2; d >= 0; --d) {
+      const ops::pool_axis& a = e.axis[d];
+      in[d] = a.in;
+      begin[d].push_back(0);
+      for (index_t i = 0; i < a.in; ++i) {
+        const ops::pool_range results = a.results(i);
+        for (index_t o = results.begin; o < results.end; ++o)
+          if (const index_t tap = a.tap_at(o, i); tap >= 0)
+            sources[d].push_back(
+                {o * image, tap * taps, with_parts ? 1 / static_cast<double>(a.counted(o, padding_counts)) : 1.0});
+        begin[d].push_back(static_cast<index_t>(sources[d].size()));
+        most[d] = std::max(most[d], begin[d].back() - begin[d][static_cast<std::size_t>(i)]);
+      }
+      image *= a.out;
+      taps *= a.kernel;
+    }
+  }
+  const source* of(int axis, index_t i) const {
+    return sources[axis].data() + begin[axis][static_cast<std::size_t>(i)];
+  }
+};
+
+/// A run of pixels of one row.
+struct pixel_run {
+  index_t first, image, at[3];  ///< number and coordinates of the first
+  index_t count;
+  index_t channel, channel_end;
+};
+
+/// Calls f(run) for runs that cover all pixels and channels, and after(first pixel, end, first channel, end) for parts
+/// that are complete. A pixel takes about `work` operations for each channel.
+template <class F, class After>
+void for_pixels(index_t batch, const index_t (&extent)[3], index_t channels, index_t work, thread_pool& pool,
+                const F& f, const After& after) {
+  constexpr index_t wanted = 32768, few_pixels = 32, channel_block = 64;
+  const index_t pixels = batch * extent[0] * extent[1] * extent[2];
+  if (pixels * channels == 0) return;
+  const index_t block = pixels < few_pixels && channels > channel_block ? channel_block : channels;
+  const index_t blocks = (channels + block - 1) / block;
+  const index_t each = std::max<index_t>(wanted / (block * std::min(work + 1, wanted)), 1);
+  pool.parallel_for((pixels + each - 1) / each * blocks, [&](index_t task) {
+    const index_t begin = task / blocks * each, end = std::min(begin + each, pixels);
+    pixel_run r;
+    r.channel = task % blocks * block;
+    r.channel_end = std::min(r.channel + block, channels);
+    for (r.first = begin; r.first < end; r.first += r.count) {
+      r.image = r.first;
+      for (int d = 2; d >= 0; --d) {
+        r.at[d] = r.image % extent[d];
+        r.image /= extent[d];
+      }
+      r.count = std::min(extent[2] - r.at[2], end - r.first);
+      f(r);
+    }
+    after(begin, end, r.channel, r.channel_end);
+  });
+}
+
+/// Vectors of L elements side by side, and their numbers.
+template <int L, int... I>
+struct vectors {
+  static constexpr int count = sizeof...(I);
+};
+
+/// Calls f(channel, vectors) for the channels from begin to end - 1, as many at once as registers hold.
+template <class T, class F>
+SINTER_INLINE void for_channel_vectors(index_t begin, index_t end, const F& f) {
+  index_t c = begin;
+  if constexpr (sizeof(compute_type<T>) == 4)
+    for (; c + 4 * lanes <= end; c += 4 * lanes) f(c, vectors<lanes, 0, 1, 2, 3>{});
+  for (; c + lanes <= end; c += lanes) f(c, vectors<lanes, 0>{});
+  if constexpr (lanes > 4)
+    for (; c + 4 <= end; c += 4) f(c, vectors<4, 0>{});
+  for (; c < end; ++c) f(c, vectors<1, 0>{});
+}
+
+/// Starts to fetch what lies some pixels further on in the row: few processors foresee the steps of windows by
+/// themselves.
+template <class T>
+SINTER_INLINE void fetch_ahead(const T* p, index_t pixel) {
+  __builtin_prefetch(p + 8 * pixel);
+}
+
+template <int L, class T>
+SINTER_INLINE void put_or_add(T* to, math::simd<compute_type<T>, L> value, bool add) {
+  math::write(to, add ? math::read<L>(to) + value : value);
+}
+
+/// Where the places of the results of max pooling are saved: in bytes, in words, or nowhere.
+struct place_memory {
+  std::uint8_t* bytes = nullptr;
+  std::int32_t* words = nullptr;
+
+  template <class I, int L>
+  SINTER_INLINE void put(index_t at, math::simd<I, L> place) const {
+    if (words != nullptr) math::cast<std::int32_t>(place).store(words + at);
+    else math::cast<std::uint8_t>(place).store(bytes + at);
+  }
+  /// For a window that meets no element.
+  void put_none(index_t at, index_t n) const {
+    if (words != nullptr) std::fill_n(words + at, n, -1);
+    else if (bytes != nullptr) std::fill_n(bytes + at, n, static_cast<std::uint8_t>(ops::no_byte_place));
+  }
+  index_t operator[](index_t at) const {
+    if (words != nullptr) return words[at];
+    return bytes[at] == ops::no_byte_place ? -1 : index_t{bytes[at]};
+  }
+};
+
+/// L saved places as lanes of I; bytes with their sign, since g++ 12 widens those alone, and twofold alone, in
+/// registers.
+template <class I, int L>
+SINTER_INLINE math::simd<I, L> read_places(const std::uint8_t* from) {
+  const auto bytes = math::simd<std::int8_t, L>::load(reinterpret_cast<const std::int8_t*>(from));
+  return math::cast<I>(math::cast<std::int32_t>(math::cast<std::int16_t>(bytes)));
+}
+template <class I, int L>
+SINTER_INLINE math::simd<I, L> read_places(const std::int32_t* from) {
+  return math::cast<I>(math::simd<std::int32_t, L>::load(from));
+}
+/// A number of a tap as read_places() gives it.
+template <class I, class Place>
+I as_place(index_t tap) {
+  return static_cast<I>(static_cast<std::make_signed_t<Place>>(tap));
+}
+
+template <bool Saves, class T, class After>
+void max_pool(const ops::pool_extents& e, const T* x, T* y, const place_memory& places, thread_pool& pool,
+              const After& after) {
+  using C = compute_type<T>;
+  using I = math::detail::mask_lane_t<C>;
+  constexpr C least = -std::numeric_limits<C>::infinity();
+  const pool_windows windows(e);
+  const auto compute = [&](const pixel_run& r) {
+    const auto &plane = windows.at(0, r.at[0]), &row = windows.at(1, r.at[1]);
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const auto& w = windows.at(2, r.at[2] + pixel);
+      const index_t to = (r.first + pixel) * e.channels, first_tap = plane.tap + row.tap + w.tap;
+      if (plane.count * row.count * w.count == 0) {
+        std::fill(y + to + r.channel, y + to + r.channel_end, static_cast<T>(least));
+        places.put_none(to + r.channel, r.channel_end - r.channel);
+        continue;
+      }
+      const T* const origin = x + (r.image * windows.image + plane.at + row.at + w.at);
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        using numbers = math::simd<I, L>;
+        values most[] = {(static_cast<void>(V), values(least))...};
+        [[maybe_unused]] numbers place[] = {(static_cast<void>(V), numbers(first_tap))...};
+        for (index_t i = 0; i < plane.count; ++i)
+          for (index_t j = 0; j < row.count; ++j) {
+            const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
+            [[maybe_unused]] I tap = static_cast<I>(first_tap + i * windows.tap_step[0] + j * windows.tap_step[1]);
+            for (index_t k = 0; k < w.count; ++k, from += windows.step[2], ++tap) {
+              const auto step = [&](values& best, [[maybe_unused]] numbers& at, int v) SINTER_INLINE_LAMBDA {
+                const values value = math::read<L>(from + v * L);
+                if constexpr (Saves) {
+                  const auto better = math::logical_or(value > best, value != value);
+                  best = math::select(better, value, best);
+                  at = math::select(better, numbers(tap), at);
+                } else {
+                  best = math::max(best, value);
+                }
+              };
+              (fetch_ahead(from + V * L, windows.step[2]), ...);
+              (step(most[V], place[V], V), ...);
+            }
+          }
+        (math::write(y + to + c + V * L, most[V]), ...);
+        if constexpr (Saves) (places.put(to + c + V * L, place[V]), ...);
+      });
+    }
+  };
+  for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
+}
+
+/// Rows of a window are summed up one by one, so that a large one has a small error.
+template <class T, class After>
+void avg_pool(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* x, T* y, thread_pool& pool,
+              const After& after) {
+  using C = compute_type<T>;
+  const pool_windows windows(e, divisor.padding_counts);
+  const auto compute = [&](const pixel_run& r) {
+    const auto &plane = windows.at(0, r.at[0]), &row = windows.at(1, r.at[1]);
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const auto& w = windows.at(2, r.at[2] + pixel);
+      const index_t by = divisor.number != 0 ? divisor.number : plane.counted * row.counted * w.counted;
+      const T* const origin = x + (r.image * windows.image + plane.at + row.at + w.at);
+      T* const to = y + (r.first + pixel) * e.channels;
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        values sum[] = {(static_cast<void>(V), values(0))...};
+        for (index_t i = 0; i < plane.count; ++i)
+          for (index_t j = 0; j < row.count; ++j) {
+            const T* from = origin + (i * windows.step[0] + j * windows.step[1] + c);
+            values part[] = {(static_cast<void>(V), values(0))...};
+            for (index_t k = 0; k < w.count; ++k, from += windows.step[2]) {
+              (fetch_ahead(from + V * L, windows.step[2]), ...);
+              ((part[V] = part[V] + math::read<L>(from + V * L)), ...);
+            }
+            ((sum[V] = sum[V] + part[V]), ...);
+          }
+        (math::write(to + c + V * L, sum[V] / values(by)), ...);
+      });
+    }
+  };
+  for_pixels(e.batch, windows.out, e.channels, e.taps(), pool, compute, after);
+}
+
+/// Gathers gradients: calls add_one(sums of L channels, where these lie in y, number of the tap, part) for every window
+/// that has an element of x, always in one order, and writes the sums to dx or adds them to it.
+template <class T, class Add>
+void gather_gradient(const ops::pool_extents& e, const pool_sources& sources, T* dx, bool add, thread_pool& pool,
+                     const Add& add_one) {
+  using C = compute_type<T>;
+  using source = pool_sources::source;
+  const auto compute = [&](const pixel_run& r) {
+    const detail::temporary_array<source> rows(sources.most[0] * sources.most[1]);  // what holds for the whole run
+    source* end = rows.data();
+    for (const source* i = sources.of(0, r.at[0]); i != sources.of(0, r.at[0] + 1); ++i)
+      for (const source* j = sources.of(1, r.at[1]); j != sources.of(1, r.at[1] + 1); ++j)
+        *end++ = {r.image * sources.image + i->at + j->at, i->tap + j->tap, i->part * j->part};
+    for (index_t pixel = 0; pixel < r.count; ++pixel) {
+      const source *const first = sources.of(2, r.at[2] + pixel), *const last = sources.of(2, r.at[2] + pixel + 1);
+      T* const to = dx + (r.first + pixel) * e.channels;
+      for_channel_vectors<T>(r.channel, r.channel_end, [&]<int L, int... V>(index_t c, vectors<L, V...>) {
+        using values = math::simd<C, L>;
+        values sum[] = {(static_cast<void>(V), values(0))...};
+        for (const source* row = rows.data(); row != end; ++row)
+          for (const source* s = first; s != last; ++s) {
+            const index_t at = row->at + s->at + c, tap = row->tap + s->tap;
+            const C part = static_cast<C>(row->part * s->part);
+            (add_one(sum[V], at + V * L, tap, part), ...);
+          }
+        (put_or_add<L>(to + c + V * L, sum[V], add), ...);
+      });
+    }
+  };
+  const index_t windows = sources.most[0] * sources.most[1] * sources.most[2];
+  for_pixels(e.batch, sources.in, e.channels, windows, pool, compute, [](auto...) {});
+}
+
+template <class T, class Place>
+void max_pool_gradient(const ops::pool_extents& e, const T* g, const Place* places, T* dx, bool add,
+                       thread_pool& pool) {
+  using C = compute_type<T>;
+  using I = math::detail::mask_lane_t<C>;
+  gather_gradient(
+      e, pool_sources(e), dx, add, pool,
+      [=, channels = e.channels]<int L>(math::simd<C, L>& sum, index_t at, index_t tap, C) SINTER_INLINE_LAMBDA {
+        fetch_ahead(g + at, channels);
+        fetch_ahead(places + at, channels);
+        const auto is_here = read_places<I, L>(places + at) == math::simd<I, L>(as_place<I, Place>(tap));
+        sum = sum + math::select(is_here, math::read<L>(g + at), math::simd<C, L>(0));
+      });
+}
+
+template <class T>
+void avg_pool_gradient(const ops::pool_extents& e, const ops::pool_divisor& divisor, const T* g, T* dx, bool add,
+                       thread_pool& pool) {
+  using C = compute_type<T>;
+  const bool counts = divisor.number == 0;
+  const C all = counts ? C(1) : C(1) / static_cast<C>(divisor.number);
+  gather_gradient(e, pool_sources(e, counts, divisor.padding_counts), dx, add, pool,
+                  [=]<int L>(math::simd<C, L>& sum, index_t at, index_t, C part) SINTER_INLINE_LAMBDA {
+                    sum = math::fma(math::read<L>(g + at), math::simd<C, L>(part * all), sum);
+                  });
+}
+
+/// Where results of max pooling stand in their planes of x; -1 for a window that met none.
+inline void find_places(const ops::pool_extents& e, const place_memory& places, std::int64_t* indices,
+                        thread_pool& pool) {
+  const index_t out[3] = {e.axis[0].out, e.axis[1].out, e.axis[2].out};
+  const auto compute = [&](const pixel_run& r) {
+    index_t o[3] = {r.at[0], r.at[1], r.at[2]};
+    for (index_t pixel = 0; pixel < r.count; ++pixel, ++o[2])
+      for (index_t c = r.channel; c < r.channel_end; ++c) {
+        const index_t at = (r.first + pixel) * e.channels + c, place = places[at];
+        indices[at] = place < 0 ? -1 : e.place_in_plane(o, place);
+      }
+  };
+  for_pixels(e.batch, out, e.channels, 8, pool, compute, [](auto...) {});
+}
+
+template <class Epilogue>
+auto tiles_of(const Epilogue* after) {
+  return [after](index_t p0, index_t p1, index_t c0, index_t c1) {
+    if (after != nullptr) after->tile(p0, p1, c0, c1);
+  };
+}
+
+template <device D>
+place_memory memory_of(const ops::pool_places<D>& p) {
+  place_memory m;
+  if (p.bytes.defined()) m.bytes = p.bytes.data();
+  if (p.words.defined()) m.words = p.words.data();
+  return m;
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <int N, class Window, device D>
+  requires is_cpu_v<D>
+struct kernels<ops::max_pool_op<N, Window>, D> {
+  using op_type = ops::max_pool_op<N, Window>;
+
+  template <class T, class Epilogue>
+  static ops::pool_places<D> forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
+                                     const tensor<T, N + 2, D>& x) {
+    const auto e = op.extents_of(x.shape(), y.shape());
+    const auto places = op.template new_places<D>(y.numel(), e.taps());
+    const auto to = cpu_impl::memory_of(places);
+    const auto finish = cpu_impl::tiles_of(after);
+    if (to.bytes != nullptr || to.words != nullptr)
+      cpu_impl::max_pool<true>(e, x.data(), y.data(), to, backend<D>::pool(), finish);
+    else cpu_impl::max_pool<false>(e, x.data(), y.data(), to, backend<D>::pool(), finish);
+    return places;
+  }
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    const auto& g = b.gradient();
+    const auto e = op.extents_of(dx.to.shape(), g.shape());
+    const auto places = cpu_impl::memory_of(b.saved);
+    cpu_impl::thread_pool& pool = backend<D>::pool();
+    if (places.words != nullptr) cpu_impl::max_pool_gradient(e, g.data(), places.words, dx.to.data(), dx.add, pool);
+    else cpu_impl::max_pool_gradient(e, g.data(), places.bytes, dx.to.data(), dx.add, pool);
+  }
+  static void find_indices(const op_type& op, const ops::pool_places<D>& places, const extents<N + 2>& x,
+                           const tensor<std::int64_t, N + 2, D>& indices) {
+    cpu_impl::find_places(op.extents_of(x, indices.shape()), cpu_impl::memory_of(places), indices.data(),
+                          backend<D>::pool());
+  }
+};
+
+template <int N, class Window, device D>
+  requires is_cpu_v<D>
+struct kernels<ops::avg_pool_op<N, Window>, D> {
+  using op_type = ops::avg_pool_op<N, Window>;
+
+  template <class T, class Epilogue>
+  static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
+                      const tensor<T, N + 2, D>& x) {
+    cpu_impl::avg_pool(op.extents_of(x.shape(), y.shape()), op.divisor, x.data(), y.data(), backend<D>::pool(),
+                       cpu_impl::tiles_of(after));
+  }
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    const auto& g = b.gradient();
+    cpu_impl::avg_pool_gradient(op.extents_of(dx.to.shape(), g.shape()), op.divisor, g.data(), dx.to.data(), dx.add,
+                                backend<D>::pool());
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/resample.hpp: pad and interpolate on the host.
+
+namespace sinter::cpu_impl {
+
+/// What elements T are weighted with; no weights of others than floating-point ones are used.
+template <class T>
+using weight_type = std::conditional_t<floating_element<T>, compute_type<T>, float>;
+
+/// What each result along an axis is made of, tap by tap. A result without taps has -1 in the first.
+template <class C>
+struct axis_table {
+  int taps = 1;
+  std::vector<index_t> at[4];
+  std::vector<C> weight[4];
+
+  explicit axis_table(const ops::axis_map& m) {
+    taps = m.rule == ops::axis_rule::cubic ? 4 : m.rule == ops::axis_rule::linear ? 2 : 1;
+    for (int k = 0; k < taps; ++k) {
+      at[k].resize(static_cast<std::size_t>(m.out));
+      weight[k].resize(static_cast<std::size_t>(m.out));
+    }
+    for (index_t o = 0; o < m.out; ++o) {
+      const auto t = m.template taps<C>(o);
+      for (int k = 0; k < taps; ++k) {
+        at[k][static_cast<std::size_t>(o)] = t.count > 0 ? t.at[k] : -1;
+        weight[k][static_cast<std::size_t>(o)] = t.weight[k];
+      }
+    }
+  }
+  bool is_none(index_t o) const { return at[0][static_cast<std::size_t>(o)] < 0; }
+};
+
+/// Kernels work line by line: along one axis of pieces, which are the elements of an axis behind it that stays as it
+/// is. All other axes are outer ones.
+template <class C>
+struct resample_plan {
+  const ops::resampling& shape;
+  int outer;           ///< number of outer axes, and of the line's axis
+  ops::axis_map line;  ///< the line's axis
+  index_t piece = 1, x_piece = 1, y_piece = 1;
+  index_t x_step, y_step;             ///< from piece to piece
+  std::vector<axis_table<C>> tables;  ///< of the outer axes and the line's
+
+  explicit resample_plan(const ops::resampling& s) : shape(s), outer(s.rank - 1) {
+    if (outer > 0 && s.axis[outer].is_identity()) {
+      piece = s.axis[outer].in;
+      x_piece = s.x_strides[outer];
+      y_piece = s.y_strides[outer];
+      --outer;
+    }
+    line = s.axis[outer];
+    x_step = s.x_strides[outer];
+    y_step = s.y_strides[outer];
+    for (int d = 0; d <= outer; ++d) tables.emplace_back(s.axis[d].is_identity() ? ops::axis_map{} : s.axis[d]);
+  }
+  const axis_table<C>& table(int d) const { return tables[static_cast<std::size_t>(d)]; }
+  /// f(element, weight) for the taps of result o of axis d.
+  template <class F>
+  void each_tap(int d, index_t o, const F& f) const {
+    if (shape.axis[d].is_identity()) return f(o, C(1));
+    const axis_table<C>& t = table(d);
+    if (t.is_none(o)) return;
+    for (int k = 0; k < t.taps; ++k) f(t.at[k][static_cast<std::size_t>(o)], t.weight[k][static_cast<std::size_t>(o)]);
+  }
+
+  /// Results from `begin` to `end` of the line are its elements from `from` on, one each.
+  struct run {
+    index_t begin = 0, end = 0, from = 0;
+  };
+  run run_of_line() const {
+    if (line.rule > ops::axis_rule::circular) return {};
+    const index_t n = line.rule == ops::axis_rule::circular ? line.period : line.in;
+    run r{std::clamp<index_t>(line.before, 0, line.out), std::clamp<index_t>(line.before + n, 0, line.out), 0};
+    r.from = r.begin - line.before + (line.rule == ops::axis_rule::circular ? line.first : 0);
+    return r;
+  }
+  bool is_dense(index_t step, index_t of_piece) const { return step == piece && (piece == 1 || of_piece == 1); }
+};
+
+/// f(first, end) for the lines of each task, of n lines of so many elements.
+template <class F>
+void for_lines(index_t n, index_t elements, thread_pool& pool, const F& f) {
+  const index_t grain = std::max<index_t>(16384 / std::max<index_t>(elements, 1), 1);
+  pool.parallel_for((n + grain - 1) / grain, [&](index_t task) { f(task * grain, std::min((task + 1) * grain, n)); });
+}
+
+/// Lines that are read for one that is written: their offsets, and how much they count.
+template <class C>
+struct weighted_lines {
+  std::vector<index_t> at;
+  std::vector<C> weight;
+  index_t to = 0;  ///< the offset of the one that is written
+
+  void clear() {
+    at.assign(1, 0);
+    weight.assign(1, C(1));
+    to = 0;
+  }
+  /// Each of them at each of n places along one more axis: place(k) and its weight(k).
+  template <class Place, class Weight>
+  void spread(std::size_t n, const Place& place, const Weight& weight_of) {
+    const std::size_t count = at.size();
+    at.resize(n * count);
+    weight.resize(n * count);
+    for (std::size_t k = n; k-- > 0;)
+      for (std::size_t j = 0; j < count; ++j) {
+        at[k * count + j] = at[j] + place(k);
+        weight[k * count + j] = weight[j] * weight_of(k);
+      }
+  }
+};
+
+/// The lines of the operand that line `number` of the result is made of.
+template <class C>
+void find_sources(const resample_plan<C>& p, index_t number, weighted_lines<C>& lines) {
+  lines.clear();
+  for (int d = p.outer - 1; d >= 0; --d) {
+    const ops::axis_map& m = p.shape.axis[d];
+    const index_t o = number % m.out;
+    number /= m.out;
+    lines.to += o * p.shape.y_strides[d];
+    const axis_table<C>& t = p.table(d);
+    if (m.is_identity())
+      for (index_t& at : lines.at) at += o * p.shape.x_strides[d];
+    else
+      lines.spread(
+          t.is_none(o) ? 0 : static_cast<std::size_t>(t.taps),
+          [&](std::size_t k) { return t.at[k][static_cast<std::size_t>(o)] * p.shape.x_strides[d]; },
+          [&](std::size_t k) { return t.weight[k][static_cast<std::size_t>(o)]; });
+  }
+}
+
+/// sums = the weighted sum of lines of n pieces.
+template <class T, class C>
+void add_lines(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* from, index_t n, index_t step,
+               index_t of_piece, C* sums) {
+  std::fill_n(sums, n * p.piece, C(0));
+  for (std::size_t j = 0; j < lines.at.size(); ++j) {
+    const T* const x = from + lines.at[j];
+    const C weight = lines.weight[j];
+    if (p.is_dense(step, of_piece)) {
+      for (index_t i = 0; i < n * p.piece; ++i) sums[i] += weight * static_cast<C>(x[i]);
+    } else {
+      for (index_t i = 0; i < n; ++i)
+        for (index_t k = 0; k < p.piece; ++k)
+          sums[i * p.piece + k] += weight * static_cast<C>(x[i * step + k * of_piece]);
+    }
+  }
+}
+
+template <class T, class C>
+void copy_pieces(const resample_plan<C>& p, const T* x, T* y, index_t n) {
+  if (p.is_dense(p.x_step, p.x_piece) && p.is_dense(p.y_step, p.y_piece)) {
+    std::copy_n(x, n * p.piece, y);
+    return;
+  }
+  for (index_t i = 0; i < n; ++i)
+    for (index_t k = 0; k < p.piece; ++k) y[i * p.y_step + k * p.y_piece] = x[i * p.x_step + k * p.x_piece];
+}
+
+/// y = x along a line where each result is one element, or `fill`.
+template <class T, class C>
+void pick_line(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* x, T* y, T fill) {
+  const bool is_there = !lines.at.empty();
+  const T* const from = is_there ? x + lines.at[0] : x;
+  T* const to = y + lines.to;
+  const auto put = [&](index_t begin, index_t end) {
+    const index_t* const at = p.table(p.outer).at[0].data();
+    for (index_t o = begin; o < end; ++o) {
+      if (!is_there || at[o] < 0)
+        for (index_t k = 0; k < p.piece; ++k) to[o * p.y_step + k * p.y_piece] = fill;
+      else if (p.piece == 1) to[o * p.y_step] = from[at[o] * p.x_step];
+      else copy_pieces(p, from + at[o] * p.x_step, to + o * p.y_step, 1);
+    }
+  };
+  if (!is_there) return put(0, p.line.out);
+  const auto run = p.run_of_line();
+  put(0, run.begin);
+  if (run.begin < run.end) copy_pieces(p, from + run.from * p.x_step, to + run.begin * p.y_step, run.end - run.begin);
+  put(run.end, p.line.out);
+}
+
+/// The same where results are sums of elements of `row`, the sum of lines that is made before.
+template <int Taps, class T, class C>
+void blend_row(const resample_plan<C>& p, const C* row, T* y) {
+  const index_t* at[std::size_t{Taps}];
+  const C* weight[std::size_t{Taps}];
+  for (int k = 0; k < Taps; ++k) {
+    at[k] = p.table(p.outer).at[k].data();
+    weight[k] = p.table(p.outer).weight[k].data();
+  }
+  const auto blend = [&](index_t o, index_t i, index_t piece) {
+    const auto term = [&](int k) { return weight[k][o] * row[at[k][o] * piece + i]; };
+    if constexpr (Taps == 4) return static_cast<T>((term(1) + term(2)) + (term(0) + term(3)));
+    else return static_cast<T>(term(0) + term(1));
+  };
+  if (p.piece == 1 && p.y_step == 1) {
+    for (index_t o = 0; o < p.line.out; ++o) y[o] = blend(o, 0, 1);
+    return;
+  }
+  for (index_t o = 0; o < p.line.out; ++o)
+    for (index_t i = 0; i < p.piece; ++i) y[o * p.y_step + i * p.y_piece] = blend(o, i, p.piece);
+}
+/// The same from the elements themselves, where most of them are not read.
+template <class T, class C>
+void blend_few(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* x, T* y) {
+  for (index_t o = 0; o < p.line.out; ++o)
+    for (index_t i = 0; i < p.piece; ++i) {
+      C sum = 0;
+      for (std::size_t j = 0; j < lines.at.size(); ++j) {
+        C part = 0;
+        const T* const from = x + lines.at[j] + i * p.x_piece;
+        p.each_tap(p.outer, o, [&](index_t at, C weight) { part += weight * static_cast<C>(from[at * p.x_step]); });
+        sum += lines.weight[j] * part;
+      }
+      y[lines.to + o * p.y_step + i * p.y_piece] = static_cast<T>(sum);
+    }
+}
+template <class T, class C>
+void blend_line(const resample_plan<C>& p, const weighted_lines<C>& lines, const T* x, T* y, std::vector<C>& row) {
+  if (p.line.in > 4 * p.line.out) return blend_few(p, lines, x, y);
+  row.resize(static_cast<std::size_t>(p.line.in * p.piece));
+  add_lines(p, lines, x, p.line.in, p.x_step, p.x_piece, row.data());
+  T* const to = y + lines.to;
+  const int taps = p.table(p.outer).taps;
+  if (taps == 2) return blend_row<2>(p, row.data(), to);
+  if (taps == 4) return blend_row<4>(p, row.data(), to);
+  for (index_t o = 0; o < p.line.out; ++o)  // the axis stays as it is
+    for (index_t i = 0; i < p.piece; ++i)
+      to[o * p.y_step + i * p.y_piece] = static_cast<T>(row[static_cast<std::size_t>(o * p.piece + i)]);
+}
+
+template <class T>
+void resample(const ops::resampling& s, const T* x, T* y, T fill, thread_pool& pool) {
+  using C = weight_type<T>;
+  const index_t n = s.results();
+  if (n == 0) return;
+  const resample_plan<C> p(s);
+  const index_t elements = p.line.out * p.piece;
+  const bool blends = s.blends();
+  for_lines(n / elements, elements, pool, [&](index_t line, index_t end) {
+    weighted_lines<C> lines;
+    std::vector<C> row;
+    for (; line < end; ++line) {
+      find_sources(p, line, lines);
+      if constexpr (floating_element<T>) {
+        if (blends) {
+          blend_line(p, lines, x, y, row);
+          continue;
+        }
+      }
+      pick_line(p, lines, x, y, fill);
+    }
+  });
+}
+
+/// For each element of an axis the results that read it, ascending, and how much it counts in them.
+template <class C>
+struct axis_readers {
+  std::vector<std::size_t> first;
+  std::vector<index_t> at;
+  std::vector<C> weight;
+
+  axis_readers(const resample_plan<C>& p, int d) {
+    const ops::axis_map& m = p.shape.axis[d];
+    first.assign(static_cast<std::size_t>(m.in) + 1, 0);
+    const auto each = [&](const auto& f) {
+      for (index_t o = 0; o < m.out; ++o)
+        p.each_tap(d, o, [&](index_t i, C w) { f(static_cast<std::size_t>(i), o, w); });
+    };
+    each([&](std::size_t i, index_t, C) { ++first[i + 1]; });
+    for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+    at.resize(first.back());
+    weight.resize(at.size());
+    std::vector<std::size_t> next(first.begin(), first.end() - 1);
+    each([&](std::size_t i, index_t o, C w) {
+      at[next[i]] = o;
+      weight[next[i]++] = w;
+    });
+  }
+};
+
+/// dx (+)= the sum of g where x is read. Each line of dx is summed alone, in one order.
+template <class T>
+class resample_gradient {
+ public:
+  using C = weight_type<T>;
+
+  resample_gradient(const ops::resampling& s, const T* gradient, T* sum, bool add_to_it)
+      : plan_(s), g_(gradient), dx_(sum), add_(add_to_it) {
+    for (int d = 0; d < plan_.outer; ++d) readers_.emplace_back(plan_, d);
+  }
+  void run(thread_pool& pool) const {
+    const index_t n = plan_.shape.sources(), elements = plan_.line.in * plan_.piece;
+    if (n == 0) return;
+    for_lines(n / elements, elements, pool, [&](index_t line, index_t end) {
+      weighted_lines<C> lines;
+      std::vector<C> row(static_cast<std::size_t>(plan_.line.out * plan_.piece));
+      std::vector<C> sums(static_cast<std::size_t>(elements));
+      for (; line < end; ++line) {
+        find_readers(line, lines);
+        add_lines(plan_, lines, g_, plan_.line.out, plan_.y_step, plan_.y_piece, row.data());
+        std::fill(sums.begin(), sums.end(), C(0));
+        add_row(row.data(), sums.data());
+        write_line(sums.data(), dx_ + lines.to);
+      }
+    });
+  }
+
+ private:
+  void find_readers(index_t number, weighted_lines<C>& lines) const {
+    lines.clear();
+    for (int d = plan_.outer - 1; d >= 0; --d) {
+      const index_t n = plan_.shape.axis[d].in;
+      const auto i = static_cast<std::size_t>(number % n);
+      number /= n;
+      lines.to += static_cast<index_t>(i) * plan_.shape.x_strides[d];
+      const axis_readers<C>& r = readers_[static_cast<std::size_t>(d)];
+      const std::size_t first = r.first[i];
+      lines.spread(
+          r.first[i + 1] - first, [&](std::size_t k) { return r.at[first + k] * plan_.shape.y_strides[d]; },
+          [&](std::size_t k) { return r.weight[first + k]; });
+    }
+  }
+  /// The line's own axis.
+  void add_row(const C* row, C* sums) const {
+    const index_t piece = plan_.piece;
+    const auto add = [&](index_t begin, index_t end) {
+      const axis_table<C>& t = plan_.table(plan_.outer);
+      for (int k = 0; k < t.taps; ++k) {
+        const index_t* const at = t.at[k].data();
+        const C* const weight = t.weight[k].data();
+        for (index_t o = begin; o < end; ++o)
+          if (piece == 1) {
+            if (at[o] >= 0) sums[at[o]] += weight[o] * row[o];
+          } else if (at[o] >= 0) {
+            for (index_t i = 0; i < piece; ++i) sums[at[o] * piece + i] += weight[o] * row[o * piece + i];
+          }
+      }
+    };
+    const auto run = plan_.run_of_line();
+    add(0, run.begin);
+    for (index_t k = 0; k < (run.end - run.begin) * piece; ++k)
+      sums[run.from * piece + k] += row[run.begin * piece + k];
+    add(run.end, plan_.line.out);
+  }
+  void write_line(const C* sums, T* dx) const {
+    if (plan_.is_dense(plan_.x_step, plan_.x_piece)) {
+      for (index_t i = 0; i < plan_.line.in * plan_.piece; ++i)
+        dx[i] = static_cast<T>(add_ ? static_cast<C>(dx[i]) + sums[i] : sums[i]);
+      return;
+    }
+    for (index_t i = 0; i < plan_.line.in; ++i)
+      for (index_t k = 0; k < plan_.piece; ++k) {
+        T& to = dx[i * plan_.x_step + k * plan_.x_piece];
+        const C sum = sums[i * plan_.piece + k];
+        to = static_cast<T>(add_ ? static_cast<C>(to) + sum : sum);
+      }
+  }
+
+  resample_plan<C> plan_;
+  std::vector<axis_readers<C>> readers_;
+  const T* g_;
+  T* dx_;
+  bool add_;
+};
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+template <std::derived_from<ops::resampling_op> Op, device D>
+  requires is_cpu_v<D>
+struct kernels<Op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const Op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x) {
+    cpu_impl::resample(ops::resampling_of(op, x, y, true), x.data(), y.data(), op.template fill<T>(),
+                       backend<D>::pool());
+  }
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    using T = element_of<decltype(dx.to)>;
+    const ops::resampling s = ops::resampling_of(op, dx.to, b.gradient(), false);
+    cpu_impl::resample_gradient<T>(s, b.gradient().data(), dx.to.data(), dx.add).run(backend<D>::pool());
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cpu/unfold.hpp: unfold and fold on the host.
+
+namespace sinter::cpu_impl {
+
+/// The windows along the last axis whose tap kw lies inside the image: from `begin` to `end`; the first one's element
+/// is `from`.
+struct inner_windows {
+  index_t begin, end, from;
+  inner_windows(const ops::unfold_extents& e, index_t kw) {
+    const index_t at = kw * e.dilation[1] - e.padding[1];  // of window 0
+    begin = at < 0 ? std::min((-at + e.stride[1] - 1) / e.stride[1], e.blocks[1]) : 0;
+    end = at < e.in[1] ? std::min((e.in[1] - 1 - at) / e.stride[1] + 1, e.blocks[1]) : 0;
+    from = at + begin * e.stride[1];
+    end = std::max(begin, end);
+  }
+};
+
+/// columns (+)= the windows of an image.
+template <class T>
+void make_columns(const ops::unfold_extents& e, const T* image, T* columns, bool add, thread_pool& pool) {
+  using C = compute_type<T>;
+  const index_t rows = e.channels * e.kernel[0] * e.kernel[1], windows = e.blocks[0] * e.blocks[1];
+  const index_t lines = e.batch * rows, grain = std::max<index_t>(16384 / std::max<index_t>(windows, 1), 1);
+  pool.parallel_for((lines + grain - 1) / grain, [&](index_t task) {
+    for (index_t line = task * grain; line < std::min((task + 1) * grain, lines); ++line) {
+      const index_t n = line / rows, row = line % rows, kw = row % e.kernel[1];
+      const index_t kh = row / e.kernel[1] % e.kernel[0], channel = row / (e.kernel[1] * e.kernel[0]);
+      const T* const plane = image + n * e.image_batch + channel * e.image_channel;
+      T* to = columns + n * e.column_batch + row * e.column_row;
+      const inner_windows inner(e, kw);
+      for (index_t block = 0; block < e.blocks[0]; ++block, to += e.blocks[1] * e.column_block) {
+        const index_t h = block * e.stride[0] + kh * e.dilation[0] - e.padding[0];
+        const bool is_inside = h >= 0 && h < e.in[0];
+        const index_t begin = is_inside ? inner.begin : e.blocks[1], end = is_inside ? inner.end : e.blocks[1];
+        const T* const from = begin < end ? plane + h * e.image[0] + inner.from * e.image[1] : plane;
+        const index_t step = e.stride[1] * e.image[1];
+        if (add) {
+          for (index_t k = begin; k < end; ++k)
+            to[k * e.column_block] =
+                static_cast<T>(static_cast<C>(to[k * e.column_block]) + static_cast<C>(from[(k - begin) * step]));
+          continue;
+        }
+        for (index_t k = 0; k < begin; ++k) to[k * e.column_block] = T(0);
+        for (index_t k = begin; k < end; ++k) to[k * e.column_block] = from[(k - begin) * step];
+        for (index_t k = end; k < e.blocks[1]; ++k) to[k * e.column_block] = T(0);
+      }
+    }
+  });
+}
+
+/// image (+)= the sums of columns. Each line of the image is summed alone, in one order.
+template <class T>
+void add_columns(const ops::unfold_extents& e, const T* columns, T* image, bool add, thread_pool& pool) {
+  using C = compute_type<T>;
+  const index_t lines = e.batch * e.channels * e.in[0];
+  const index_t reads = e.in[1] * e.kernel[0] * e.kernel[1];
+  const index_t grain = std::max<index_t>(16384 / std::max<index_t>(reads, 1), 1);
+  pool.parallel_for((lines + grain - 1) / grain, [&](index_t task) {
+    std::vector<C> sums(static_cast<std::size_t>(e.in[1]));
+    for (index_t line = task * grain; line < std::min((task + 1) * grain, lines); ++line) {
+      const index_t h = line % e.in[0], channel = line / e.in[0] % e.channels, n = line / (e.in[0] * e.channels);
+      std::fill(sums.begin(), sums.end(), C(0));
+      for (index_t kh = 0; kh < e.kernel[0]; ++kh) {
+        const index_t at = h + e.padding[0] - kh * e.dilation[0], block = at / e.stride[0];
+        if (at < 0 || block * e.stride[0] != at || block >= e.blocks[0]) continue;
+        for (index_t kw = 0; kw < e.kernel[1]; ++kw) {
+          const inner_windows inner(e, kw);
+          const index_t row = (channel * e.kernel[0] + kh) * e.kernel[1] + kw;
+          const T* const from =
+              columns + n * e.column_batch + row * e.column_row + block * e.blocks[1] * e.column_block;
+          for (index_t k = inner.begin; k < inner.end; ++k)
+            sums[static_cast<std::size_t>(inner.from + (k - inner.begin) * e.stride[1])] +=
+                static_cast<C>(from[k * e.column_block]);
+        }
+      }
+      T* const to = image + n * e.image_batch + channel * e.image_channel + h * e.image[0];
+      for (index_t w = 0; w < e.in[1]; ++w) {
+        T& y = to[w * e.image[1]];
+        const C sum = sums[static_cast<std::size_t>(w)];
+        y = static_cast<T>(add ? static_cast<C>(y) + sum : sum);
+      }
+    }
+  });
+}
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::detail {
+
+/// unfold and fold are the gradients of each other. The image is the one with more axes.
+template <std::derived_from<ops::window_columns_op> Op, device D>
+  requires is_cpu_v<D>
+struct kernels<Op, D> {
+  template <class Y, class Epilogue, class X>
+  static void forward(const Op& op, const Y& y, const Epilogue*, const X& x) {
+    run(op, x, y, false);
+  }
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    run(op, b.gradient(), dx.to, dx.add);
+  }
+
+ private:
+  template <class From, class To>
+  static void run(const Op& op, const From& from, const To& to, bool add) {
+    auto& pool = backend<D>::pool();
+    if constexpr (From::rank > To::rank)
+      cpu_impl::make_columns(op.extents_of(from, to), from.data(), to.data(), add, pool);
+    else cpu_impl::add_columns(op.extents_of(to, from), from.data(), to.data(), add, pool);
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/expr.hpp: expression nodes, lowering, evaluation.
 
 // sinter/expr/explain.hpp: what evaluating an expression will run: kernels, formulas, bytes.
@@ -15467,5641 +24905,464 @@ auto let(X&& x, const F& f) {
 }
 
 }  // namespace sinter
+// sinter/expr/print.hpp: expressions as text.
+
+namespace sinter {
+
+/// The value of an expression as text, as of the tensor it evaluates to.
+template <expression E>
+  requires(!detail::is_tensor<detail::bare<E>>)
+std::string to_string(const E& e, const print_options& options = {}) {
+  return to_string(detail::plain(eval(e)), options);
+}
+
+/// Writes the value of an expression to a stream, as the tensor it evaluates to.
+template <class Stream, expression E>
+  requires(!detail::is_tensor<E> && !detail::is_variable<E> &&
+           requires(Stream& s, const std::string& text) { s << text; })
+Stream& operator<<(Stream& out, const E& e) {
+  out << eval(e);
+  return out;
+}
+
+}  // namespace sinter
 // sinter/grad.hpp: variables and their gradients.
 
-// sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where
-// the kernel of a product can take work along.
-//
-// y = act(a b + bias) is two nodes on the tape: the product, and the work after it. Without an activation the gradient
-// of the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient reads
-// anyway. And where y goes into nothing but another product, the kernel that makes its gradient can go on to that of a
-// b.
-
-namespace sinter::detail {
-
-/// A product of two matrices.
-struct product_node : tape_node {
-  state_ptr state[2];  ///< of the factors
-  /// Set in a pass that leaves to this node the gradient of a bias, the sum of the rows of the product's.
-  state_ptr bias;
-  void (*sum_rows)(grad_state& product, const state_ptr& bias) = nullptr;  ///< makes it in a kernel of its own
-
-  product_node* as_product() final { return this; }
-  const state_ptr* inputs(int& count) const final {
-    count = 2;
-    return state;
-  }
-};
-
-/// Whether a state has one consumer, and nothing else asks for its gradient.
-inline bool is_between(const state_ptr& s) {
-  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released &&
-         !s->has_grad && !s->retain;
-}
-
-/// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
-struct layer_node {
-  struct ends {
-    storage_ptr
-        kept;  ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
-    bool gelu_tanh = false;
-    state_ptr product;  ///< to get the gradient of a b
-    state_ptr bias;     ///< to get the sum of its rows; null where there is none, or nobody asks
-  };
-  /// False where something stands against that.
-  virtual bool open(ends& e) const = 0;
-
- protected:
-  ~layer_node() = default;
-};
-
-/// The ends of the layer whose result `s` is, if all its gradient comes from one product.
-inline bool open_layer(const state_ptr& s, layer_node::ends& e) {
-  if (!is_between(s)) return false;
-  const layer_node* const layer = s->producer->as_layer();
-  return layer != nullptr && layer->open(e);
-}
-
-}  // namespace sinter::detail
-// sinter/grad/second_order.hpp: gradients as recorded computations, which can be differentiated again.
-//
-// A statement over variables of order 2 keeps its expression. grad() walks the graph as backward() does, but builds
-// from each derivative an expression over variables of order 1 and evaluates it as a statement of its own.
+// sinter/grad/function_mistakes.hpp: what forward and backward functions return, and why they do not fit their
+// operands.
 
 namespace sinter {
 
-namespace detail {
-
-/// The gradients gathered so far, by state; variables of order 1.
-class graph_gradients {
- public:
-  template <class T, int R, device D>
-  variable<T, R, D> get(const state_ptr& s) const {
-    const auto at = held_.find(s.get());
-    return at == held_.end() ? variable<T, R, D>() : *static_cast<const variable<T, R, D>*>(at->second.get());
-  }
-  template <class T, int R, device D>
-  void add(const state_ptr& s, const variable<T, R, D>& g) {
-    if (!s) return;
-    std::shared_ptr<void>& sum = held_[s.get()];
-    if (sum) sum = std::make_shared<variable<T, R, D>>(*static_cast<const variable<T, R, D>*>(sum.get()) + g);
-    else sum = std::make_shared<variable<T, R, D>>(g);
-  }
-  bool has(const state_ptr& s) const { return held_.count(s.get()) != 0; }
-
- private:
-  std::unordered_map<const grad_state*, std::shared_ptr<void>> held_;
-};
-
-/// An expression whose variables of order 2 have become variables of order 1 with the same value and state.
-template <class E>
-auto lower_order(const E& e) {
-  if constexpr (is_variable<E>) {
-    if constexpr (E::order >= 2) return access::make_variable<1>(access::value_of(e), access::state_of(e));
-    else return e;
-  } else if constexpr (is_tensor<E> || is_constant<E>) {
-    return e;
-  } else {
-    static_assert(is_map<E>, "sinter: let has no second derivative; name the value with a variable of order 2 instead");
-    return e.rebuild([](const auto& child) { return lower_order(child); });
-  }
-}
-template <class E>
-using lower_order_of = decltype(lower_order(std::declval<const E&>()));
-
-/// g summed over the axes along which `shape` was broadcast (ops/grad.hpp).
-template <class T, int R, device D, int N>
-variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape);
-
-/// Hands each leaf of order 2 in `e` its gradient as an expression; `low` is e over variables of order 1.
-template <class E, class Low, class G, class F>
-void derive(const E& e, const Low& low, const G& g, const F& give) {
-  if constexpr (is_variable<E>) {
-    if constexpr (E::order >= 2) give(e, g);
-  } else if constexpr (is_map<E>) {
-    static_assert(requires { E::op_type::grad_uses; }, "sinter: this op has no derivative");
-    if constexpr (requires { e.c; }) {
-      if constexpr (decltype(e.a)::order >= 2)
-        derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low.c, low), give);
-      if constexpr (decltype(e.b)::order >= 2)
-        derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low.c, low), give);
-      if constexpr (decltype(e.c)::order >= 2)
-        derive(e.c, low.c, e.op.template grad<2>(g, low.a, low.b, low.c, low), give);
-    } else if constexpr (requires { e.b; }) {
-      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low.b, low), give);
-      if constexpr (decltype(e.b)::order >= 2) derive(e.b, low.b, e.op.template grad<1>(g, low.a, low.b, low), give);
-    } else {
-      if constexpr (decltype(e.a)::order >= 2) derive(e.a, low.a, e.op.template grad<0>(g, low.a, low), give);
-    }
-  }
-}
-
-/// The gradient of a result of rank R, with its reduced axes back as extents of 1.
-template <class T, int R, int Space, device D>
-variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const state_ptr& result,
-                                       const extents<max_rank>& kept) {
-  const variable<T, R, D> g = gradients.get<T, R, D>(result);
-  if constexpr (R == Space) {
-    return g;
-  } else {
-    index_t shape[std::size_t{Space > 0 ? Space : 1}] = {};
-    for (int d = 0; d < Space; ++d) shape[d] = kept[d];
-    return g.reshape(shape);
-  }
-}
-
-/// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
-template <class Ready>
-struct graph_node final : plain_node<Ready> {
-  using T = element_of<Ready>;
-  using D = device_of<Ready>;
-  static constexpr int R = Ready::rank;
-  using base = plain_node<Ready>;
-  using base::base;
-
-  variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&,
-                             const extents<max_rank>&) = &widened_gradient<T, R, R, D>;
-
-  void keep_graph(const Ready& ready) { graph_.keep(ready); }
-
-  void backward_graph(const state_ptr& y, graph_gradients& to) override {
-    const Ready& ready = graph_.get("grad through", this->name);
-    const variable<T, R, D> g = widen(to, y, this->result.shape);
-    extents<R> swept;
-    for (int d = 0; d < R; ++d) swept[d] = this->space.rank > 0 ? this->space.shape[d] : this->result.shape[d];
-    derive(ready, lower_order(ready), g, [&](const auto& x, const auto& dx) {
-      using U = element_of<decltype(x)>;  // not T beyond a cast
-      const variable<U, R, D> full = dx + zeros<U, D>(ones_extents<R>()).broadcast_to(swept);
-      to.add(access::state_of(x), sum_to(full, x.shape()));
-    });
-  }
-
- private:
-  versioned_expression<Ready> graph_;
-};
-
-/// From the newest state to the oldest, as walk_back, without freeing anything.
-inline void walk_graph(const state_ptr& root, const state_ptr& target, graph_gradients& gradients) {
-  const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
-  std::vector<state_ptr> heap{root};
-  std::unordered_map<const grad_state*, bool> reached;
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), older);
-    const state_ptr s = std::move(heap.back());
-    heap.pop_back();
-    if (s.get() == target.get() || s->producer == nullptr || !gradients.has(s)) continue;
-    if (s->producer->released)
-      refuse<autograd_error>({"grad: the graph through '", s->producer->name,
-                              "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    s->producer->backward_graph(s, gradients);
-    int count = 0;
-    const state_ptr* inputs = s->producer->inputs(count);
-    for (int i = 0; i < count; ++i) {
-      if (!inputs[i] || reached[inputs[i].get()]) continue;
-      reached[inputs[i].get()] = true;
-      heap.push_back(inputs[i]);
-      std::push_heap(heap.begin(), heap.end(), older);
-    }
-  }
-}
-
-}  // namespace detail
-}  // namespace sinter
-// sinter/math.hpp: the vocabulary ops are written in.
-
-// sinter/ops.hpp: every op; one line each.
-
-// sinter/ops/abs.hpp: the absolute value.
-
-namespace sinter {
-namespace ops {
-
-struct abs_op : number_op {
-  static constexpr const char* name = "abs";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::abs(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * sign(x);
-  }
-};
-
-}  // namespace ops
-
-/// |x|, elementwise; the least signed integer wraps to itself. Derivative: g sign(x), 0 at 0.
-///
-///     tensor y = abs(x);
-SINTER_UNARY_FUNCTION(abs, ops::abs_op)
-
-}  // namespace sinter
-// sinter/ops/acos.hpp: the inverse cosine.
-
-namespace sinter {
-namespace ops {
-
-struct acos_op : real_op {
-  static constexpr const char* name = "acos";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::acos(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return -g * rsqrt(1 - x * x);
-  }
-};
-
-}  // namespace ops
-
-/// The inverse cosine, in [0, pi], elementwise, floating point; NaN outside [-1, 1]. Derivative: -g / sqrt(1 - x^2).
-///
-///     tensor y = acos(x);
-SINTER_UNARY_FUNCTION(acos, ops::acos_op)
-
-}  // namespace sinter
-// sinter/ops/add.hpp: the sum of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct add_op : number_op {
-  static constexpr const char* name = "add";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) + wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
-    return g;
-  }
-};
-
-}  // namespace ops
-
-/// a + b, elementwise and broadcast. All element types but bool; a literal takes the tensor's type.
-/// Derivative: g to both. Integers wrap around.
-///
-///     tensor y = x + 1.f;
-SINTER_BINARY_FUNCTION(operator+, ops::add_op)
-
-}  // namespace sinter
-// sinter/ops/all.hpp: whether every element is true.
-
-// sinter/ops/reduction.hpp: the node behind sum, max, ...: reduces an expression along axes, with what precedes and
-// follows it.
-
-// sinter/ops/cast.hpp: conversion to another element type.
-
-namespace sinter {
-namespace ops {
-
-template <class To, class From>
-struct cast_op {
-  static constexpr const char* name = "cast";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class>
-  static constexpr bool accepts = true;
-  template <class>
-  using result = To;
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    if constexpr (narrow_element<To>) return math::rounded<To>(math::cast<float>(x));
-    else return math::cast<To>(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    if constexpr (expression<G>) return cast<From>(g);
-    else return math::cast<compute_type<From>>(g);
-  }
-};
-
-}  // namespace ops
-
-/// x with elements of type To. Fractions become integers by truncation towards 0, limited to the range of To, NaN
-/// becomes 0; integers become smaller ones by their low bits, as in C++; bool is whether x != 0. To the type it has: x
-/// itself. Derivative: g, cast back, between floating-point types; the result of a cast to an integer or bool is not
-/// tracked.
-///
-///     tensor<float, 2> y = cast<float>(pixels) / 255;
-template <element To, expression A>
-auto cast(A&& x) {
-  if constexpr (std::is_same_v<To, element_of<A>>) return detail::bare<A>(std::forward<A>(x));
-  else return detail::make_map(ops::cast_op<To, element_of<A>>{}, std::forward<A>(x));
-}
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// As last argument of a reduction: reduced axes stay, with extent 1.
-///
-///     tensor centred = x - mean(x, 1, keepdim);
-struct keepdim_t {};
-inline constexpr keepdim_t keepdim{};
-
-namespace detail {
-
-/// Which axes a reduction removes.
-struct axis_set {
-  bool has[max_rank] = {};
-};
-
-template <int R>
-axis_set axes_of(const char* op, const index_t* axes, int count) {
-  axis_set set;
-  for (int i = 0; i < count; ++i) {
-    const int a = checked_axis(op, axes[i], R);
-    if (set.has[a]) refuse<index_error>({op, ": axis ", axes[i], " is named twice"});
-    set.has[a] = true;
-  }
-  return set;
-}
-
-template <int R>
-axis_set all_axes() {
-  axis_set set;
-  for (int d = 0; d < R; ++d) set.has[d] = true;
-  return set;
-}
-
-/// What a derivative gets for the value of an elementwise statement that is folded at once.
-struct summand_op {
-  static constexpr const char* name = "sum";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class T>
-  using result = T;
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return x;
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static G grad(const G& g, const X&, const Y&) {
-    return g;
-  }
-};
-
-}  // namespace detail
-
-/// Op names the reduction: `reducer<T>`, `name`, whether it needs at least one value, and, where it has a derivative
-/// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
-/// reduction.
-template <class Op, class E, int R>
-struct [[nodiscard]] reduce_node
-    : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
-                         Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
-  using T = element_of<E>;
-  using reducer = typename Op::template reducer<T>;
-  using Out = typename reducer::result;
-  using D = device_of<E>;
-  static constexpr int points = 1 + detail::points_in<E>;
-  static constexpr bool is_sum = !requires { typename Op::seed; };
-  static constexpr bool differentiable_twice = is_sum;
-  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
-  static constexpr bool takes_epilogue = R < E::rank && is_sum;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  reduce_node(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
-    index_t n = 1;
-    for (int d = 0, to = 0; d < E::rank; ++d) {
-      if (axes.has[d]) n *= e.shape()[d];
-      kept_[d] = axes.has[d] ? 1 : e.shape()[d];
-      if (!axes.has[d] || keep) this->shape_[to++] = kept_[d];
-    }
-    if (Op::needs_values && n == 0 && this->shape_.numel() > 0)
-      detail::refuse<shape_error>({Op::name, ": no values along the reduced axes of shape ", e.shape()});
-  }
-
-  template <class Epilogue>
-  void compute_into(const tensor<Out, R, D>& to, const Epilogue* epilogue) const {
-    auto&& ready = detail::materialise(e);
-    using Ready = detail::bare<decltype(ready)>;
-    detail::backend<D>::template reduce<reducer, T>(
-        detail::lower<false>(ready), detail::shape_upto<Ready::rank>(ready.shape()), detail::leaves_of<Ready>(ready),
-        axes.has, detail::access::data(to), epilogue);
-  }
-
-  /// Backward is one elementwise pass over the shape of e, with the gradient of the result broadcast along the axes.
-  auto record(const tensor<Out, R, D>& value) const {
-    if (!detail::recording()) return detail::unrecorded<base::order>(value);
-    auto&& ready = detail::materialise(e);
-    if constexpr (is_sum) {
-      if constexpr (detail::passes_gradient_on<detail::bare<decltype(ready)>>)
-        return finish_record(value, detail::make_statement(ready), ready.shape());
-      else  // the derivative asks for what was summed, which is nowhere in memory: as an inner value it is recomputed
-        return finish_record(value, detail::make_statement(detail::make_map(detail::summand_op{}, ready)),
-                             ready.shape());
-    } else {
-      const tensor<Out, E::rank, D> result = value.reshape(kept_);
-      const auto aux = Op::aux(ready, result, axes);
-      return finish_record(value, detail::make_statement(detail::make_map(typename Op::seed{}, ready, result, aux)),
-                           ready.shape());
-    }
-  }
-
-  E e;
-  detail::axis_set axes;
-
- private:
-  template <class Node>
-  auto finish_record(const tensor<Out, R, D>& value, std::unique_ptr<Node> node, const extents<E::rank>& space) const {
-    if (!node) return detail::unrecorded<base::order>(value);
-    node->name = Op::name;
-    node->set_space(space, kept_);
-    if constexpr (base::order >= 2) node->widen = &detail::widened_gradient<Out, R, E::rank, D>;
-    return detail::produced<base::order>(value, std::move(node));
-  }
-
-  extents<E::rank> kept_;
-};
-
-namespace detail {
-
-/// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
-template <class Op, class E>
-auto reduce_now(const E& e, const axis_set& axes) {
-  return reduce_node<Op, E, E::rank>(e, axes, true).result();
-}
-
-template <class Op, class Node>
-auto finish_fold(Node node, index_t n) {
-  if constexpr (requires { Op::finish(std::move(node), n); }) return Op::finish(std::move(node), n);
-  else return node;
-}
-
-/// The fold of Op over e. Where Op has them, prepare(e, axes) gives what is folded and finish(fold, n) what is made of
-/// the fold of n values. Of half and bfloat16 all of it is done in float, and rounded at the end.
-template <class Op, int R, class E>
-auto make_reduction(E&& e, const axis_set& set, bool keep) {
-  const auto build = [&](auto&& x) {
-    using X = bare<decltype(x)>;
-    index_t n = 1;
-    for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
-    reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
-    return finish_fold<Op>(std::move(node), n);
-  };
-  using T = element_of<E>;
-  if constexpr (narrow_element<T>) {
-    auto folded = make_reduction<Op, R>(cast<float>(std::forward<E>(e)), set, keep);
-    if constexpr (std::is_same_v<element_of<decltype(folded)>, float>) return cast<T>(std::move(folded));
-    else return folded;
-  } else if constexpr (requires { Op::prepare(e, set); }) return build(Op::prepare(e, set));
-  else return build(std::forward<E>(e));
-}
-
-template <class Op, class E>
-auto reduce_all(E&& e) {
-  check_defined(Op::name, e);
-  return make_reduction<Op, 0>(std::forward<E>(e), all_axes<rank_of<E>>(), false);
-}
-template <class Op, bool Keep, class E, std::size_t N>
-auto reduce_axes(E&& e, const index_t (&axes)[N]) {
-  constexpr int rank = rank_of<E>;
-  constexpr int count = int{N};
-  static_assert(count <= rank, "sinter: this reduction names more axes than its operand has");
-  check_defined(Op::name, e);
-  const axis_set set = axes_of<rank>(Op::name, axes, count);
-  return make_reduction<Op, Keep ? rank : larger(rank - count, 0)>(std::forward<E>(e), set, Keep);
-}
-
-/// The derivative of a reduction as an elementwise op on (value, result, aux): its value is never computed.
-struct seed_base {
-  static constexpr const char* name = "reduction";
-  template <class T, class...>
-  using result = T;
-};
-
-}  // namespace detail
-
-struct axis_that_is_not_an_integer;
-struct use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp;
-
-namespace detail {
-template <class K>
-concept keep_word = std::same_as<K, keepdim_t>;
-}
-}  // namespace sinter
-
-// Declares name(x), name(x, axis), name(x, {axes...}), the last two with keepdim as well, and rejects what does not
-// fit.
-#define SINTER_REDUCTION(name, op)                                                                      \
-  template <::sinter::expression E>                                                                     \
-    requires(op::template accepts<::sinter::element_of<E>>)                                             \
-  auto name(E&& e) {                                                                                    \
-    return ::sinter::detail::reduce_all<op>(std::forward<E>(e));                                        \
-  }                                                                                                     \
-  template <::sinter::expression E, std::integral Axis, ::sinter::detail::keep_word... Keep>            \
-    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                     \
-  auto name(E&& e, Axis axis, Keep...) {                                                                \
-    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0, E,                                 \
-           1 > (std::forward<E>(e), {static_cast<::sinter::index_t>(axis)});                            \
-  }                                                                                                     \
-  template <std::size_t N, ::sinter::expression E, ::sinter::detail::keep_word... Keep>                 \
-    requires(op::template accepts<::sinter::element_of<E>> && sizeof...(Keep) <= 1)                     \
-  auto name(E&& e, const ::sinter::index_t(&axes)[N], Keep...) {                                        \
-    return ::sinter::detail::reduce_axes < op, sizeof...(Keep) != 0 > (std::forward<E>(e), axes);       \
-  }                                                                                                     \
-  template <::sinter::expression E, class Axis, class Problem = ::sinter::axis_that_is_not_an_integer,  \
-            class Fix = ::sinter::use_an_integer_axis_or_for_elementwise_work_maximum_minimum_or_clamp> \
-    requires(::sinter::floating_element<Axis> || ::sinter::expression<Axis>)                            \
-  void name(E&&, const Axis&) = delete;                                                                 \
-  template <::sinter::expression E, class... Rest,                                                      \
-            class Problem = ::sinter::element_type_without_this_op<::sinter::element_of<E>>,            \
-            class Fix = ::sinter::use_another_element_type_or_cast>                                     \
-    requires(!op::template accepts<::sinter::element_of<E>>)                                            \
-  void name(E&&, const Rest&...) = delete;
-
-namespace sinter {
-namespace ops {
-
-struct all_op {
-  static constexpr const char* name = "all";
-  static constexpr bool differentiable = false;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::all_reducer<T>;
-};
-
-}  // namespace ops
-
-/// Whether every element is true (not zero), over all, along one axis, or along a list of axes; with keepdim they stay
-/// with extent 1. Of nothing: true. No derivative.
-///
-///     bool found = all(x > 3).item();
-SINTER_REDUCTION(all, ops::all_op)
-
-}  // namespace sinter
-// sinter/ops/any.hpp: whether at least one element is true.
-
-namespace sinter {
-namespace ops {
-
-struct any_op {
-  static constexpr const char* name = "any";
-  static constexpr bool differentiable = false;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::any_reducer<T>;
-};
-
-}  // namespace ops
-
-/// Whether at least one element is true (not zero), over all, along one axis, or along a list of axes; with keepdim
-/// they stay with extent 1. Of nothing: false. No derivative.
-///
-///     bool found = any(x > 3).item();
-SINTER_REDUCTION(any, ops::any_op)
-
-}  // namespace sinter
-// sinter/ops/argmax.hpp: the index of the largest element.
-
-namespace sinter {
-namespace ops {
-
-struct argmax_op {
-  static constexpr const char* name = "argmax";
-  static constexpr bool differentiable = false;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::argmax_reducer<T>;
-};
-
-}  // namespace ops
-
-/// Index (int64) of the first largest element of all in row-major order, or along an axis; the first NaN wins. No
-/// derivative. Throws shape_error where there are no elements.
-///
-///     tensor predicted = argmax(logits, 1);
-SINTER_REDUCTION(argmax, ops::argmax_op)
-
-}  // namespace sinter
-// sinter/ops/argmin.hpp: the index of the smallest element.
-
-namespace sinter {
-namespace ops {
-
-struct argmin_op {
-  static constexpr const char* name = "argmin";
-  static constexpr bool differentiable = false;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::argmin_reducer<T>;
-};
-
-}  // namespace ops
-
-/// Index (int64) of the first smallest element of all in row-major order, or along an axis; the first NaN wins. No
-/// derivative. Throws shape_error where there are no elements.
-///
-///     tensor predicted = argmin(logits, 1);
-SINTER_REDUCTION(argmin, ops::argmin_op)
-
-}  // namespace sinter
-// sinter/ops/asin.hpp: the inverse sine.
-
-namespace sinter {
-namespace ops {
-
-struct asin_op : real_op {
-  static constexpr const char* name = "asin";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::asin(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * rsqrt(1 - x * x);
-  }
-};
-
-}  // namespace ops
-
-/// The inverse sine, in [-pi/2, pi/2], elementwise, floating point; NaN outside [-1, 1]. Derivative: g / sqrt(1 -
-/// x^2).
-///
-///     tensor y = asin(x);
-SINTER_UNARY_FUNCTION(asin, ops::asin_op)
-
-}  // namespace sinter
-// sinter/ops/atan.hpp: the inverse tangent.
-
-namespace sinter {
-namespace ops {
-
-struct atan_op : real_op {
-  static constexpr const char* name = "atan";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::atan(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (1 + x * x);
-  }
-};
-
-}  // namespace ops
-
-/// The inverse tangent, in [-pi/2, pi/2], elementwise, floating point. Derivative: g / (1 + x^2).
-///
-///     tensor y = atan(x);
-SINTER_UNARY_FUNCTION(atan, ops::atan_op)
-
-}  // namespace sinter
-// sinter/ops/atan2.hpp: the angle of a point.
-
-namespace sinter {
-namespace ops {
-
-struct atan2_op : real_op {
-  static constexpr const char* name = "atan2";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    const V zero = math::constant<V>(0), pi = math::constant<V>(3.14159265358979324);
-    const V y = math::abs(a), x = math::abs(b);
-    const V larger = math::max(y, x);
-    const auto equal = math::logical_or(larger == 0, math::logical_and(math::isinf(a), math::isinf(b)));
-    const V ratio =
-        math::select(equal, math::select(larger == 0, zero, math::constant<V>(1)), math::min(y, x) / larger);
-    const V octant = math::atan(ratio);
-    const V quadrant = math::select(y > x, pi / 2 - octant, octant);
-    const V half = math::select(below(b), pi - quadrant, quadrant);
-    return math::select(below(a), math::neg(half), half);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto square = a * a + b * b;
-    if constexpr (I == 0) return select(square == 0, zero_of(g), g * (b / square));
-    else return select(square == 0, zero_of(g), -g * (a / square));
-  }
-
- private:
-  /// Whether the sign bit is set, that of -0 too.
-  template <class V>
-  SINTER_WORD static auto below(V x) {
-    return math::logical_or(x < 0, math::reciprocal(x) < 0);
-  }
-};
-
-}  // namespace ops
-
-/// The angle of the point (b, a) from the positive first axis, in [-pi, pi], elementwise and broadcast, floating
-/// point; signed zeros as C's atan2. Derivative: g b / (a^2 + b^2) to a, -g a / (a^2 + b^2) to b; 0 at the origin.
-///
-///     tensor angle = atan2(y, x);
-SINTER_BINARY_FUNCTION(atan2, ops::atan2_op)
-
-}  // namespace sinter
-// sinter/ops/bincount.hpp: how often each integer occurs.
-
-// sinter/ops/max.hpp: the largest element along axes.
-
-// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
-
-// sinter/ops/sum.hpp: the sum along axes.
-
-namespace sinter {
-namespace ops {
-
-struct sum_op {
-  static constexpr const char* name = "sum";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The sum of all elements (rank 0), along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// Integers and bool sum to int64. Float sums are gathered in vectors over short runs and in double between them, so
-/// the error does not grow with the length. Derivative: g, broadcast along the axes.
-///
-///     tensor total = sum(x);
-///     tensor per_row = sum(square(x), 1);
-SINTER_REDUCTION(sum, ops::sum_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-/// Is x the extreme element, or one of those that are? NaN is where there is one.
-struct wins_op : predicate_op {
-  static constexpr const char* name = "wins";
-  template <class V>
-  SINTER_WORD static auto apply(V x, V extreme) {
-    return math::logical_or(x == extreme, x != x);
-  }
-};
-
-struct extreme_op {
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = true;
-  template <class T>
-  static constexpr bool accepts = true;
-
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
-    template <int I, class G, class X, class Y, class N, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& extreme, const N& count, const R&) {
-      return select(wins_op::apply(x, extreme), g / count, zero_of(g));
-    }
-  };
-  /// How many elements share the gradient.
-  template <class E, class R>
-  static auto aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
-    const auto winner = sinter::detail::make_map(wins_op{}, sinter::detail::untrack(e), result);
-    return sinter::detail::reduce_now<sum_op>(where(winner, element_of<E>(1), element_of<E>(0)), axes);
-  }
-};
-
-}  // namespace ops
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct max_op : extreme_op {
-  static constexpr const char* name = "max";
-  template <class T>
-  using reducer = sinter::detail::max_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The largest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN wins.
-/// Derivative: g, shared equally among the elements that are largest, or NaN. Throws shape_error where there are no
-/// elements.
-///
-///     tensor row_max = max(x, 1);
-SINTER_REDUCTION(max, ops::max_op)
-
-}  // namespace sinter
-// sinter/ops/min.hpp: the smallest element along axes.
-
-namespace sinter {
-namespace ops {
-
-struct min_op : extreme_op {
-  static constexpr const char* name = "min";
-  template <class T>
-  using reducer = sinter::detail::min_reducer<T>;
-};
-
-}  // namespace ops
-
-/// The smallest element of all, along one axis, or along a list of axes; with keepdim they stay with extent 1. NaN
-/// wins. Derivative: g, shared equally among the elements that are smallest, or NaN. Throws shape_error where there are
-/// no elements.
-///
-///     tensor row_min = min(x, 1);
-SINTER_REDUCTION(min, ops::min_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
+// Names in messages.
+template <class...>
+struct operands_that_are_not_all_tensors;
+struct capture_the_others_in_forward_and_backward;
+struct copy_one_operand_with_dot_to_or_name_each_device_in_with_gradient;
+template <class...>
+struct operands_on_devices;
+template <class...>
+struct pass_one_operand_on_each_of;
+struct value_that_let_names_in_a_function_with_gradient;
+struct evaluate_it_before_let;
 template <int>
-struct counted_values_of_rank;
-struct flatten_them_to_rank_1;
+struct function_with_gradient_of_variables_of_order;
+struct use_variables_of_order_1_or_a_formula_of_ops;
+template <class...>
+struct forward_that_does_not_take;
+struct take_one_tensor_for_each_operand;
+template <class>
+struct forward_that_returns;
+struct return_a_tensor_or_an_expression_or_with_saved;
+struct forward_that_uses_a_captured_variable;
+struct pass_the_variable_as_an_operand_or_capture_its_value;
+template <class>
+struct saved_value_that_is_tracked;
+struct save_its_detach;
+template <class>
+struct result_with_elements_that_have_no_gradient;
+struct return_floating_point_elements;
+template <class...>
+struct backward_that_does_not_take;
+struct take_the_gradient_of_the_result_and_then_each_saved_value;
+template <class>
+struct backward_that_returns;
+struct return_a_gradient_or_gradients_with_one_for_each_operand;
+template <int Gradients, int Operands>
+struct backward_with_gradients_for_operands;
+template <int Operand, class>
+struct gradient_of_operand;
+template <class>
+struct elements_that_have_no_gradient;
+struct return_zero_gradient_in_its_place;
 
 namespace detail {
 
-/// How often each of 0, ..., bins - 1 occurs in e, an int64 expression without points.
-template <class E>
-tensor<std::int64_t, 1, device_of<E>> counts_of(const E& e, index_t bins) {
-  const auto counts = zeros<std::int64_t, device_of<E>>({bins});
-  if (bins > 0 && e.shape().numel() > 0) backend<device_of<E>>::count(e, counts);
-  return counts;
-}
-
-template <class E>
-constexpr auto find_bincount_mistake() {
-  if constexpr (!expression<E>) return not_operands{};
-  else if constexpr (!integer_element<element_of<E>>)
-    return mistake<element_type_without_this_op<element_of<E>>, use_another_element_type_or_cast>{};
-  else if constexpr (rank_of<E> != 1) return mistake<counted_values_of_rank<rank_of<E>>, flatten_them_to_rank_1>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E>
-using bincount_mistake = decltype(find_bincount_mistake<bare<E>>());
+/// As what with_saved() keeps a value: expressions are evaluated.
+template <class S>
+struct saved_type {
+  using type = S;
+};
+template <expression S>
+  requires(!is_variable<S>)
+struct saved_type<S> {
+  using type = evaluated<S>;
+};
+template <class S>
+using value_to_save = typename saved_type<std::decay_t<S>>::type;
 
 }  // namespace detail
 
-/// How often 0, 1, 2, ... occur among the elements of x, which has rank 1 and any integer type: int64, up to the
-/// largest element and at least minlength long. Runs at once, and waits for the largest element. No derivative. Errors:
-/// value_error for a negative element or minlength.
-///
-///     tensor per_class = bincount(labels, 10);
-template <class E>
-  requires(detail::is_fitting<detail::bincount_mistake<E>>)
-tensor<std::int64_t, 1, device_of<E>> bincount(const E& x, index_t minlength = 0) {
-  detail::check_defined("bincount", x);
-  if (minlength < 0) detail::refuse<value_error>({"bincount: minlength ", minlength, " is negative"});
-  const tensor<std::int64_t, 1, device_of<E>> values = cast<std::int64_t>(x);
-  index_t bins = minlength;
-  if (values.numel() > 0) {
-    const std::int64_t least = eval(min(values)).item(), most = eval(max(values)).item();
-    if (least < 0)
-      detail::refuse<value_error>({"bincount: element ", least, " is negative; shift the elements to start at 0"});
-    if (most > std::numeric_limits<index_t>::max() / 16)
-      detail::refuse<value_error>(
-          {"bincount: element ", most, " would need more bins than there is memory for; unique() counts such values"});
-    if (most >= bins) bins = most + 1;
-  }
-  return detail::counts_of(values, bins);
-}
-template <class E, class Problem = typename detail::bincount_mistake<E>::problem,
-          class Fix = typename detail::bincount_mistake<E>::fix>
-void bincount(E&&, index_t = 0) = delete;
-
-}  // namespace sinter
-// sinter/ops/bit_and.hpp: the bits set in both operands.
-
-namespace sinter {
-namespace ops {
-
-struct bit_and_op : integer_op {
-  static constexpr const char* name = "bit_and";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(a & b);
-  }
+/// What with_saved() returns.
+template <class Y, class... S>
+struct saved_result {
+  Y value;
+  detail::pack<S...> saved;
 };
-
-}  // namespace ops
-
-/// a & b, elementwise and broadcast on integers: the bits set in both operands.
-///
-///     tensor y = k & 1;
-SINTER_BINARY_FUNCTION(operator&, ops::bit_and_op)
-
-}  // namespace sinter
-// sinter/ops/bit_not.hpp: the complement of every bit.
-
-namespace sinter {
-namespace ops {
-
-struct bit_not_op : integer_op {
-  static constexpr const char* name = "bit_not";
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return static_cast<V>(~x);
-  }
+/// What gradients() returns.
+template <class... G>
+struct gradient_list {
+  detail::pack<G...> each;
 };
+/// The type of zero_gradient.
+struct zero_gradient_t {};
 
-}  // namespace ops
+/// Stands in backward for the gradient of an operand that the result does not depend on, such as labels.
+inline constexpr zero_gradient_t zero_gradient{};
 
-/// ~x, elementwise on integers.
-///
-///     tensor y = ~k;
-SINTER_UNARY_FUNCTION(operator~, ops::bit_not_op)
-
-}  // namespace sinter
-// sinter/ops/bit_or.hpp: the bits set in either operand.
-
-namespace sinter {
-namespace ops {
-
-struct bit_or_op : integer_op {
-  static constexpr const char* name = "bit_or";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(a | b);
-  }
-};
-
-}  // namespace ops
-
-/// a | b, elementwise and broadcast on integers: the bits set in either operand.
-///
-///     tensor y = k | 1;
-SINTER_BINARY_FUNCTION(operator|, ops::bit_or_op)
-
-}  // namespace sinter
-// sinter/ops/bit_xor.hpp: the bits set in one operand only.
-
-namespace sinter {
-namespace ops {
-
-struct bit_xor_op : integer_op {
-  static constexpr const char* name = "bit_xor";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(a ^ b);
-  }
-};
-
-}  // namespace ops
-
-/// a ^ b, elementwise and broadcast on integers: the bits set in one operand only.
-///
-///     tensor y = k ^ 1;
-SINTER_BINARY_FUNCTION(operator^, ops::bit_xor_op)
-
-}  // namespace sinter
-// sinter/ops/cbrt.hpp: the cube root.
-
-namespace sinter {
-namespace ops {
-
-struct cbrt_op : real_op {
-  static constexpr const char* name = "cbrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cbrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g / (3 * y * y);
-  }
-};
-
-}  // namespace ops
-
-/// The real cube root, elementwise, floating point. Derivative: g / (3 y^2), inf at 0.
-///
-///     tensor y = cbrt(x);
-SINTER_UNARY_FUNCTION(cbrt, ops::cbrt_op)
-
-}  // namespace sinter
-// sinter/ops/ceil.hpp: the smallest integer not below x.
-
-namespace sinter {
-namespace ops {
-
-struct ceil_op : number_op {
-  static constexpr const char* name = "ceil";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::ceil(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// The smallest integer not below x, elementwise; integers stay what they are. Derivative: 0.
-///
-///     tensor y = ceil(x);
-SINTER_UNARY_FUNCTION(ceil, ops::ceil_op)
-
-}  // namespace sinter
-// sinter/ops/celu.hpp: the continuously differentiable exponential linear unit.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct celu_op : real_op {
-  static constexpr const char* name = "celu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T alpha;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x > 0, x, math::expm1(x / alpha) * alpha);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x > 0, g, g * exp(x / alpha));
-  }
-};
-
-}  // namespace ops
-
-/// x where x > 0, otherwise alpha (e^(x/alpha) - 1); elementwise, floating point. alpha must not be 0.
-/// Derivative: g, or e^(x/alpha) g. Barron, "Continuously differentiable exponential linear units", 2017.
-///
-///     tensor y = celu(x, 0.5);
-template <real_expression A>
-auto celu(A&& x, double alpha = 1) {
-  if (!(alpha < 0 || alpha > 0)) throw value_error("celu: alpha must be a number other than 0");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::celu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(celu)
-
-}  // namespace sinter
-// sinter/ops/clamp.hpp: x limited to an interval.
-
-namespace sinter {
-namespace ops {
-
-struct clamp_op : number_op {
-  static constexpr const char* name = "clamp";
-  static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third,
-                                            uses::first | uses::second | uses::third,
-                                            uses::first | uses::second | uses::third};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b, V c) {
-    return math::min(math::max(a, b), c);
-  }
-  template <int I, class G, class A, class B, class C, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
-    // x == x tells that x is no NaN: where one of the three is, none loses g.
-    if constexpr (I == 0)
-      return select(logical_or(logical_and(a <= b, c == c), logical_and(a >= c, b == b)), zero_of(g), g);
-    else if constexpr (I == 1)
-      return select(logical_or(logical_and(a > b, c == c), logical_and(b >= c, a == a)), zero_of(g), g);
-    else return select(logical_and(a < c, b < c), zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// min(max(x, low), high), elementwise and broadcast; the limits are literals or tensors, high wins where low is above
-/// it. NaN if one of them is. Derivative: g to x strictly within the limits, otherwise to the limit that is taken, and
-/// to all where one is NaN.
-///
-///     tensor y = clamp(x, -1, 1);
-SINTER_TERNARY_FUNCTION(clamp, ops::clamp_op)
-
-// For three const operands of one type std::clamp fits as well, and better than a function of three types.
-template <class A>
-  requires(detail::fits<ops::clamp_op, const A&, const A&, const A&>)
-auto clamp(const A& a, const A& b, const A& c) {
-  return detail::make_ternary(ops::clamp_op{}, a, b, c);
+/// The result of a forward function and what it saves for backward; see with_gradient(). Expressions are evaluated
+/// before they are saved. Tensors are kept with their version: backward refuses one that was written to since. Anything
+/// else, such as a number, is kept as it is.
+template <expression Y, class... S>
+saved_result<detail::bare<Y>, detail::value_to_save<S>...> with_saved(Y&& y, S&&... saved) {
+  return {std::forward<Y>(y), detail::make_pack(detail::value_to_save<S>(std::forward<S>(saved))...)};
 }
 
-}  // namespace sinter
-// sinter/ops/clamp_max.hpp: x limited from above.
-
-namespace sinter {
-namespace ops {
-
-struct clamp_max_op : number_op {
-  static constexpr const char* name = "clamp_max";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) return select(a >= b, zero_of(g), g);
-    else return select(a < b, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// min(x, high), elementwise and broadcast; NaN if either is. Derivative: g to x where x < high,
-/// otherwise to high, and to both where one is NaN.
-///
-///     tensor y = clamp_max(x, 1);
-SINTER_BINARY_FUNCTION(clamp_max, ops::clamp_max_op)
-
-}  // namespace sinter
-// sinter/ops/clamp_min.hpp: x limited from below.
-
-namespace sinter {
-namespace ops {
-
-struct clamp_min_op : number_op {
-  static constexpr const char* name = "clamp_min";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::max(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) return select(a <= b, zero_of(g), g);
-    else return select(a > b, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// max(x, low), elementwise and broadcast; NaN if either is. Derivative: g to x where x > low,
-/// otherwise to low, and to both where one is NaN.
-///
-///     tensor y = clamp_min(x, 0);
-SINTER_BINARY_FUNCTION(clamp_min, ops::clamp_min_op)
-
-}  // namespace sinter
-// sinter/ops/concat.hpp: concat and stack, several tensors as one.
-
-namespace sinter {
-
-template <int...>
-struct operands_of_different_ranks;
+/// The gradients that a backward function returns, one for each operand; see with_gradient(). An expression is
+/// evaluated only if its operand is tracked.
+template <class... G>
+gradient_list<detail::bare<G>...> gradients(G&&... g) {
+  return {detail::make_pack(detail::bare<G>(std::forward<G>(g))...)};
+}
 
 namespace detail {
 
-/// Backward of concat and stack: each source gets its part of the gradient.
-template <class T, int R, int SourceR, device D>
-struct concat_tape final : tape_node {
-  std::vector<state_ptr> sources;
-  std::vector<index_t> begins;  // where each source starts along the axis, and the end
-  int axis = 0;
+template <class... T>
+struct types {};
+
+/// What forward returns, in its parts.
+template <class R>
+struct parts_of {
+  using value = R;
+  using saved = types<>;
+};
+template <class Y, class... S>
+struct parts_of<saved_result<Y, S...>> {
+  using value = Y;
+  using saved = types<S...>;
+};
+template <class R>
+struct gradient_types {
+  using type = types<R>;
+};
+template <class... G>
+struct gradient_types<gradient_list<G...>> {
+  using type = types<G...>;
+};
+
+/// An operand as forward gets it.
+template <class A>
+using plain_operand = tensor<element_of<A>, rank_of<A>, device_of<A>>;
+template <class F, class... A>
+using forward_parts = parts_of<bare<std::invoke_result_t<const F&, const plain_operand<A>&...>>>;
+template <class F, class... A>
+using forward_value = evaluated<typename forward_parts<F, A...>::value>;
+
+template <class R>
+inline constexpr bool holds_gradients = expression<R> || std::is_same_v<R, zero_gradient_t>;
+template <class... G>
+inline constexpr bool holds_gradients<gradient_list<G...>> =
+    ((expression<G> || std::is_same_v<G, zero_gradient_t>) && ...);
+
+/// Why G is no gradient of A, operand number N.
+template <int N, class G, class A>
+constexpr auto find_gradient_mistake() {
+  if constexpr (std::is_same_v<G, zero_gradient_t>) {
+    return fitting<void>{};
+  } else if constexpr (!floating_element<element_of<A>>) {
+    return mistake<gradient_of_operand<N, elements_that_have_no_gradient<element_of<A>>>,
+                   return_zero_gradient_in_its_place>{};
+  } else {
+    using conversion = conversion_mistake<G, element_of<A>, rank_of<A>, device_of<A>>;
+    if constexpr (is_fitting<conversion>) return conversion{};
+    else return mistake<gradient_of_operand<N, typename conversion::problem>, typename conversion::fix>{};
+  }
+}
+template <int N, class G, class A, class... More, class... Operand>
+constexpr auto find_gradients_mistake(types<G, More...>, types<A, Operand...>) {
+  using first = decltype(find_gradient_mistake<N, G, A>());
+  if constexpr (is_fitting<first> && sizeof...(More) > 0)
+    return find_gradients_mistake<N + 1>(types<More...>(), types<Operand...>());
+  else return first{};
+}
+
+/// Why B is not the backward function of operands A, a result Y and saved values S.
+template <class B, class Y, class... S, class... A>
+constexpr auto find_backward_mistake(types<S...>, types<A...> operands) {
+  if constexpr (!std::is_invocable_v<const B&, const Y&, const S&...>) {
+    return mistake<backward_that_does_not_take<Y, S...>, take_the_gradient_of_the_result_and_then_each_saved_value>{};
+  } else {
+    using R = bare<std::invoke_result_t<const B&, const Y&, const S&...>>;
+    if constexpr (!holds_gradients<R>) {
+      return mistake<backward_that_returns<R>, return_a_gradient_or_gradients_with_one_for_each_operand>{};
+    } else {
+      using list = typename gradient_types<R>::type;
+      constexpr int count = []<class... G>(types<G...>) { return static_cast<int>(sizeof...(G)); }(list());
+      if constexpr (count != sizeof...(A))
+        return mistake<backward_with_gradients_for_operands<count, static_cast<int>(sizeof...(A))>,
+                       return_a_gradient_or_gradients_with_one_for_each_operand>{};
+      else return find_gradients_mistake<1>(list(), operands);
+    }
+  }
+}
+
+template <class... S>
+constexpr auto find_saved_mistake(types<S...>) {
+  return fitting<void>{};
+}
+template <class First, class... S>
+constexpr auto find_saved_mistake(types<First, S...>) {
+  if constexpr (is_variable<First>) return mistake<saved_value_that_is_tracked<First>, save_its_detach>{};
+  else return find_saved_mistake(types<S...>());
+}
+
+/// Why F and B are no function of operands A, which fit as such.
+template <class F, class B, class... A>
+constexpr auto find_functions_mistake() {
+  if constexpr (!std::is_invocable_v<const F&, const plain_operand<A>&...>) {
+    return mistake<forward_that_does_not_take<plain_operand<A>...>, take_one_tensor_for_each_operand>{};
+  } else {
+    using parts = forward_parts<F, A...>;
+    using Y = typename parts::value;
+    if constexpr (!expression<Y>) {
+      return mistake<forward_that_returns<Y>, return_a_tensor_or_an_expression_or_with_saved>{};
+    } else if constexpr (is_tracked_v<Y>) {
+      return mistake<forward_that_uses_a_captured_variable, pass_the_variable_as_an_operand_or_capture_its_value>{};
+    } else if constexpr (!is_fitting<decltype(find_saved_mistake(typename parts::saved()))>) {
+      return find_saved_mistake(typename parts::saved());
+    } else if constexpr (!(is_tracked_v<A> || ...)) {
+      return fitting<void>{};
+    } else if constexpr (!floating_element<element_of<Y>>) {
+      return mistake<result_with_elements_that_have_no_gradient<element_of<Y>>, return_floating_point_elements>{};
+    } else {
+      return find_backward_mistake<B, evaluated<Y>>(typename parts::saved(), types<A...>());
+    }
+  }
+}
+
+/// fitting<...>, or why F and B are not called with A. Where: the declared devices of the operands, or none.
+template <class F, class B, class... A, class... Where>
+constexpr auto find_call_mistake(types<Where...>) {
+  if constexpr ((is_assignment<A> || ...)) {
+    return operand_check<A...>{};
+  } else if constexpr (sizeof...(A) == 0 || !(expression<A> && ...)) {
+    return mistake<operands_that_are_not_all_tensors<A...>, capture_the_others_in_forward_and_backward>{};
+  } else if constexpr (sizeof...(Where) == 0 && !devices_agree<A...>) {
+    return mistake<operands_on_different_devices<device_of<A>...>,
+                   copy_one_operand_with_dot_to_or_name_each_device_in_with_gradient>{};
+  } else if constexpr (sizeof...(Where) > 0 && !std::is_same_v<types<Where...>, types<device_of<A>...>>) {
+    return mistake<operands_on_devices<device_of<A>...>, pass_one_operand_on_each_of<Where...>>{};
+  } else if constexpr ((reads_name<A> || ...)) {
+    return mistake<value_that_let_names_in_a_function_with_gradient, evaluate_it_before_let>{};
+  } else if constexpr (constexpr int order = larger(A::order...); order > 1) {
+    return mistake<function_with_gradient_of_variables_of_order<order>, use_variables_of_order_1_or_a_formula_of_ops>{};
+  } else {
+    return find_functions_mistake<F, B, A...>();
+  }
+}
+template <class Where, class F, class B, class... A>
+using call_check = decltype(find_call_mistake<F, B, bare<A>...>(Where()));
+
+/// What the call returns: a tensor, or a variable if an operand is tracked. No type where the operands do not fit.
+template <bool Fits, class F, class... A>
+struct call_result {};
+template <class F, class... A>
+struct call_result<true, F, A...> {
+  using value = forward_value<F, A...>;
+  using type = typename result_of_point<element_of<value>, rank_of<value>, device_of<value>, larger(A::order...)>::type;
+};
+
+}  // namespace detail
+}  // namespace sinter
+// sinter/grad/with_gradient.hpp: functions whose derivative the user writes.
+
+namespace sinter {
+
+namespace detail {
+
+/// A saved value, with its version where it is a tensor.
+template <class S>
+class kept_value {
+ public:
+  explicit kept_value(S value) : value_(std::move(value)), version_(version_now()) {}
+  const S& get() const { return value_; }
+  /// Errors: autograd_error if it was written to since.
+  void check_version(const char* name, int number) const {
+    if constexpr (is_tensor<S>)
+      if (version_now() != version_)
+        refuse<autograd_error>(
+            {"backward of '", name, "': saved value ", number, " of shape ", value_.shape(),
+             " was modified in place after the call; save a clone(), or write to it after backward()"});
+  }
+
+ private:
+  std::uint64_t version_now() const {
+    if constexpr (is_tensor<S>)
+      if (value_.defined()) return access::storage_of(value_)->version.load(std::memory_order_relaxed);
+    return 0;
+  }
+
+  S value_;
+  std::uint64_t version_;
+};
+
+/// The tape entry of a call with result Y, operands X and saved values S.
+template <class B, class Y, class Saved, class Operands>
+class function_node;
+template <class B, class Y, class... S, class... X>
+class function_node<B, Y, types<S...>, types<X...>> final : public tape_node {
+ public:
+  function_node(const char* called, const B& function, const state_ptr (&sources)[sizeof...(X)],
+                const pack<S...>& saved)
+      : backward_(function), saved_(saved.apply([](const auto&... s) { return make_pack(kept_value<S>(s)...); })) {
+    name = called;
+    std::copy(sources, sources + sizeof...(X), sources_);
+  }
 
   const state_ptr* inputs(int& count) const override {
-    count = static_cast<int>(sources.size());
-    return sources.data();
+    count = sizeof...(X);
+    return sources_;
   }
-  void release() override {}
-  void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-      if (!sources[i]) continue;
-      if constexpr (R == SourceR) add_gradient(sources[i], g.slice(axis, begins[i], begins[i + 1]));
-      else add_gradient(sources[i], g.select(axis, begins[i]));
-    }
-  }
-};
-
-/// Joins evaluated parts; Stack says whether the axis is new.
-template <bool Stack, class Part>
-auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
-  using T = element_of<Part>;
-  using D = device_of<Part>;
-  constexpr int R = Part::rank + (Stack ? 1 : 0);
-  if (parts.empty()) refuse<shape_error>({op, ": there are no tensors"});
-  const int a = checked_axis(op, axis, R);
-  extents<R> shape;
-  std::vector<index_t> begins;
-  index_t total = 0;
-  for (const Part& p : parts) {
-    check_defined(op, p);
-    bool fits = true;
-    for (int d = 0; d < Part::rank; ++d) fits = fits && ((!Stack && d == a) || p.shape()[d] == parts[0].shape()[d]);
-    if (!fits)
-      refuse<shape_error>({op, ": shapes ", parts[0].shape(), " and ", p.shape(),
-                           Stack ? std::string(" differ") : joined({" differ outside axis ", a})});
-    begins.push_back(total);
-    if constexpr (Stack) total += 1;
-    else total += p.shape()[a];
-  }
-  begins.push_back(total);
-  for (int d = 0; d < Part::rank; ++d) shape[Stack && d >= a ? d + 1 : d] = parts[0].shape()[d];
-  shape[a] = total;
-  const auto y = tensor<T, R, D>::uninitialized(shape);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& part = [&]() -> const auto& {
-      if constexpr (is_variable<Part>) return access::value_of(parts[i]);
-      else return parts[i];
-    }();
-    if constexpr (Stack) write(part, y.select(a, begins[i]));
-    else write(part, y.slice(a, begins[i], begins[i + 1]));
-  }
-  if constexpr (is_variable<Part>) {
-    static_assert(Part::order < 2,
-                  "sinter: concat and stack have no second derivative; use them on variables of order 1");
-    auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
-    bool any = false;
-    for (const Part& p : parts) {
-      node->sources.push_back(access::state_of(p));
-      any = any || access::state_of(p);
-    }
-    if (!any || !recording()) return unrecorded<1>(y);
-    node->name = op;
-    node->begins = std::move(begins);
-    node->axis = a;
-    return produced<1>(y, std::move(node));
-  } else {
-    return y;
-  }
-}
-
-template <class... E>
-constexpr auto find_join_mistake() {
-  if constexpr (sizeof...(E) == 0 || !(expression<E> && ...)) {
-    return not_operands{};
-  } else if constexpr (!is_fitting<operand_check<E...>>) {
-    return operand_check<E...>{};
-  } else if constexpr (!((rank_of<E> == larger(E::rank...)) && ...)) {
-    return mistake<operands_of_different_ranks<rank_of<E>...>, use_reshape_squeeze_or_unsqueeze>{};
-  } else {
-    return fitting<literals_type<E...>>{};
-  }
-}
-template <class... E>
-using join_mistake = decltype(find_join_mistake<bare<E>...>());
-
-/// The type that holds any of the parts: variables where one is tracked.
-template <class... E>
-using part_of = typename result_of_point<typename literal_target<E...>::type, larger(bare<E>::rank...),
-                                         typename first_device<bare<E>...>::type, larger(bare<E>::order...)>::type;
-
-template <class Part, class E>
-Part as_part(const E& e) {
-  if constexpr (is_variable<Part> && !is_tracked_v<E>) return unrecorded<1>(eval(e));
-  else return eval(e);
-}
-
-}  // namespace detail
-
-/// Tensors one after another along an existing axis: (…,n,…) and (…,m,…) => (…,n+m,…). Runs at once. Also of a vector,
-/// concat(axis, parts), and of a list, concat({a, b}, axis = 0).
-/// Derivative: each gets its part of g. Errors: shape_error when other extents differ.
-///
-///     tensor both = concat(0, train, test);
-template <class... E>
-  requires(detail::is_fitting<detail::join_mistake<E...>>)
-auto concat(detail::whole axis, const E&... parts) {
-  using Part = detail::part_of<E...>;
-  return detail::join<false>("concat", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
-}
-template <class Part>
-  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto concat(detail::whole axis, const std::vector<Part>& parts) {
-  return detail::join<false>("concat", axis, parts);
-}
-template <class Part>
-  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto concat(std::initializer_list<Part> parts, detail::whole axis = 0) {
-  return detail::join<false>("concat", axis, std::vector<Part>(parts));
-}
-
-/// Tensors of one shape along a new axis: k of (n,m) at axis 0 => (k,n,m). Runs at once. Also of a vector,
-/// stack(axis, parts), and of a list, stack({a, b}, axis = 0).
-/// Derivative: each gets its part of g. Errors: shape_error when shapes differ.
-///
-///     tensor batch = stack(0, image_a, image_b, image_c);
-template <class... E>
-  requires(detail::is_fitting<detail::join_mistake<E...>>)
-auto stack(detail::whole axis, const E&... parts) {
-  using Part = detail::part_of<E...>;
-  return detail::join<true>("stack", axis, std::vector<Part>{detail::as_part<Part>(parts)...});
-}
-template <class Part>
-  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto stack(detail::whole axis, const std::vector<Part>& parts) {
-  return detail::join<true>("stack", axis, parts);
-}
-template <class Part>
-  requires(detail::is_tensor<Part> || detail::is_variable<Part>)
-auto stack(std::initializer_list<Part> parts, detail::whole axis = 0) {
-  return detail::join<true>("stack", axis, std::vector<Part>(parts));
-}
-
-template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
-          class Fix = typename detail::join_mistake<E...>::fix>
-void concat(index_t, E&&...) = delete;
-template <class... E, class Problem = typename detail::join_mistake<E...>::problem,
-          class Fix = typename detail::join_mistake<E...>::fix>
-void stack(index_t, E&&...) = delete;
-
-}  // namespace sinter
-// sinter/ops/cos.hpp: the cosine.
-
-namespace sinter {
-namespace ops {
-
-struct cos_op : real_op {
-  static constexpr const char* name = "cos";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cos(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return -g * sin(x);
-  }
-};
-
-}  // namespace ops
-
-/// The cosine of x in radians, elementwise, floating point. Derivative: -g sin x.
-///
-///     tensor y = cos(x);
-SINTER_UNARY_FUNCTION(cos, ops::cos_op)
-
-}  // namespace sinter
-// sinter/ops/cosh.hpp: the hyperbolic cosine.
-
-namespace sinter {
-namespace ops {
-
-struct cosh_op : real_op {
-  static constexpr const char* name = "cosh";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::cosh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * sinh(x);
-  }
-};
-
-}  // namespace ops
-
-/// The hyperbolic cosine, elementwise, floating point. Derivative: g sinh x.
-///
-///     tensor y = cosh(x);
-SINTER_UNARY_FUNCTION(cosh, ops::cosh_op)
-
-}  // namespace sinter
-// sinter/ops/cross_entropy.hpp: the cross-entropy of scores against class labels.
-
-// sinter/ops/mean.hpp: the arithmetic mean along axes.
-
-// sinter/ops/divide.hpp: the quotient of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct divide_op : number_op {
-  static constexpr const char* name = "divide";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::second | uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::divide(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B& b, const Y& y) {
-    if constexpr (I == 0) return g / b;
-    else return -(g * y / b);
-  }
-};
-
-}  // namespace ops
-
-/// a / b, elementwise and broadcast. Integers truncate as in C, and give 0 when divided by zero.
-/// Derivative: g / b to a, -g a / b^2 = -g y / b to b.
-///
-///     tensor y = x / 2;
-SINTER_BINARY_FUNCTION(operator/, ops::divide_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct mean_op {
-  static constexpr const char* name = "mean";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class Node>
-  static auto finish(Node node, index_t n) {
-    return std::move(node) / static_cast<element_of<Node>>(n);
-  }
-};
-
-}  // namespace ops
-
-/// The mean of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Floating
-/// point; NaN where there is nothing to average. Derivative: g / n.
-///
-///     tensor centred = x - mean(x, 0, keepdim);
-SINTER_REDUCTION(mean, ops::mean_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-namespace detail {
-
-template <class E>
-struct cross_entropy_tape final : one_input_node {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
-  tensor<std::int64_t, 1, D> labels;
-  std::uint64_t labels_version = 0;
-  tensor<compute_type<T>, 1, D> lse;
-
   void release() override {
-    logits.drop();
-    labels = {};
-    lse = {};
+    backward_.reset();
+    saved_.reset();
   }
-  void backward(grad_state& result) override {
-    auto& to = static_cast<typed_state<T, 2, D>&>(*source);
-    const auto& x = logits.get("backward of", name);
-    if (access::storage_of(labels)->version.load(std::memory_order_relaxed) != labels_version)
-      throw autograd_error(
-          "backward of 'cross_entropy': its labels were modified in place after the statement; use a copy");
-    if constexpr (is_cpu_v<D>)
-      backend<D>::check_range("backward of 'cross_entropy'", "label", access::data(labels), labels.numel(),
-                              x.shape()[1]);
-    bool add = false;
-    to.gradient(add);
-    const auto& g = static_cast<typed_state<T, 1, D>&>(result).grad;
-    if (to.grad.is_contiguous()) return backend<D>::reverse_cross_entropy(x, labels, lse, g, to.grad, add);
-    const auto dx = tensor<T, 2, D>::uninitialized(to.shape);
-    backend<D>::reverse_cross_entropy(x, labels, lse, g, dx, false);
-    write_or_add(dx, to.grad, add);
-  }
-};
-
-}  // namespace detail
-
-/// The loss of each row; see cross_entropy.
-template <class E>
-struct [[nodiscard]] cross_entropy_node
-    : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = false;
-  static constexpr const char* explained_as() { return "cross_entropy"; }
-
-  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
-    this->shape_[0] = e.shape()[0];
-  }
-
-  void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    // On the host they may have changed since the node was made; a GPU looks at them here only.
-    detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(),
-                                    e.shape()[1]);
-    lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
-    detail::backend<D>::cross_entropy(e, labels, to, lse_);
-  }
-
-  auto record(const tensor<T, 1, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::cross_entropy_tape<E>>();
-    node->name = "cross_entropy";
-    node->logits.keep(detail::untrack(e));
-    node->labels = labels;
-    node->labels_version = detail::access::storage_of(labels)->version.load(std::memory_order_relaxed);
-    node->lse = lse_;
-    node->source = source;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  tensor<std::int64_t, 1, D> labels;
-
- private:
-  mutable tensor<compute_type<T>, 1, D> lse_;
-};
-
-namespace detail {
-
-/// Labels as row-major int64.
-template <class L>
-auto int64_labels(const L& labels) {
-  if constexpr (std::is_same_v<element_of<L>, std::int64_t>) return eval(labels).contiguous();
-  else return eval(cast<std::int64_t>(labels)).contiguous();
-}
-
-template <class E, class L>
-cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
-  check_defined("cross_entropy", logits);
-  check_defined("cross_entropy", labels);
-  if (labels.shape()[0] != logits.shape()[0])
-    refuse<shape_error>({"cross_entropy: ", labels.shape()[0], " labels for logits of shape ", logits.shape()});
-  const auto y = int64_labels(labels);
-  if constexpr (is_cpu_v<device_of<E>>)
-    backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
-  return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
-}
-
-template <class E>
-using cross_entropy_of = cross_entropy_node<prologue_of<E>>;
-
-}  // namespace detail
-
-template <class...>
-struct logits_and_labels_with_elements_of_type;
-template <int, int>
-struct logits_and_labels_of_ranks;
-struct use_floating_logits_and_integer_labels;
-struct use_labels_of_the_shape_of_the_logits_without_axis_1;
-
-namespace detail {
-
-template <class E, class L>
-constexpr auto find_classification_mistake() {
-  if constexpr (!expression<E> || !expression<L>) return not_operands{};
-  else if constexpr (!same_device<E, L>)
-    return mistake<operands_on_different_devices<device_of<E>, device_of<L>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!floating_element<element_of<E>> || !integer_element<element_of<L>>)
-    return mistake<logits_and_labels_with_elements_of_type<element_of<E>, element_of<L>>,
-                   use_floating_logits_and_integer_labels>{};
-  else if constexpr (rank_of<E> < 1 || rank_of<L> != rank_of<E> - 1)
-    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<L>>,
-                   use_labels_of_the_shape_of_the_logits_without_axis_1>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E, class L>
-using classification_mistake = decltype(find_classification_mistake<bare<E>, bare<L>>());
-/// (N,C) against (N,): one kernel.
-template <class E, class L>
-concept classifies_rows = is_fitting<classification_mistake<E, L>> && rank_of<E> == 2;
-
-}  // namespace detail
-
-/// How a loss combines the losses of its samples.
-namespace reduction {
-struct none_t {};
-struct sum_t {};
-struct mean_t {};
-inline constexpr none_t none{};
-inline constexpr sum_t sum{};
-inline constexpr mean_t mean{};
-}  // namespace reduction
-
-/// Mean over the batch of -log softmax(logits)[label]: logits (N,C), labels (N,) of any integer type => scalar. With
-/// reduction::sum the sum, with reduction::none the N losses. Rows are read once, with the elementwise work that
-/// produces them; backward recomputes the probabilities from the kept logits.
-/// Derivative: (softmax(logits) - onehot(labels)) g / N. Errors: shape_error when the batches differ, index_error for a
-/// label outside [0, C), on a GPU where the host next waits for it.
-///
-///     variable loss = cross_entropy(model(x), labels);
-template <class E, class L>
-  requires detail::classifies_rows<E, L>
-auto cross_entropy(E&& logits, const L& labels, reduction::mean_t = {})
-    -> decltype(mean(std::declval<detail::cross_entropy_of<E>>())) {
-  return mean(detail::make_cross_entropy(std::forward<E>(logits), labels));
-}
-template <class E, class L>
-  requires detail::classifies_rows<E, L>
-auto cross_entropy(E&& logits, const L& labels, reduction::sum_t)
-    -> decltype(sum(std::declval<detail::cross_entropy_of<E>>())) {
-  return sum(detail::make_cross_entropy(std::forward<E>(logits), labels));
-}
-template <class E, class L>
-  requires detail::classifies_rows<E, L>
-detail::cross_entropy_of<E> cross_entropy(E&& logits, const L& labels, reduction::none_t) {
-  return detail::make_cross_entropy(std::forward<E>(logits), labels);
-}
-template <class E, class L, class Reduction = reduction::mean_t,
-          class Problem = typename detail::classification_mistake<E, L>::problem,
-          class Fix = typename detail::classification_mistake<E, L>::fix>
-  requires(!floating_element<element_of<L>>)
-void cross_entropy(E&&, L&&, Reduction = {}) = delete;
-
-}  // namespace sinter
-// sinter/ops/cummax.hpp: running maxima.
-
-// sinter/ops/running_extreme.hpp: what cummax and cummin share.
-
-// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
-
-// sinter/ops/in_place.hpp: +=, -=, *=, /= on tensors and views.
-
-// sinter/ops/multiply.hpp: the product of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct multiply_op : number_op {
-  static constexpr const char* name = "multiply";
-  static constexpr unsigned grad_uses[2] = {uses::second, uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) * wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) return g * b;
-    else return g * a;
-  }
-};
-
-}  // namespace ops
-
-/// a * b, elementwise and broadcast. Derivative: g b to a, g a to b. Integers wrap around.
-///
-///     tensor y = x * 2.f;
-SINTER_BINARY_FUNCTION(operator*, ops::multiply_op)
-
-}  // namespace sinter
-// sinter/ops/subtract.hpp: the difference of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct subtract_op : number_op {
-  static constexpr const char* name = "subtract";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return static_cast<V>(wrapping(a) - wrapping(b));
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A&, const B&, const Y&) {
-    if constexpr (I == 0) return g;
-    else return -g;
-  }
-};
-
-}  // namespace ops
-
-/// a - b, elementwise and broadcast. Derivative: g to a, -g to b. Integers wrap around.
-///
-///     tensor y = 1 - x;
-SINTER_BINARY_FUNCTION(operator-, ops::subtract_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-struct left_side_is_const;
-struct left_side_has_not_been_evaluated;
-struct write_through_dot_in_place;
-struct assign_it_to_a_tensor_first;
-
-namespace detail {
-
-template <class Y, class E>
-constexpr auto find_update_mistake() {
-  using Target = bare<Y>;
-  if constexpr (is_assignment<Target> || is_assignment<bare<E>>) return operand_check<Y, E>{};
-  else if constexpr (!expression<Y> || !operand<E>) return not_operands{};
-  else if constexpr (is_variable<Target>)
-    return mistake<updating_a_tracked_variable_in_place, write_through_dot_value_instead>{};
-  else if constexpr (!is_tensor<Target>)
-    return mistake<left_side_has_not_been_evaluated, assign_it_to_a_tensor_first>{};
-  else if constexpr (std::is_const_v<std::remove_reference_t<Y>>)
-    return mistake<left_side_is_const, write_through_dot_in_place>{};
-  else if constexpr (!std::is_same_v<operand_check<Y, E>, fitting<element_of<Y>>>) return operand_check<Y, E>{};
-  else if constexpr (!expression<E>) return fitting<element_of<Y>>{};
-  else if constexpr (is_tracked_v<E>)
-    return mistake<expression_is_tracked_for_gradients, declare_a_variable_or_use_detach>{};
-  else if constexpr ((rank_of<E>) > rank_of<Y>)
-    return mistake<conversion_between_ranks<rank_of<E>, rank_of<Y>>, use_reshape_squeeze_or_unsqueeze>{};
-  else return fitting<element_of<Y>>{};
-}
-
-/// fitting<T>, a mistake, or not_operands, of `y += e`.
-template <class Y, class E>
-using update_check = decltype(find_update_mistake<Y, E>());
-template <class Op, class Y, class E>
-using update_mistake = op_check<Op, update_check<Y, E>>;
-
-/// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
-template <class Op, class Y, class E>
-using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>,
-                            map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
-
-template <class Assignment, class Op, class Y, class E>
-Assignment update(Op op, Y& y, E&& e) {
-  check_defined("in-place update", y);
-  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
-}
-
-}  // namespace detail
-
-// `y += e` writes through y's storage, so every view sees it. e broadcasts to y. The update runs at the end of the
-// statement, or in one pass with others inside fuse().
-SINTER_IN_PLACE_OPERATOR(operator+=, ops::add_op)
-SINTER_IN_PLACE_OPERATOR(operator-=, ops::subtract_op)
-SINTER_IN_PLACE_OPERATOR(operator*=, ops::multiply_op)
-SINTER_IN_PLACE_OPERATOR(operator/=, ops::divide_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// Elements of x along an axis, and where they stand in it.
-///
-///     auto [values, indices] = sort(x, 1);
-template <class Values>
-struct values_and_indices {
-  Values values;
-  tensor<std::int64_t, Values::rank, typename Values::device_type> indices;
-};
-
-namespace detail {
-
-/// Indices of E's elements.
-template <class E>
-using indices_of = typename result_of_point<std::int64_t, bare<E>::rank, device_of<E>, 0>::type;
-
-/// Picks along an axis beyond which sums are gathered in double: an element that is read 2^24 times would take up
-/// nothing more in float. Sums in double take about three times as long.
-inline constexpr index_t many_picks = index_t{1} << 20;
-
-template <class Wide, class T, int R, device D>
-void add_picked_in(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index,
-                   const tensor<T, R, D>& g, index_order order) {
-  const auto sums = zeros<Wide, D>(to.shape());
-  if constexpr (is_cpu_v<D>) backend<D>::scatter_add(sums, axis, index, g, order);
-  else backend<D>::scatter_add(sums, axis, index, eval(cast<Wide>(g)), order);
-  to.in_place() += cast<T>(sums);
-}
-/// to[picked elements] += g
-template <class T, int R, device D>
-void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, R, D>& index, const tensor<T, R, D>& g,
-                index_order order) {
-  if constexpr (narrow_element<T>) {
-    if (index.shape()[axis] > many_picks) add_picked_in<double>(to, axis, index, g, order);
-    else add_picked_in<float>(to, axis, index, g, order);
-  } else if (std::is_same_v<T, float> && index.shape()[axis] > many_picks) {
-    add_picked_in<double>(to, axis, index, g, order);
-  } else {
-    backend<D>::scatter_add(to, axis, index, g, order);
-  }
-}
-
-template <class T, int R, device D>
-struct picked_tape final : one_input_node {
-  tensor<std::int64_t, R, D> index;
-  std::uint64_t version = 0;  ///< of the index
-  int axis = 0;
-  index_order order = index_order::any;
-
-  void release() override { index = {}; }
   void backward(grad_state& y) override {
-    if (access::storage_of(index)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>({"backward of '", name, "': its indices of shape ", index.shape(),
-                              " were modified in place after the statement; use a copy"});
-    auto& to = static_cast<typed_state<T, R, D>&>(*source);
-    add_picked(to.sum(), axis, index, static_cast<typed_state<T, R, D>&>(y).grad, order);
-  }
-};
-
-/// y as the elements of the prologue x at `index` along the axis: a variable where x is tracked.
-template <class X, class T, int R, device D>
-evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int axis,
-                    const tensor<std::int64_t, R, D>& index, index_order order) {
-  if constexpr (is_tracked_v<X>) {
-    static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
-    const state_ptr source = recording() ? prologue_state(x) : state_ptr();
-    if (!source) return unrecorded<1>(y);
-    auto node = std::make_unique<picked_tape<T, R, D>>();
-    node->name = op;
-    node->index = index;
-    node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
-    node->source = source;
-    node->axis = axis;
-    node->order = order;
-    return produced<1>(y, std::move(node));
-  } else {
-    return y;
-  }
-}
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter::detail {
-
-template <bool Max, class E>
-values_and_indices<evaluated<E>> running_extreme(const char* op, E&& x, index_t axis) {
-  check_defined(op, x);
-  const int a = checked_axis(op, axis, rank_of<E>);
-  const auto e = prologue(std::forward<E>(x));
-  using T = element_of<E>;
-  using D = device_of<E>;
-  const auto values = tensor<T, rank_of<E>, D>::uninitialized(e.shape());
-  const auto indices = tensor<std::int64_t, rank_of<E>, D>::uninitialized(e.shape());
-  backend<D>::template scan<running_reducer<T, Max>>(
-      e, a, scan_extremes<T>{access::data(values), access::data(indices)}, nullptr);
-  return {picked(op, values, e, a, indices, index_order::runs), indices};
-}
-
-}  // namespace sinter::detail
-
-namespace sinter {
-
-/// The largest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as
-/// `indices`: of equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the
-/// element that was picked.
-///
-///     auto [highest, day] = cummax(x, 0);
-template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> cummax(E&& x, detail::whole axis) {
-  return detail::running_extreme<true>("cummax", std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/cummin.hpp: running minima.
-
-namespace sinter {
-
-/// The smallest element so far along an axis, -1 for the last, as `values`, and its position on the axis, int64, as
-/// `indices`: of equals the last. From the first NaN on all is NaN. Runs at once. Derivative: each g goes to the
-/// element that was picked.
-///
-///     auto [lowest, day] = cummin(x, 0);
-template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> cummin(E&& x, detail::whole axis) {
-  return detail::running_extreme<false>("cummin", std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/cumprod.hpp: running products.
-
-// sinter/ops/cumsum.hpp: running sums.
-
-// sinter/ops/scan.hpp: the node behind cumsum, cumprod, ...: folds of all elements up to each along an axis, with fused
-// prologue and, along the last axis, fused epilogue.
-
-namespace sinter {
-
-namespace detail {
-
-/// Backward of a scan: Op::grad, from x and the result y where it reads them.
-template <class Op, class E>
-struct scan_tape final : one_input_node {
-  using T = element_of<E>;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  versioned_expression<decltype(untrack(std::declval<const E&>()))> x;
-  tensor<T, R, D> y;
-  std::uint64_t version = 0;
-  int axis = 0;
-
-  void release() override {
-    x.drop();
-    y = {};
-  }
-  void backward(grad_state& result) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(result).grad;
-    if constexpr (Op::keeps_operands) {
-      if (access::storage_of(y)->version.load(std::memory_order_relaxed) != version)
-        refuse<autograd_error>(
-            {"backward of '", name, "': its result of shape ", y.shape(),
-             " was modified in place after the statement; use a copy, or write to it after backward()"});
-      add_gradient(source, Op::grad(g, eval(x.get("backward of", name)), y, axis));
-    } else {
-      add_gradient(source, Op::grad(g, axis));
-    }
-  }
-};
-
-}  // namespace detail
-
-/// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative:
-/// `keeps_operands` (does it read x and y?) and grad(g, axis) or grad(g, x, y, axis), of tensors.
-template <class Op, class E>
-struct [[nodiscard]] scan_node
-    : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
-                         E::order> {
-  using reducer = typename Op::template reducer<element_of<E>>;
-  using T = typename reducer::result;
-  using D = device_of<E>;
-  static constexpr int R = E::rank;
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
-  static constexpr const char* explained_as() { return Op::name; }
-
-  scan_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
-
-  bool ready_for_epilogue() const { return axis == R - 1; }
-
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
-    detail::backend<D>::template scan<reducer>(e, axis, detail::scan_results<reducer>{detail::access::data(to)},
-                                               epilogue);
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
-    if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::scan_tape<Op, E>>();
-    node->name = Op::name;
-    if constexpr (Op::keeps_operands) {
-      node->x.keep(detail::untrack(e));
-      node->y = value;
-      node->version = detail::access::storage_of(value)->version.load(std::memory_order_relaxed);
-    }
-    node->source = source;
-    node->axis = axis;
-    return detail::produced<1>(value, std::move(node));
-  }
-
-  E e;
-  int axis;
-};
-
-namespace detail {
-
-template <class Op, class E>
-scan_node<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
-  check_defined(Op::name, e);
-  const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return scan_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
-}
-
-/// The scan of plain tensors, or of elementwise work on them; used by derivatives.
-template <class Op, class E>
-auto scan_now(const E& e, int axis) {
-  return scan_node<Op, E>(e, axis).result();
-}
-
-template <class Op, class E>
-concept scannable = has_lines<E> && Op::template accepts<element_of<E>>;
-
-}  // namespace detail
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct cumsum_op {
-  static constexpr const char* name = "cumsum";
-  static constexpr bool keeps_operands = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, int axis) {
-    return sinter::detail::scan_now<cumsum_op>(g.flip(axis), axis).flip(axis);
-  }
-};
-
-}  // namespace ops
-
-/// y[i] = x[0] + ... + x[i] along an axis, -1 for the last. Integers and bool sum to int64. Float sums are gathered in
-/// double, so the error does not grow with the length. Elementwise work before it is part of its kernel, along the last
-/// axis work after it too. Derivative: the sums of g from the end.
-///
-///     tensor total_so_far = cumsum(x, 0);
-template <expression E>
-  requires detail::scannable<ops::cumsum_op, E>
-scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
-  return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/equal.hpp: a == b.
-
-namespace sinter {
-namespace ops {
-
-struct equal_op : predicate_op {
-  static constexpr const char* name = "equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) == plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a == b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x == 0;
-SINTER_BINARY_FUNCTION(operator==, ops::equal_op)
-
-}  // namespace sinter
-// sinter/ops/logical_and.hpp: whether both are true.
-
-namespace sinter {
-namespace ops {
-
-struct logical_and_op : logical_op {
-  static constexpr const char* name = "logical_and";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_and(plain(a), plain(b));
-  }
-};
-
-}  // namespace ops
-
-/// a && b, elementwise and broadcast on bool: whether both are true; a mask without derivative. Both sides are
-/// computed.
-///
-///     tensor mask = x > 0 && x < 1;
-SINTER_BINARY_FUNCTION(operator&&, ops::logical_and_op)
-SINTER_BINARY_FUNCTION(logical_and, ops::logical_and_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct cumprod_op {
-  static constexpr const char* name = "cumprod";
-  static constexpr bool keeps_operands = true;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::prod_reducer<T>;
-  // With s(v)[k] the sum of v[k], v[k+1], ...: before the first zero s(g y) / x. At the first zero s(g z), with z the
-  // products in which 1 stands for it. After it 0.
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
-    using sinter::detail::scan_now;
-    const auto sum_from = [axis](const Tensor& a, const Tensor& b) {
-      return scan_now<cumsum_op>(a.flip(axis) * b.flip(axis), axis).flip(axis);
-    };
-    const auto zeros = scan_now<cumsum_op>(x == 0, axis);
-    const auto first = eval(zeros == 1 && x == 0);
-    const auto z = scan_now<cumprod_op>(where(first, 1, x), axis);
-    return where(zeros == 0, sum_from(g, y) / x, where(first, sum_from(g, z), 0));
-  }
-};
-
-}  // namespace ops
-
-/// y[i] = x[0] x[1] ... x[i] along an axis, -1 for the last. Integers and bool multiply to int64; float products are
-/// gathered in double. Derivative: the sums of g y from the end, over x; exact where x has zeros too.
-///
-///     tensor survival = cumprod(1 - x, 1);
-template <expression E>
-  requires detail::scannable<ops::cumprod_op, E>
-scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
-  return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
-}
-
-}  // namespace sinter
-// sinter/ops/dot.hpp: products with vectors: sums of products, in one pass each.
-
-namespace sinter {
-
-template <int, int>
-struct dot_of_ranks;
-template <int, int>
-struct mv_of_ranks;
-struct both_of_rank_1;
-struct a_matrix_of_rank_2_and_a_vector_of_rank_1;
-
-namespace detail {
-
-/// Of a product of an A of rank R and a vector; Ranks<...> and Fix are the message where the ranks are others.
-template <int R, template <int, int> class Ranks, class Fix, class A, class B>
-constexpr auto find_vector_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
-  else if constexpr (!fits<ops::multiply_op, A, B>) return mistake_of<ops::multiply_op, A, B>{};
-  else if constexpr (rank_of<A> != R || rank_of<B> != 1) return mistake<Ranks<rank_of<A>, rank_of<B>>, Fix>{};
-  else return fitting<element_of<A>>{};
-}
-template <class A, class B>
-using dot_mistake = decltype(find_vector_mistake<1, dot_of_ranks, both_of_rank_1, bare<A>, bare<B>>());
-template <class A, class B>
-using mv_mistake =
-    decltype(find_vector_mistake<2, mv_of_ranks, a_matrix_of_rank_2_and_a_vector_of_rank_1, bare<A>, bare<B>>());
-
-template <class A, class B>
-void check_inner(const char* op, const A& a, const B& b) {
-  check_defined(op, a);
-  check_defined(op, b);
-  if (a.shape()[bare<A>::rank - 1] != b.shape()[0])
-    refuse<shape_error>(
-        {op, ": shapes ", a.shape(), " and ", b.shape(), " do not fit: their last extents must be equal"});
-}
-
-}  // namespace detail
-
-/// The sum of a b, (N,) x (N,) => (), added up and of the type that sum() gives. Derivative: da = g b, db = g a.
-/// Errors: shape_error when the extents differ.
-///
-///     tensor projection = dot(gain, direction);
-template <expression A, expression B>
-  requires(detail::is_fitting<detail::dot_mistake<A, B>>)
-auto dot(A&& a, B&& b) {
-  detail::check_inner("dot", a, b);
-  return sum(std::forward<A>(a) * std::forward<B>(b));
-}
-template <class A, class B, class Problem = typename detail::dot_mistake<A, B>::problem,
-          class Fix = typename detail::dot_mistake<A, B>::fix>
-void dot(A&&, B&&) = delete;
-
-/// Matrix times vector, (M,N) x (N,) => (M,), added up and of the type that sum() gives. Derivative: da = g b^T,
-/// db = a^T g. Errors: shape_error when the extents do not fit.
-///
-///     tensor slopes = mv(x, direction) + bias;
-template <expression A, expression B>
-  requires(detail::is_fitting<detail::mv_mistake<A, B>>)
-auto mv(A&& a, B&& b) {
-  detail::check_inner("mv", a, b);
-  return sum(std::forward<A>(a) * std::forward<B>(b), 1);
-}
-template <class A, class B, class Problem = typename detail::mv_mistake<A, B>::problem,
-          class Fix = typename detail::mv_mistake<A, B>::fix>
-void mv(A&&, B&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/elu.hpp: the exponential linear unit.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct elu_op : real_op {
-  static constexpr const char* name = "elu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T alpha;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x > 0, x, math::expm1(x) * alpha);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x > 0, g, g * exp(x) * alpha);
-  }
-};
-
-}  // namespace ops
-
-/// x where x > 0, otherwise alpha (e^x - 1); elementwise, floating point. Derivative: g, or alpha e^x g.
-/// Clevert et al., "Fast and accurate deep network learning by exponential linear units", ICLR 2016.
-///
-///     tensor y = elu(x);
-template <real_expression A>
-auto elu(A&& x, double alpha = 1) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::elu_op<T>{{}, detail::literal_value<T>(alpha)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(elu)
-
-}  // namespace sinter
-// sinter/ops/erf.hpp: the error function.
-
-namespace sinter {
-namespace ops {
-
-struct erf_op : real_op {
-  static constexpr const char* name = "erf";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::erf(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * number(g, 1.128379167095512574) * exp(-(x * x));
-  }
-};
-
-}  // namespace ops
-
-/// The error function 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, elementwise, floating point.
-/// Derivative: g 2/sqrt(pi) e^-x^2.
-///
-///     tensor y = erf(x);
-SINTER_UNARY_FUNCTION(erf, ops::erf_op)
-
-}  // namespace sinter
-// sinter/ops/erfc.hpp: the complementary error function.
-
-namespace sinter {
-namespace ops {
-
-struct erfc_op : real_op {
-  static constexpr const char* name = "erfc";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::erfc(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return -g * number(g, 1.128379167095512574) * exp(-(x * x));
-  }
-};
-
-}  // namespace ops
-
-/// 1 - erf(x), elementwise, floating point; keeps its relative accuracy where erf(x) rounds to 1.
-/// Derivative: -g 2/sqrt(pi) e^-x^2.
-///
-///     tensor y = erfc(x);
-SINTER_UNARY_FUNCTION(erfc, ops::erfc_op)
-
-}  // namespace sinter
-// sinter/ops/exp.hpp: e to the power x.
-
-namespace sinter {
-namespace ops {
-
-struct exp_op : real_op {
-  static constexpr const char* name = "exp";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::exp(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y;
-  }
-};
-
-}  // namespace ops
-
-/// e^x, elementwise, floating point. Derivative: g y.
-///
-///     tensor y = exp(x);
-SINTER_UNARY_FUNCTION(exp, ops::exp_op)
-
-}  // namespace sinter
-// sinter/ops/exp2.hpp: 2 to the power x.
-
-namespace sinter {
-namespace ops {
-
-struct exp2_op : real_op {
-  static constexpr const char* name = "exp2";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::exp2(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y * number(g, 0.693147180559945309);
-  }
-};
-
-}  // namespace ops
-
-/// 2^x, elementwise, floating point. Derivative: g y ln 2.
-///
-///     tensor y = exp2(x);
-SINTER_UNARY_FUNCTION(exp2, ops::exp2_op)
-
-}  // namespace sinter
-// sinter/ops/expm1.hpp: e to the power x, less 1.
-
-namespace sinter {
-namespace ops {
-
-struct expm1_op : real_op {
-  static constexpr const char* name = "expm1";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::expm1(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (y + 1);
-  }
-};
-
-}  // namespace ops
-
-/// e^x - 1, elementwise, floating point; exact to rounding near 0. Derivative: g (y + 1).
-///
-///     tensor y = expm1(x);
-SINTER_UNARY_FUNCTION(expm1, ops::expm1_op)
-
-}  // namespace sinter
-// sinter/ops/floor.hpp: the largest integer not above x.
-
-namespace sinter {
-namespace ops {
-
-struct floor_op : number_op {
-  static constexpr const char* name = "floor";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::floor(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// The largest integer not above x, elementwise; integers stay what they are. Derivative: 0.
-///
-///     tensor y = floor(x);
-SINTER_UNARY_FUNCTION(floor, ops::floor_op)
-
-}  // namespace sinter
-// sinter/ops/fma.hpp: a b + c.
-
-namespace sinter {
-namespace ops {
-
-struct fma_op : number_op {
-  static constexpr const char* name = "fma";
-  static constexpr unsigned grad_uses[3] = {uses::second, uses::first, uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b, V c) {
-    return math::fma(a, b, c);
-  }
-  template <int I, class G, class A, class B, class C, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C&, const Y&) {
-    if constexpr (I == 0) return g * b;
-    else if constexpr (I == 1) return g * a;
-    else return g;
-  }
-};
-
-}  // namespace ops
-
-/// a b + c, elementwise and broadcast; rounded once where the processor has the instruction. Integers wrap around.
-/// Derivative: g b to a, g a to b, g to c.
-///
-///     tensor y = fma(a, b, 1.f);
-SINTER_TERNARY_FUNCTION(fma, ops::fma_op)
-
-}  // namespace sinter
-// sinter/ops/fmod.hpp: the remainder of a division, with the sign of the dividend.
-
-namespace sinter {
-namespace ops {
-
-struct fmod_op : number_op {
-  static constexpr const char* name = "fmod";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::fmod(a, b);
-  }
-  /// trunc(a / b), where `rest` = fmod(a, b): a / b itself may round up to the next whole number.
-  template <class A, class B, class R>
-  SINTER_WORD static auto quotient(const A& a, const B& b, const R& rest) {
-    return round(a / b - rest / b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) return g;
-    else return -g * quotient(a, b, call<fmod_op>(a, b));
-  }
-};
-
-}  // namespace ops
-
-/// a - b trunc(a / b), elementwise and broadcast: the remainder with the sign of the dividend, as in C.
-/// An integer divided by zero gives 0. Derivative: g to a, -g trunc(a / b) to b.
-///
-///     tensor y = fmod(x, 2);
-SINTER_BINARY_FUNCTION(fmod, ops::fmod_op)
-
-}  // namespace sinter
-// sinter/ops/gather.hpp: gather and index_select, elements picked along an axis by an index tensor.
-
-namespace sinter {
-
-namespace detail {
-
-/// Indices as int64 on their device; each must lie in [0, extent).
-template <class I>
-auto checked_indices(const char* op, const I& index, index_t extent) {
-  check_defined(op, index);
-  const auto i = [&] {
-    if constexpr (std::is_same_v<element_of<I>, std::int64_t>) return eval(index);
-    else return eval(cast<std::int64_t>(index));
-  }();
-  const auto dense = i.contiguous();
-  backend<device_of<I>>::check_range(op, "index", access::data(dense), dense.numel(), extent);
-  return i;
-}
-
-}  // namespace detail
-
-template <class...>
-struct index_of_element_type;
-template <int...>
-struct elements_and_index_of_ranks;
-struct use_an_integer_index;
-struct use_an_index_of_the_rank_of_the_elements;
-struct use_an_index_of_rank_1;
-
-namespace detail {
-
-template <class X, class I, bool OneAxis>
-constexpr auto find_index_mistake() {
-  if constexpr (!expression<X> || !expression<I>) return not_operands{};
-  else if constexpr (!same_device<X, I>)
-    return mistake<operands_on_different_devices<device_of<X>, device_of<I>>, copy_one_operand_with_dot_to>{};
-  else if constexpr (!integer_element<element_of<I>>)
-    return mistake<index_of_element_type<element_of<I>>, use_an_integer_index>{};
-  else if constexpr (OneAxis && (rank_of<X> < 1 || rank_of<I> != 1))
-    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_rank_1>{};
-  else if constexpr (!OneAxis && (rank_of<X> < 1 || rank_of<X> != rank_of<I>))
-    return mistake<elements_and_index_of_ranks<rank_of<X>, rank_of<I>>, use_an_index_of_the_rank_of_the_elements>{};
-  else return fitting<element_of<X>>{};
-}
-template <class X, class I>
-using gather_mistake = decltype(find_index_mistake<bare<X>, bare<I>, false>());
-template <class X, class I>
-using index_select_mistake = decltype(find_index_mistake<bare<X>, bare<I>, true>());
-
-}  // namespace detail
-
-namespace ops {
-
-/// y[c] = x[c with coordinate `axis` = index[c]]; indices are checked before.
-struct gather_op : kernel_op {
-  static constexpr const char* name = "gather";
-  static constexpr unsigned grad_uses[1] = {uses::second};
-  template <device D>
-  static constexpr bool has_kernels_on = true;
-  static constexpr take takes(int) { return take::strided; }
-
-  int axis;
-  const char* called;  ///< gather, or index_select
-
-  gather_op(int along, const char* by) : axis(along), called(by) {}
-  template <int R>
-  const extents<R>& shape(const extents<R>& x, const extents<R>& index) const {
-    for (int d = 0; d < R; ++d)
-      if (d != axis && index[d] > x[d])
-        sinter::detail::refuse<shape_error>(
-            {called, ": index of shape ", index, " is larger than x of shape ", x, " on axis ", d});
-    return index;
-  }
-  template <class X, class I>
-  static constexpr auto mistake() {
-    return sinter::detail::gather_mistake<X, I>{};
-  }
-};
-
-}  // namespace ops
-
-namespace detail {
-
-template <device D>
-struct kernels<ops::gather_op, D> {
-  template <class T, int R, class Epilogue>
-  static void forward(const ops::gather_op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x,
-                      const tensor<std::int64_t, R, D>& index) {
-    backend<D>::gather(x, op.axis, index, y);
-  }
-  template <class Backward>
-  static void reverse(const ops::gather_op& op, const Backward& b) {
-    add_picked(b.template sum_of<0>(), op.axis, b.template operand<1>(), b.gradient(), index_order::any);
-  }
-};
-
-}  // namespace detail
-
-/// y[i][j] = x[index[i][j]][j] for axis 0, x[i][index[i][j]] for axis 1, and so on, as torch.gather: index has x's
-/// rank, any integer type, and extents at most x's on the other axes; y has the shape of index. Runs at once.
-/// Derivative: g is added at the elements that were read. Errors: shape_error, and index_error for an index outside
-/// [0, extent), on a GPU where the host next waits for it; until then 0 stands for the element.
-///
-///     tensor picked = gather(logits, 1, labels.unsqueeze(1));
-template <expression X, expression I>
-  requires(detail::is_fitting<detail::gather_mistake<X, I>>)
-detail::evaluated<X> gather(const X& x, detail::whole axis, const I& index) {
-  detail::check_defined("gather", x);
-  const int a = detail::checked_axis("gather", axis, rank_of<X>);
-  return eval(
-      detail::make_kernel(ops::gather_op(a, "gather"), x, detail::checked_indices("gather", index, x.shape()[a])));
-}
-
-/// The slices x[index[0]], x[index[1]], ... along an axis: (…,n,…) and index (m,) => (…,m,…). Runs at once.
-/// Derivative: g is added at the slices that were read. Errors: index_error for an index outside [0, extent), on a GPU
-/// as for gather.
-///
-///     tensor batch = index_select(images, 0, permutation);
-template <expression X, expression I>
-  requires(detail::is_fitting<detail::index_select_mistake<X, I>>)
-detail::evaluated<X> index_select(const X& x, detail::whole axis, const I& index) {
-  detail::check_defined("index_select", x);
-  constexpr int R = rank_of<X>;
-  const int a = detail::checked_axis("index_select", axis, R);
-  const auto i = detail::checked_indices("index_select", index, x.shape()[a]);
-  extents<R> line = detail::ones_extents<R>();
-  extents<R> shape = x.shape();
-  line[a] = shape[a] = i.numel();
-  return eval(detail::make_kernel(ops::gather_op(a, "index_select"), x, i.reshape(line).broadcast_to(shape)));
-}
-
-template <class X, class I, class Problem = typename detail::gather_mistake<X, I>::problem,
-          class Fix = typename detail::gather_mistake<X, I>::fix>
-void gather(X&&, index_t, I&&) = delete;
-template <class X, class I, class Problem = typename detail::index_select_mistake<X, I>::problem,
-          class Fix = typename detail::index_select_mistake<X, I>::fix>
-void index_select(X&&, index_t, I&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/gelu.hpp: the Gaussian error linear unit.
-
-namespace sinter {
-namespace ops {
-
-struct gelu_op : real_op {
-  static constexpr const char* name = "gelu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return x / 2 * math::erfc(x * math::constant<V>(-0.707106781186547524));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto below = erfc(x * number(g, -0.707106781186547524)) / 2;
-    const auto density = exp(x * x / -2) * number(g, 0.398942280401432678);
-    return g * (below + x * density);
-  }
-};
-
-}  // namespace ops
-
-/// x P(N <= x) for a standard normal N: x/2 (1 + erf(x / sqrt 2)), elementwise, floating point; as x/2 erfc(-x / sqrt
-/// 2), which keeps its digits where x is far below 0. Derivative: g (P(N <= x) + x p(x)), p the normal density.
-/// Hendrycks and Gimpel, "Gaussian error linear units", 2016. gelu_tanh is the faster approximation.
-///
-///     tensor y = gelu(x);
-SINTER_UNARY_FUNCTION(gelu, ops::gelu_op)
-
-}  // namespace sinter
-// sinter/ops/gelu_tanh.hpp: the Gaussian error linear unit, approximated with tanh.
-
-// sinter/ops/sigmoid.hpp: the logistic function.
-
-namespace sinter {
-namespace ops {
-
-struct sigmoid_op : real_op {
-  static constexpr const char* name = "sigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sigmoid(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * y * (1 - y);
-  }
-};
-
-}  // namespace ops
-
-/// 1 / (1 + e^-x), elementwise, floating point; exact to rounding at both ends. Derivative: g y (1 - y).
-///
-///     tensor p = sigmoid(logits);
-SINTER_UNARY_FUNCTION(sigmoid, ops::sigmoid_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct gelu_tanh_op : real_op {
-  static constexpr const char* name = "gelu_tanh";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return x * math::sigmoid((x + x * x * x * math::constant<V>(0.044715)) * math::constant<V>(1.59576912160573071));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto square = x * x;
-    const auto s = call<sigmoid_op>(x * (1 + square * number(g, 0.044715)) * number(g, 1.59576912160573071));
-    const auto bounded = select(square < 256, x, number(x, 0));  // beyond, s is 0 or 1
-    const auto slope = (1 - s) * (1 + bounded * bounded * number(g, 0.134145)) * number(g, 1.59576912160573071);
-    return g * s * (1 + bounded * slope);
-  }
-};
-
-}  // namespace ops
-
-/// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), elementwise, floating point; within 5e-4 of gelu. Computed as
-/// x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)), which is the same and keeps its digits where x is far below 0.
-/// Hendrycks and Gimpel, "Gaussian error linear units", 2016.
-///
-///     tensor y = gelu_tanh(x);
-SINTER_UNARY_FUNCTION(gelu_tanh, ops::gelu_tanh_op)
-
-}  // namespace sinter
-// sinter/ops/grad.hpp: grad(y, x), a gradient that can be differentiated again.
-
-namespace sinter {
-
-namespace detail {
-
-template <class T, int R, device D, int N>
-variable<T, N, D> sum_to(const variable<T, R, D>& g, const extents<N>& shape) {
-  axis_set axes;
-  bool any = false;
-  for (int d = 0; d < R; ++d) {
-    const index_t n = d < R - N ? 1 : shape[d - (R - N)];
-    axes.has[d] = d < R - N || n != g.shape()[d];
-    any = any || axes.has[d];
-  }
-  index_t to[std::size_t{N > 0 ? N : 1}] = {};
-  for (int d = 0; d < N; ++d) to[d] = shape[d];
-  if constexpr (R == N) {
-    if (!any) return g;
-    return eval(make_reduction<ops::sum_op, R>(g, axes, true));
-  } else {
-    const variable<T, R, D> kept = any ? eval(make_reduction<ops::sum_op, R>(g, axes, true)) : g;
-    if constexpr (N == 0) return sum(kept);
-    else return kept.reshape(to);
-  }
-}
-
-}  // namespace detail
-
-struct variables_of_order_1;
-struct declare_them_with_order_2;
-struct keep_variables_of_order_2_on_one_device;
-
-/// dy/dx as a variable of order 1, whose own backward() gives second derivatives. y is a scalar computed from x; both
-/// are variables of order 2 on one device: copies to another have no second derivative. Nothing is added to any grad(),
-/// and the graph of y stays. Every elementwise op, sum, mean, var, norm, matmul and linear can be on the way; others do
-/// not compile at order 2. Errors: shape_error when y is not a scalar, autograd_error when y does not depend on x.
-///
-///     variable<float, 1, cpu, 2> x = tensor<float, 1>{1, 2};
-///     variable y = sum(x * x * x);
-///     variable slope = grad(y, x);         // 3 x^2
-///     variable(sum(slope)).backward();     // x.grad() is 6 x
-template <class T, auto SY, auto SX, device D>
-variable<T, SX, D, 1> grad(const variable<T, SY, D, 2>& y, const variable<T, SX, D, 2>& x) {
-  detail::check_defined("grad", y);
-  if (y.numel() != 1) detail::refuse<shape_error>({"grad: y of shape ", y.shape(), " is not a scalar; sum it first"});
-  const detail::state_ptr& root = detail::access::state_of(y);
-  const detail::state_ptr& target = detail::access::state_of(x);
-  detail::graph_gradients gradients;
-  if (root && target) {
-    gradients.add(root, variable<T, SY, D>(ones<T, D>(y.shape())));
-    detail::walk_graph(root, target, gradients);
-  }
-  if (!target || !gradients.has(target))
-    throw autograd_error("grad: y does not depend on x, or was computed under no_grad");
-  return gradients.get<T, SX, D>(target);
-}
-/// The same for an expression y that has yet to be computed.
-template <expression Y, auto SX>
-  requires(!detail::is_variable<Y> && Y::order == 2)
-auto grad(const Y& y, const variable<element_of<Y>, SX, device_of<Y>, 2>& x) {
-  return grad(detail::eval_to_read(y), x);
-}
-template <expression Y, expression X, class Problem = operands_on_different_devices<device_of<Y>, device_of<X>>,
-          class Fix = keep_variables_of_order_2_on_one_device>
-  requires(Y::order == 2 && X::order == 2 && !same_device<Y, X>)
-void grad(const Y&, const X&) = delete;
-template <class T, auto SY, auto SX, device D, device DX, int OY, int OX, class Problem = variables_of_order_1,
-          class Fix = declare_them_with_order_2>
-  requires(OY < 2 || OX < 2)
-void grad(const variable<T, SY, D, OY>& y, const variable<T, SX, DX, OX>& x) = delete;
-
-}  // namespace sinter
-// sinter/ops/greater.hpp: a > b.
-
-namespace sinter {
-namespace ops {
-
-struct greater_op : order_op {
-  static constexpr const char* name = "greater";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) > plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a > b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x > 0;
-SINTER_BINARY_FUNCTION(operator>, ops::greater_op)
-
-}  // namespace sinter
-// sinter/ops/greater_equal.hpp: a >= b.
-
-namespace sinter {
-namespace ops {
-
-struct greater_equal_op : order_op {
-  static constexpr const char* name = "greater_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) >= plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a >= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x >= 0;
-SINTER_BINARY_FUNCTION(operator>=, ops::greater_equal_op)
-
-}  // namespace sinter
-// sinter/ops/hardshrink.hpp: 0 near 0, the identity elsewhere.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct hardshrink_op : real_op {
-  static constexpr const char* name = "hardshrink";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T lambda;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(math::abs(x) <= lambda, math::constant<V>(0), x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(abs(x) <= lambda, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// 0 where |x| <= lambda, otherwise x; elementwise, floating point; NaN stays NaN. Derivative: 0, or g.
-///
-///     tensor y = hardshrink(x, 0.1);
-template <real_expression A>
-auto hardshrink(A&& x, double lambda = 0.5) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(hardshrink)
-
-}  // namespace sinter
-// sinter/ops/hardsigmoid.hpp: the logistic function in three straight pieces.
-
-namespace sinter {
-namespace ops {
-
-struct hardsigmoid_op : real_op {
-  static constexpr const char* name = "hardsigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V y = x / 6 + math::constant<V>(0.5);
-    return math::min(math::max(y, math::constant<V>(0)), math::constant<V>(1));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_or(y <= 0, y >= 1), zero_of(g), g / 6);
-  }
-};
-
-}  // namespace ops
-
-/// x/6 + 1/2 clamped to [0, 1], elementwise, floating point. Derivative: 0 where y <= 0 or y >= 1, otherwise g / 6.
-///
-///     tensor y = hardsigmoid(x);
-SINTER_UNARY_FUNCTION(hardsigmoid, ops::hardsigmoid_op)
-
-}  // namespace sinter
-// sinter/ops/hardswish.hpp: x times the logistic function in straight pieces.
-
-namespace sinter {
-namespace ops {
-
-struct hardswish_op : real_op {
-  static constexpr const char* name = "hardswish";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V gate = math::min(math::max(x + 3, math::constant<V>(0)), math::constant<V>(6));
-    return x * gate / 6;
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto inside = g * (x / 3 + number(g, 0.5));
-    return select(x >= 3, g, select(x <= -3, zero_of(g), inside));
-  }
-};
-
-}  // namespace ops
-
-/// x hardsigmoid(x), elementwise, floating point. Derivative: 0 up to -3, g (x/3 + 1/2) between, g from 3 on.
-/// Howard et al., "Searching for MobileNetV3", ICCV 2019.
-///
-///     tensor y = hardswish(x);
-SINTER_UNARY_FUNCTION(hardswish, ops::hardswish_op)
-
-}  // namespace sinter
-// sinter/ops/hardtanh.hpp: the identity between two limits.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct hardtanh_op : real_op {
-  static constexpr const char* name = "hardtanh";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  T low;
-  T high;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::min(math::max(x, low), high);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X&, const Y& y) const {
-    return select(logical_or(y <= low, y >= high), zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// x limited to [low, high], elementwise, floating point; NaN stays NaN. Derivative: 0 where x <= low or x >= high,
-/// otherwise g. low must not be above high. clamp takes other element types, and tensors as limits.
-///
-///     tensor y = hardtanh(x);
-template <real_expression A>
-auto hardtanh(A&& x, double low = -1, double high = 1) {
-  if (!(low <= high)) throw value_error("hardtanh: low must not be above high");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::hardtanh_op<T>{{}, detail::literal_value<T>(low), detail::literal_value<T>(high)},
-                          std::forward<A>(x));
-}
-SINTER_REAL_ONLY(hardtanh)
-
-}  // namespace sinter
-// sinter/ops/histc.hpp: the histogram of a tensor.
-
-// sinter/ops/less_equal.hpp: a <= b.
-
-namespace sinter {
-namespace ops {
-
-struct less_equal_op : order_op {
-  static constexpr const char* name = "less_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) <= plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a <= b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x <= 0;
-SINTER_BINARY_FUNCTION(operator<=, ops::less_equal_op)
-
-}  // namespace sinter
-// sinter/ops/minimum.hpp: the smaller of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct minimum_op : number_op {
-  static constexpr const char* name = "minimum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::min(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0) return select(a == b, half, select(a > b, zero_of(g), g));
-    else return select(a == b, half, select(b > a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The smaller of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the smaller, half to each where they are equal, g to both where one is
-/// NaN. min(x, axis) is the reduction.
-///
-///     tensor y = minimum(a, b);
-SINTER_BINARY_FUNCTION(minimum, ops::minimum_op)
-
-}  // namespace sinter
-
-namespace sinter {
-
-/// How many elements lie in each of `bins` intervals of equal width from low to high, both included, in x's element
-/// type: float or double, any shape => (bins,). Elements outside and NaN do not count. Where low equals high, the
-/// extremes of x take their place. Elementwise work on x is part of the count. Runs at once. No derivative. Errors:
-/// value_error for fewer than one bin and for a range that is empty or not finite.
-///
-///     tensor brightness = histc(x, 256, 0, 1);
-template <expression E>
-  requires(floating_element<element_of<E>> && !narrow_element<element_of<E>>)
-tensor<element_of<E>, 1, device_of<E>> histc(E&& x, index_t bins = 100, double low = 0, double high = 0) {
-  detail::check_defined("histc", x);
-  if (bins < 1) detail::refuse<value_error>({"histc: ", bins, " bins; there must be at least 1"});
-  const no_grad guard;
-  const auto e = detail::untrack(detail::prologue(std::forward<E>(x)));
-  if (low == high && e.shape().numel() > 0) {
-    low = static_cast<double>(eval(min(e)).item());
-    high = static_cast<double>(eval(max(e)).item());
-  }
-  if (low == high) {
-    low -= 1;
-    high += 1;
-  }
-  if (!(low < high) || !std::isfinite(high - low))
-    detail::refuse<value_error>({"histc: the range [", low, ", ", high, "] is empty or not finite"});
-  const auto bin = minimum(floor((e - low) / (high - low) * bins), bins - 1);
-  return cast<element_of<E>>(detail::counts_of(cast<std::int64_t>(where(e >= low && e <= high, bin, -1)), bins));
-}
-SINTER_REAL_ONLY(histc)
-
-}  // namespace sinter
-// sinter/ops/hypot.hpp: the length of the hypotenuse.
-
-namespace sinter {
-namespace ops {
-
-struct hypot_op : real_op {
-  static constexpr const char* name = "hypot";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::result, uses::second | uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    // scaled by the larger leg, whose square may overflow
-    const V x = math::abs(a), y = math::abs(b);
-    const V larger = math::max(x, y);
-    const V ratio = math::select(larger == 0, larger, math::min(x, y) / larger);
-    const V length = larger * math::sqrt(1 + ratio * ratio);
-    const V infinity = math::constant<V>(std::numeric_limits<double>::infinity());
-    return math::select(math::logical_or(math::isinf(a), math::isinf(b)), infinity, length);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
-    if constexpr (I == 0) return select(y == 0, zero_of(g), g * (a / y));
-    else return select(y == 0, zero_of(g), g * (b / y));
-  }
-};
-
-}  // namespace ops
-
-/// sqrt(a^2 + b^2) without overflow or underflow on the way, elementwise and broadcast, floating point.
-/// Infinite if either is. Derivative: g a / y to a, g b / y to b; 0 where y is 0.
-///
-///     tensor radius = hypot(x, y);
-SINTER_BINARY_FUNCTION(hypot, ops::hypot_op)
-
-}  // namespace sinter
-// sinter/ops/isfinite.hpp: whether x is neither infinite nor NaN.
-
-namespace sinter {
-namespace ops {
-
-struct isfinite_op : predicate_op {
-  static constexpr const char* name = "isfinite";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::isfinite(x);
-  }
-};
-
-}  // namespace ops
-
-/// Whether x is neither infinite nor NaN, elementwise; a mask of bool without derivative.
-///
-///     tensor mask = isfinite(x);
-SINTER_UNARY_FUNCTION(isfinite, ops::isfinite_op)
-
-}  // namespace sinter
-// sinter/ops/isinf.hpp: whether x is an infinity.
-
-namespace sinter {
-namespace ops {
-
-struct isinf_op : predicate_op {
-  static constexpr const char* name = "isinf";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::isinf(x);
-  }
-};
-
-}  // namespace ops
-
-/// Whether x is an infinity, elementwise; a mask of bool without derivative.
-///
-///     tensor mask = isinf(x);
-SINTER_UNARY_FUNCTION(isinf, ops::isinf_op)
-
-}  // namespace sinter
-// sinter/ops/isnan.hpp: whether x is not a number.
-
-namespace sinter {
-namespace ops {
-
-struct isnan_op : predicate_op {
-  static constexpr const char* name = "isnan";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::isnan(x);
-  }
-};
-
-}  // namespace ops
-
-/// Whether x is not a number, elementwise; a mask of bool without derivative.
-///
-///     tensor mask = isnan(x);
-SINTER_UNARY_FUNCTION(isnan, ops::isnan_op)
-
-}  // namespace sinter
-// sinter/ops/layer_norm.hpp: rows of mean 0 and variance 1.
-
-namespace sinter {
-
-struct use_weights_of_rank_1;
-
-namespace ops {
-
-/// What the gradients of layer_norm and rms_norm are, with the mean of g taken off or not.
-template <class Row, class C>
-SINTER_WORD void reverse_norm(const Row& r, C mean) {
-  const auto y = r.result(), g = r.gradient();
-  const C slope = r.sum(over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; })) / r.count(),
-          factor = r.saved();
-  r.put(over(y, g, [=](auto a, auto b) SINTER_INLINE_LAMBDA { return factor * (b - mean - a * slope); }));
-}
-
-struct layer_norm_op : row_op {
-  static constexpr const char* name = "layer_norm";
-  static constexpr bool saves_row_factor = true;
-  double eps;
-  layer_norm_op(int along, double e) : row_op(along), eps(e) {}
-
-  template <class Row>
-  SINTER_WORD auto forward(const Row& r) const {
-    using C = typename Row::value_type;
-    const auto x = r.keep(r.x());
-    const C mean = mean_of(r, x);
-    return r.finish(x, {.shift = mean, .scale = root_mean_square_factor(r, x, mean, static_cast<C>(eps))});
-  }
-  template <class Row>
-  SINTER_WORD void reverse(const Row& r) const {
-    reverse_norm(r, r.sum(r.gradient()) / r.count());
-  }
-};
-
-}  // namespace ops
-
-namespace detail {
-
-inline double checked_eps(const char* op, double eps) {
-  if (!(eps >= 0) || !std::isfinite(eps))
-    refuse<value_error>({op, ": eps is ", eps, "; it must be a finite number, 0 or more"});
-  return eps;
-}
-
-/// fitting<T>, or what is wrong with the weights W of a normalisation of X along its last axis.
-template <class X, class... W>
-constexpr auto find_row_operand_mistake() {
-  if constexpr (!(expression<W> && ...)) return not_operands{};
-  else if constexpr (!std::is_same_v<operand_check<X, W...>, fitting<element_of<X>>>) return operand_check<X, W...>{};
-  else if constexpr (((rank_of<W> != 1) || ...))
-    return mistake<operands_of_ranks<rank_of<X>, rank_of<W>...>, use_weights_of_rank_1>{};
-  else return fitting<element_of<X>>{};
-}
-template <class X, class... W>
-using row_operand_mistake = decltype(find_row_operand_mistake<bare<X>, bare<W>...>());
-
-/// A weight or bias of a normalisation has one value for each of the last axis.
-template <class E, class W>
-void check_row_operand(const char* op, const char* what, const E& x, const W& w) {
-  check_defined(op, x);
-  check_defined(op, w);
-  if (w.shape()[0] != x.shape()[rank_of<E> - 1])
-    refuse<shape_error>({op, ": a ", what, " of shape ", w.shape(), " for rows of x of shape ", x.shape(),
-                         "; it needs one value for each of the last axis"});
-}
-
-}  // namespace detail
-
-/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Floating point, any rank from 1. A
-/// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(variance + eps),
-/// derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer normalization", 2016. Errors: value_error for a
-/// negative or non-finite eps.
-///
-///     tensor y = layer_norm(x);
-template <class E>
-  requires detail::takes_operands<ops::layer_norm_op, E>
-detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, double eps = 1e-5) {
-  return detail::make_kernel(ops::layer_norm_op(rank_of<E> - 1, detail::checked_eps("layer_norm", eps)),
-                             std::forward<E>(x));
-}
-
-/// layer_norm(x, eps) * weight + bias, both of one value for each of the last axis. Without gradients one pass. Errors:
-/// shape_error for a weight or bias of another length.
-///
-///     tensor y = layer_norm(x, gain, bias);
-template <class E, class W, class B>
-  requires(detail::takes_operands<ops::layer_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W, B>>)
-auto layer_norm(E&& x, W&& weight, B&& bias, double eps = 1e-5) {
-  detail::check_row_operand("layer_norm", "weight", x, weight);
-  detail::check_row_operand("layer_norm", "bias", x, bias);
-  return layer_norm(std::forward<E>(x), eps) * std::forward<W>(weight) + std::forward<B>(bias);
-}
-SINTER_KERNEL_REJECTIONS(layer_norm, ops::layer_norm_op)
-template <class E, class W, class B, class Problem = typename detail::row_operand_mistake<E, W, B>::problem,
-          class Fix = typename detail::row_operand_mistake<E, W, B>::fix>
-  requires detail::takes_operands<ops::layer_norm_op, E>
-void layer_norm(E&&, W&&, B&&, double = 0) = delete;
-
-}  // namespace sinter
-// sinter/ops/leaky_relu.hpp: the rectifier with a slope below 0.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct leaky_relu_op : real_op {
-  static constexpr const char* name = "leaky_relu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T slope;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x > 0, x, x * slope);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x > 0, g, g * slope);
-  }
-};
-
-}  // namespace ops
-
-/// x where x > 0, otherwise slope x; elementwise, floating point. Derivative: g, or slope g.
-/// Maas et al., "Rectifier nonlinearities improve neural network acoustic models", 2013.
-///
-///     tensor y = leaky_relu(x, 0.2);
-template <real_expression A>
-auto leaky_relu(A&& x, double slope = 0.01) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::leaky_relu_op<T>{{}, detail::literal_value<T>(slope)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(leaky_relu)
-
-}  // namespace sinter
-// sinter/ops/lerp.hpp: a point between two.
-
-namespace sinter {
-namespace ops {
-
-struct lerp_op : real_op {
-  static constexpr const char* name = "lerp";
-  static constexpr unsigned grad_uses[3] = {uses::third, uses::third, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b, V c) {
-    const V step = b - a;
-    return math::select(c < math::constant<V>(0.5), a + c * step, b - (1 - c) * step);
-  }
-  template <int I, class G, class A, class B, class C, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const C& c, const Y&) {
-    if constexpr (I == 0) return g * (1 - c);
-    else if constexpr (I == 1) return g * c;
-    else return g * (b - a);
-  }
-};
-
-}  // namespace ops
-
-/// a + w (b - a), elementwise and broadcast, floating point; exactly a at w = 0 and b at w = 1.
-/// Derivative: g (1 - w) to a, g w to b, g (b - a) to w.
-///
-///     tensor y = lerp(a, b, 0.1);
-SINTER_TERNARY_FUNCTION(lerp, ops::lerp_op)
-
-}  // namespace sinter
-// sinter/ops/less.hpp: a < b.
-
-namespace sinter {
-namespace ops {
-
-struct less_op : order_op {
-  static constexpr const char* name = "less";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) < plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a < b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-/// Masks themselves have no order: write (0 < x) && (x < 1).
-///
-///     tensor mask = x < 0;
-SINTER_BINARY_FUNCTION(operator<, ops::less_op)
-
-}  // namespace sinter
-// sinter/ops/log.hpp: the natural logarithm.
-
-namespace sinter {
-namespace ops {
-
-struct log_op : real_op {
-  static constexpr const char* name = "log";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / x;
-  }
-};
-
-}  // namespace ops
-
-/// The natural logarithm, elementwise, floating point; -inf at 0, NaN below. Derivative: g / x.
-///
-///     tensor y = log(x);
-SINTER_UNARY_FUNCTION(log, ops::log_op)
-
-}  // namespace sinter
-// sinter/ops/log10.hpp: the logarithm to base 10.
-
-namespace sinter {
-namespace ops {
-
-struct log10_op : real_op {
-  static constexpr const char* name = "log10";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log10(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (x * number(g, 2.302585092994045684));
-  }
-};
-
-}  // namespace ops
-
-/// The logarithm to base 10, elementwise, floating point. Derivative: g / (x ln 10).
-///
-///     tensor y = log10(x);
-SINTER_UNARY_FUNCTION(log10, ops::log10_op)
-
-}  // namespace sinter
-// sinter/ops/log1p.hpp: the natural logarithm of 1 + x.
-
-namespace sinter {
-namespace ops {
-
-struct log1p_op : real_op {
-  static constexpr const char* name = "log1p";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log1p(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (1 + x);
-  }
-};
-
-}  // namespace ops
-
-/// ln(1 + x), elementwise, floating point; exact to rounding near 0. Derivative: g / (1 + x).
-///
-///     tensor y = log1p(x);
-SINTER_UNARY_FUNCTION(log1p, ops::log1p_op)
-
-}  // namespace sinter
-// sinter/ops/log2.hpp: the logarithm to base 2.
-
-namespace sinter {
-namespace ops {
-
-struct log2_op : real_op {
-  static constexpr const char* name = "log2";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::log2(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g / (x * number(g, 0.693147180559945309));
-  }
-};
-
-}  // namespace ops
-
-/// The logarithm to base 2, elementwise, floating point. Derivative: g / (x ln 2).
-///
-///     tensor y = log2(x);
-SINTER_UNARY_FUNCTION(log2, ops::log2_op)
-
-}  // namespace sinter
-// sinter/ops/log_sigmoid.hpp: the logarithm of the logistic function.
-
-namespace sinter {
-namespace ops {
-
-struct log_sigmoid_op : real_op {
-  static constexpr const char* name = "log_sigmoid";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    // ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|): no overflow, no logarithm of a rounded 0
-    return math::min(x, math::constant<V>(0)) - math::log1p(math::exp(math::neg(math::abs(x))));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return -g * expm1(y);
-  }
-};
-
-}  // namespace ops
-
-/// ln sigmoid(x), elementwise, floating point; exact to rounding at both ends, where log(sigmoid(x)) is not.
-/// Derivative: g (1 - e^y).
-///
-///     tensor loss = -log_sigmoid(margin);
-SINTER_UNARY_FUNCTION(log_sigmoid, ops::log_sigmoid_op)
-
-}  // namespace sinter
-// sinter/ops/log_softmax.hpp: log-probabilities from scores.
-
-namespace sinter {
-namespace ops {
-
-struct log_softmax_op : row_op {
-  static constexpr const char* name = "log_softmax";
-  using row_op::row_op;
-
-  template <class Row>
-  SINTER_WORD auto forward(const Row& r) const {
-    const auto x = r.keep(r.x());
-    const auto s = r.sum_of_exp(x);
-    return r.finish(x, {.shift = s.shift, .rest = math::log(s.sum)});
-  }
-  template <class Row>
-  SINTER_WORD void reverse(const Row& r) const {
-    const auto y = r.result(), g = r.gradient();
-    const auto total = r.sum(g);
-    r.put(over(y, g, [total](auto a, auto b) SINTER_INLINE_LAMBDA { return b - math::exp(a) * total; }));
-  }
-};
-
-}  // namespace ops
-
-/// x - log(sum(exp(x))) along an axis, -1 for the last; computed from the largest element. Floating point, any rank
-/// from
-/// 1. Derivative: g - exp(y) sum(g).
-///
-///     tensor lp = log_softmax(logits, 1);
-template <class E>
-  requires detail::takes_operands<ops::log_softmax_op, E>
-detail::kernel_of<ops::log_softmax_op, E> log_softmax(E&& x, detail::whole axis) {
-  return detail::make_kernel(ops::log_softmax_op(detail::checked_axis("log_softmax", axis, rank_of<E>)),
-                             std::forward<E>(x));
-}
-SINTER_KERNEL_REJECTIONS(log_softmax, ops::log_softmax_op)
-
-}  // namespace sinter
-// sinter/ops/logcumsumexp.hpp: the logarithms of running sums of exponentials.
-
-// sinter/ops/negate.hpp: the additive inverse.
-
-namespace sinter {
-namespace ops {
-
-struct negate_op : number_op {
-  static constexpr const char* name = "negate";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::neg(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return -g;
-  }
-};
-
-}  // namespace ops
-
-/// -x, elementwise. Derivative: -g. Integers wrap around.
-///
-///     tensor y = -x;
-template <class A, class = std::enable_if_t<detail::fits<ops::negate_op, A>>>
-auto operator-(A&& a) {
-  return detail::make_map(ops::negate_op{}, std::forward<A>(a));
-}
-// Written out, because clang lists these with every message about a binary minus, twice as long where they are macros.
-template <class A, class Problem = typename detail::mistake_of<ops::negate_op, A>::problem,
-          class Fix = typename detail::mistake_of<ops::negate_op, A>::fix>
-void operator-(A&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/not_equal.hpp: a != b.
-
-namespace sinter {
-namespace ops {
-
-struct not_equal_op : predicate_op {
-  static constexpr const char* name = "not_equal";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) != plain(b);
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast; a mask of bool without derivative. Comparisons with NaN are false, != is true.
-///
-///     tensor mask = x != 0;
-SINTER_BINARY_FUNCTION(operator!=, ops::not_equal_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-struct logcumsumexp_op {
-  static constexpr const char* name = "logcumsumexp";
-  static constexpr bool keeps_operands = true;
-  template <class T>
-  static constexpr bool accepts = std::is_floating_point_v<T>;
-  template <class T>
-  using reducer = sinter::detail::logsumexp_reducer<T>;
-  // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
-  template <class Tensor>
-  static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
-    constexpr auto nothing = -std::numeric_limits<element_of<Tensor>>::infinity();
-    const auto part = [&](const Tensor& h) {
-      const auto late = h.flip(axis), of = y.flip(axis);
-      const auto terms = where(late > 0 && of != nothing, log(where(late > 0, late, 1)) - of, nothing);
-      return sinter::detail::scan_now<logcumsumexp_op>(terms, axis).flip(axis);
-    };
-    return where(x == nothing, 0, exp(x + part(g)) - exp(x + part(eval(-g))));
-  }
-};
-
-}  // namespace ops
-
-/// y[i] = log(exp(x[0]) + ... + exp(x[i])) along an axis, -1 for the last, without overflow. Float and double.
-/// Derivative: exp(x[k]) times the sum of g exp(-y) from k on; 0 where x is -inf.
-///
-///     tensor evidence = logcumsumexp(energies, 1);
-template <expression E>
-  requires detail::scannable<ops::logcumsumexp_op, E>
-scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
-  return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
-}
-SINTER_REAL_ONLY(logcumsumexp)
-
-}  // namespace sinter
-// sinter/ops/logical_not.hpp: the negation of a mask.
-
-namespace sinter {
-namespace ops {
-
-struct logical_not_op : logical_op {
-  static constexpr const char* name = "logical_not";
-  template <class V>
-  SINTER_WORD static auto apply(V x) {
-    return math::logical_not(x);
-  }
-};
-
-}  // namespace ops
-
-/// !x, elementwise on bool; a mask without derivative.
-///
-///     tensor mask = !(x > 0);
-SINTER_UNARY_FUNCTION(operator!, ops::logical_not_op)
-SINTER_UNARY_FUNCTION(logical_not, ops::logical_not_op)
-
-}  // namespace sinter
-// sinter/ops/logical_or.hpp: whether either is true.
-
-namespace sinter {
-namespace ops {
-
-struct logical_or_op : logical_op {
-  static constexpr const char* name = "logical_or";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_or(plain(a), plain(b));
-  }
-};
-
-}  // namespace ops
-
-/// a || b, elementwise and broadcast on bool: whether either is true; a mask without derivative. Both sides are
-/// computed.
-///
-///     tensor mask = x > 0 || x < 1;
-SINTER_BINARY_FUNCTION(operator||, ops::logical_or_op)
-SINTER_BINARY_FUNCTION(logical_or, ops::logical_or_op)
-
-}  // namespace sinter
-// sinter/ops/logical_xor.hpp: whether one only is true.
-
-namespace sinter {
-namespace ops {
-
-struct logical_xor_op : logical_op {
-  static constexpr const char* name = "logical_xor";
-  template <class A, class B>
-  SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_xor(plain(a), plain(b));
-  }
-};
-
-}  // namespace ops
-
-/// a != b, elementwise and broadcast on bool: whether one only is true; a mask without derivative.
-///
-///     tensor mask = logical_xor(x > 0, y > 0);
-SINTER_BINARY_FUNCTION(logical_xor, ops::logical_xor_op)
-
-}  // namespace sinter
-// sinter/ops/logit.hpp: the inverse of the logistic function.
-
-namespace sinter {
-namespace ops {
-
-struct logit_op : real_op {
-  static constexpr const char* name = "logit";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    // With m the smaller of x and 1 - x, which is exact, |logit| = ln((1 - m) / m) = ln(1 + (1 - 2m) / m). + 0 is for
-    // -0. Below 2^-100 m is scaled, so that its reciprocal is finite.
-    const V m = math::min(x, 1 - x) + math::constant<V>(0.0);
-    const auto tiny = math::abs(m) < math::constant<V>(0x1p-100);
-    const V side = x - math::constant<V>(0.5);
-    if (!math::any(tiny)) return math::copysign(math::log1p((1 - m * 2) / m), side);
-    const V size = math::log1p((1 - m * 2) / math::select(tiny, m * math::constant<V>(0x1p64), m));
-    return math::copysign(math::select(tiny, size + math::constant<V>(44.3614195558364998), size), side);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return select(logical_or(x < 0, x > 1), number(g, std::numeric_limits<double>::quiet_NaN()), g / (x * (1 - x)));
-  }
-};
-
-template <class T>
-struct limited_logit_op : real_op {
-  static constexpr const char* name = "logit";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T eps;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return logit_op::apply(math::min(math::max(x, eps), 1 - eps));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(logical_or(x < eps, x > 1 - eps), zero_of(g), g / (x * (1 - x)));
-  }
-};
-
-}  // namespace ops
-
-/// ln(x / (1 - x)), elementwise, floating point: the inverse of sigmoid. -inf at 0, inf at 1, NaN outside [0, 1].
-/// Derivative: g / (x (1 - x)), NaN where the value is.
-///
-///     tensor logits = logit(p);
-SINTER_UNARY_FUNCTION(logit, ops::logit_op)
-
-/// The same of x limited to [eps, 1 - eps], so that the result is finite; the derivative is 0 outside. eps lies in
-/// [0, 0.5].
-///
-///     tensor logits = logit(p, 1e-6);
-template <real_expression A>
-auto logit(A&& x, double eps) {
-  if (!(eps >= 0 && eps <= 0.5)) throw value_error("logit: eps must lie in [0, 0.5]");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::limited_logit_op<T>{{}, detail::literal_value<T>(eps)}, std::forward<A>(x));
-}
-
-}  // namespace sinter
-// sinter/ops/logsumexp.hpp: the logarithm of a sum of exponentials along axes.
-
-namespace sinter {
-namespace ops {
-
-struct logsumexp_op {
-  static constexpr const char* name = "logsumexp";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::logsumexp_reducer<T>;
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
-      return value;
-    }
-    template <int I, class G, class X, class Y, class Aux, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& y, const Aux&, const R&) {
-      return select(y == number(g, -std::numeric_limits<double>::infinity()), zero_of(g), g * exp(x - y));
-    }
-  };
-  template <class E, class R>
-  static R aux(const E&, const R& result, const sinter::detail::axis_set&) {
-    return result;
-  }
-};
-
-}  // namespace ops
-
-/// log(sum(exp(x))), computed from the largest element so that it neither overflows nor underflows; -inf of nothing.
-/// Floating point. Derivative: g exp(x - y), the softmax.
-///
-///     tensor partition = logsumexp(energies, 1);
-SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
-
-}  // namespace sinter
-// sinter/ops/matmul.hpp: matrix products, plain, batched, and as a linear layer.
-
-// sinter/ops/matmul_precision.hpp: in what arithmetic products of float matrices are computed.
-
-namespace sinter {
-
-/// How matmul and linear multiply floats. Products of doubles and integers are what they are, and so is everything on
-/// the host devices, which compute float32 whatever is asked for.
-enum class matmul_precision {
-  float32,  ///< every product and sum in float; the default
-  tf32,     ///< operands rounded to 11 significant bits, sums in float: the tensor cores of NVIDIA GPUs
-};
-
-/// While one is alive, products that start on this thread are computed in the given precision: forward and, where
-/// backward() is called under it, backward. They may nest, and end in any order, on the thread that made them. What is
-/// recorded into a cuda_graph keeps the precision it was recorded with. As torch.set_float32_matmul_precision, but
-/// never more than asked for: without one, nothing is TF32.
-///
-///     { use_matmul_precision fast(matmul_precision::tf32); loss.backward(); }
-class [[nodiscard]] use_matmul_precision {
- public:
-  [[nodiscard]] explicit use_matmul_precision(matmul_precision p) noexcept
-      : precision_(p), before_(std::exchange(newest(), this)) {}
-  ~use_matmul_precision() {
-    use_matmul_precision** link = &newest();
-    while (*link != this) link = &(*link)->before_;
-    *link = before_;
-  }
-  use_matmul_precision(const use_matmul_precision&) = delete;
-  use_matmul_precision& operator=(const use_matmul_precision&) = delete;
-
-  /// What holds on this thread now: what the newest one alive asks for.
-  static matmul_precision now() noexcept {
-    return newest() == nullptr ? matmul_precision::float32 : newest()->precision_;
+    int number = 0;
+    saved_->each([&](const auto& s) { s.check_version(name, ++number); });
+    const Y& g = static_cast<state_of<Y>&>(y).grad;
+    give(saved_->apply([&](const auto&... s) { return (*backward_)(g, s.get()...); }));
   }
 
  private:
-  static use_matmul_precision*& newest() noexcept {
-    static thread_local use_matmul_precision* one = nullptr;
-    return one;
+  template <class X0>
+  using state_of = typed_state<element_of<X0>, X0::rank, device_of<X0>>;
+
+  template <class G>
+  void give(G&& gradient) const {
+    give_to<X...>(0, std::forward<G>(gradient));
+  }
+  template <class... G>
+  void give(gradient_list<G...>&& all) const {
+    all.each.apply([this](const auto&... g) {
+      int operand = 0;
+      (this->template give_to<X>(operand++, g), ...);
+    });
+  }
+  /// Adds the gradient g to that of an operand.
+  template <class Operand, class G>
+  void give_to(int operand, const G& g) const {
+    if constexpr (expression<G>) {
+      const state_ptr& source = sources_[operand];
+      if (!source) return;
+      check_defined(name, g);
+      auto& s = static_cast<state_of<Operand>&>(*source);
+      if (!(g.shape() == s.shape))
+        refuse<shape_error>({"backward of '", name, "': the gradient of operand ", operand + 1, " has shape ",
+                             g.shape(), ", the operand has shape ", s.shape, "; return one of that shape"});
+      auto&& ready = materialise(g);
+      if constexpr (is_tensor<bare<decltype(ready)>>)
+        if (is_ours(g, ready)) return add_gradient(source, ready);
+      bool add = false;
+      s.gradient(add);
+      write_or_add(ready, s.grad, add);
+    }
   }
 
-  matmul_precision precision_;
-  use_matmul_precision* before_;
+  /// May the memory of g's value become that of a gradient, if no other handle shows it?
+  template <class G, class Value>
+  static bool is_ours(const G& g, const Value& value) {
+    if constexpr (is_point<G>) return g.only_owner();
+    else return !access::storage_of(value)->borrowed;
+  }
+
+  std::optional<B> backward_;
+  std::optional<pack<kept_value<S>...>> saved_;
+  state_ptr sources_[sizeof...(X)];
 };
 
-}  // namespace sinter
-
-namespace sinter {
-
-template <class A, class B, bool BT>
-struct matmul_node;
-
-namespace detail {
-
-template <class A, class B, bool BT>
-using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
-
-template <class T, auto S, device D>
-matrix_ref matrix_of(const tensor<T, S, D>& t) {
-  constexpr int R = tensor<T, S, D>::rank;
-  matrix_ref m{access::data(t), t.shape()[R - 2], t.shape()[R - 1], t.strides()[R - 2], t.strides()[R - 1]};
-  if constexpr (R == 3) {
-    m.batches = t.shape()[0];
-    m.batch_stride = m.batches > 1 ? t.strides()[0] : 0;
-  }
-  return m;
-}
-
-/// c = a b (or c += a b), for rank 2 or matrix by matrix for rank 3. Each row of c lies densely.
-template <class A, class B, class C>
-void multiply_into(const A& a, const B& b, const C& c, bool accumulate,
-                   const typename backend<device_of<C>>::epilogue* epilogue = nullptr) {
-  backend<device_of<C>>::template matmul<element_of<C>>(matrix_of(a), matrix_of(b), matrix_of(c), accumulate, epilogue);
-}
-
-template <class E>
-state_ptr state_if_tracked(const E& e) {
-  if constexpr (is_variable<E>) return access::state_of(e);
+template <class A>
+state_ptr state_of_operand(const A& a) {
+  if constexpr (is_variable<A>) return access::state_of(a);
   else return {};
 }
 
-/// The gradient of s, which has memory, (+)= a b, in whatever order its axes lie.
-template <class T, int R, device D, class A, class B>
-void multiply_into_gradient(const typed_state<T, R, D>& s, const A& a, const B& b, bool add) {
-  if (s.grad.strides()[R - 1] == 1 || s.shape[R - 1] == 1) return multiply_into(a, b, s.grad, add);
-  if (s.grad.strides()[R - 2] == 1)
-    return multiply_into(b.transpose(), a.transpose(), s.grad.transpose(), add);  // c^T = b^T a^T
-  const auto product = tensor<T, R, D>::uninitialized(s.shape);
-  multiply_into(a, b, product, false);
-  write_or_add(product, s.grad, add);
-}
-
-/// Runs dest (+)= a b on the gradient of `to`.
-template <class T, int R, device D, class A, class B>
-void add_product(const state_ptr& to, const A& a, const B& b) {
-  auto& s = static_cast<typed_state<T, R, D>&>(*to);
-  bool add = false;
-  s.gradient(add);
-  multiply_into_gradient(s, a, b, add);
-}
-
-/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before
-/// the activation. False where that is not one kernel.
-template <class T, device D, class A, class B>
-bool add_product_through(const state_ptr& to, const A& a, const B& b) {
-  if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
-    layer_node::ends e;
-    if (!open_layer(to, e)) return false;
-    auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
-    struct guard {
-      const layer_node::ends& e;
-      grad_state& layer;
-      ~guard() {
-        if (layer.passed_on) return;
-        e.product->drop_gradient();
-        if (e.bias) e.bias->drop_gradient();
-      }
-    } otherwise{e, *to};
-    bool add = false;  // stays so
-    product.gradient(add);
-    if (!product.grad.is_contiguous()) return false;
-    void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
-    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad),
-                                                               e.gelu_tanh, e.kept->data, sums);
-    return to->passed_on;
-  } else {
-    return false;
-  }
-}
-
-/// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
-template <class T, int R, device D, bool BT>
-struct matmul_node_tape : product_node {
-  tensor<T, R, D> a, b;
-  std::uint64_t a_version = 0, b_version = 0;
-
-  void release() override { a = b = {}; }
-  void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    if (state[0]) {
-      check_version(b, b_version);
-      if constexpr (BT) add_to_left(g, b);
-      else add_to_left(g, b.transpose());
-    }
-    if (state[1]) {
-      check_version(a, a_version);
-      if constexpr (BT) add_to_right(y, g.transpose(), a);
-      else add_to_right(y, a.transpose(), g);
-    }
-  }
-  template <class A, class B>
-  void add_to_left(const A& x, const B& z) {
-    if constexpr (R == 2)
-      if (add_product_through<T, D>(state[0], x, z)) return;
-    add_product<T, R, D>(state[0], x, z);
-  }
-  template <class A, class B>
-  void add_to_right(grad_state& y, const A& x, const B& z) {
-    if constexpr (R == 2 && requires { &backend<D>::template matmul_and_sums<T>; }) {
-      if (const state_ptr waiting = std::move(bias)) {
-        auto& s = static_cast<typed_state<T, R, D>&>(*state[1]);
-        bool add = false, again = false;
-        s.gradient(add);
-        void* const sums = waiting->gradient(again);
-        if (s.grad.is_contiguous() &&
-            backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
-          return;
-        waiting->drop_gradient();
-        sum_rows(y, waiting);
-        return multiply_into_gradient(s, x, z, add);
-      }
-    }
-    add_product<T, R, D>(state[1], x, z);
-  }
-  static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
-    if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
-      refuse<autograd_error>(
-          {"backward of 'matmul': its operand of shape ", t.shape(),
-           " was modified in place after the statement; use a copy, or write to it after backward()"});
-  }
-};
-
-template <bool BT, class A, class B>
-matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
-
-/// The same, when the gradient itself is to be differentiated.
-template <class A, class B, bool BT>
-struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device_of<A>, BT> {
-  using T = element_of<A>;
-  static constexpr int R = A::rank;
-  using D = device_of<A>;
-  lower_order_of<A> left;
-  lower_order_of<B> right;
-
-  matmul_graph_tape(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
-  void release() override {
-    matmul_node_tape<T, R, D, BT>::release();
-    left = {};
-    right = {};
-  }
-  void backward_graph(const state_ptr& y, graph_gradients& to) override {
-    const variable<T, R, D> g = to.get<T, R, D>(y);
-    if (this->state[1]) this->check_version(this->a, this->a_version);
-    if (this->state[0]) this->check_version(this->b, this->b_version);
-    if constexpr (A::order >= 2) {
-      if constexpr (BT) to.add(this->state[0], eval(make_matmul<false>("matmul", g, right)));
-      else to.add(this->state[0], eval(make_matmul<false>("matmul", g, right.transpose())));
-    }
-    if constexpr (B::order >= 2) {
-      if constexpr (BT) to.add(this->state[1], eval(make_matmul<false>("matmul", g.transpose(), left)));
-      else to.add(this->state[1], eval(make_matmul<false>("matmul", left.transpose(), g)));
-    }
-  }
-};
-
 }  // namespace detail
 
-/// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
-template <class A, class B, bool BT>
-struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
-                                                      detail::larger(A::order, B::order)> {
-  static constexpr int points = 1;
-  static constexpr bool takes_epilogue = A::rank == 2;
-  static constexpr bool keeps_input = true;
-  static constexpr bool differentiable_twice = true;
-  static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
-  using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
-                                  detail::larger(A::order, B::order)>;
-  using T = element_of<A>;
-  using D = device_of<A>;
-  static constexpr int R = A::rank;
+/// What with_gradient() returns: a function of tensors, variables and expressions of them.
+template <class F, class B, device... Where>
+class function_with_gradient {
+  template <class... A>
+  using call_check = detail::call_check<detail::types<Where...>, F, B, A...>;
 
-  matmul_node(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
-    const auto& s = a.shape();
-    const auto& t = b.shape();
-    const index_t inner = BT ? t[R - 1] : t[R - 2];
-    bool fits = s[R - 1] == inner;
-    if constexpr (R == 3) fits = fits && s[0] == t[0];
-    if (!fits)
-      detail::refuse<shape_error>(
-          {op, ": shapes ", s, " and ", t,
-           BT ? " do not fit: both must have the same last extent"
-              : " do not fit: the last extent of the first must be the second to last of the second",
-           (R == 3 ? ", and the batches be equal" : "")});
-    this->shape_ = s;
-    this->shape_[R - 1] = BT ? t[R - 2] : t[R - 1];
+ public:
+  function_with_gradient(F forward, B backward, const char* name)
+      : forward_(std::move(forward)), backward_(std::move(backward)), name_(name) {}
+
+  /// Runs forward on the values of the operands: a tensor, or a variable if an operand is tracked.
+  template <class... A>
+  typename detail::call_result<detail::is_fitting<call_check<A...>>, F, detail::bare<A>...>::type operator()(
+      A&&... operands) const {
+    (detail::check_defined(name_, operands), ...);
+    return call(detail::eval_to_read(std::forward<A>(operands))...);
   }
+  /// What does not fit is rejected, with the reason as Problem and the way out as Fix.
+  template <class... A, class Problem = typename call_check<A...>::problem, class Fix = typename call_check<A...>::fix>
+  void operator()(A&&...) const = delete;
 
-  void compute_into(const tensor<T, R, D>& to, const typename detail::backend<D>::epilogue* epilogue) const {
-    const auto& left = detail::plain(a);
-    const auto& right = detail::plain(b);
-    if constexpr (BT) detail::multiply_into(left, right.transpose(), to, false, epilogue);
-    else detail::multiply_into(left, right, to, false, epilogue);
-  }
-
-  bool is_recorded() const {
-    return detail::recording() && (detail::state_if_tracked(a) || detail::state_if_tracked(b));
-  }
-
-  auto record(const tensor<T, R, D>& value) const {
-    const detail::state_ptr sa = detail::state_if_tracked(a);
-    const detail::state_ptr sb = detail::state_if_tracked(b);
-    if (!is_recorded()) return detail::unrecorded<base::order>(value);
-    auto node = [&] {
-      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
-      else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
-    }();
-    node->name = BT ? "linear" : "matmul";
-    node->state[0] = sa;
-    node->state[1] = sb;
-    if (sb) node->a = detail::plain(a), node->a_version = detail::access::storage_of(node->a)->version;
-    if (sa) node->b = detail::plain(b), node->b_version = detail::access::storage_of(node->b)->version;
-    return detail::produced<base::order>(value, std::move(node));
-  }
-
-  A a;
-  B b;
-};
-
-namespace detail {
-
-/// One matrix as a batch of n.
-template <class X>
-void repeat_batch(X& x, index_t n) {
-  if (n == 1) return;
-  const index_t shape[] = {n, x.shape()[1], x.shape()[2]};
-  x = x.broadcast_to(shape);
-}
-
-template <bool BT, class A, class B>
-matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b) {
-  check_defined(op, a);
-  check_defined(op, b);
-  if constexpr (rank_of<A> == 3) {
-    evaluated<A> x = eval_to_read(std::forward<A>(a));
-    evaluated<B> y = eval_to_read(std::forward<B>(b));
-    if (x.shape()[0] == 1) repeat_batch(x, y.shape()[0]);
-    else if (y.shape()[0] == 1) repeat_batch(y, x.shape()[0]);
-    return {op, std::move(x), std::move(y)};
-  } else {
-    return {op, eval_to_read(std::forward<A>(a)), eval_to_read(std::forward<B>(b))};
-  }
-}
-
-}  // namespace detail
-
-template <int, int>
-struct matmul_of_ranks;
-template <int, int>
-struct linear_of_ranks;
-struct both_of_rank_1_or_more;
-struct x_of_rank_1_or_more_and_w_of_rank_2;
-struct product_of_a_value_that_let_names;
-struct evaluate_it_before_let;
-
-namespace detail {
-
-/// Products are of every element type but bool.
-struct product_op {
-  template <class T>
-  static constexpr bool accepts = !std::is_same_v<T, bool>;
-};
-
-template <class A, class B>
-constexpr auto find_matmul_mistake() {
-  if constexpr (!expression<A> || !expression<B>) return not_operands{};
-  else if constexpr (!fits<product_op, A, B>) return mistake_of<product_op, A, B>{};
-  else if constexpr (rank_of<A> < 1 || rank_of<B> < 1)
-    return mistake<matmul_of_ranks<rank_of<A>, rank_of<B>>, both_of_rank_1_or_more>{};
-  else if constexpr (reads_name<A> || reads_name<B>)
-    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
-  else return fitting<element_of<A>>{};
-}
-template <class A, class B>
-using matmul_mistake = decltype(find_matmul_mistake<bare<A>, bare<B>>());
-/// Two matrices, or as many of them on either side: one kernel. Others are made into such (ops/matmul_axes.hpp).
-template <class A, class B>
-inline constexpr bool multipliable_matrices = [] {
-  if constexpr (!is_fitting<matmul_mistake<A, B>>) return false;
-  else return rank_of<A> == rank_of<B> && (rank_of<A> == 2 || rank_of<A> == 3);
-}();
-
-/// Of linear(x, w) and linear(x, w, bias).
-template <class X, class W, class... B>
-constexpr auto find_linear_mistake() {
-  if constexpr (!expression<X> || !expression<W>) return not_operands{};
-  else if constexpr (!fits<product_op, X, W, B...>) return mistake_of<product_op, X, W, B...>{};
-  else if constexpr (rank_of<X> < 1 || rank_of<W> != 2)
-    return mistake<linear_of_ranks<rank_of<X>, rank_of<W>>, x_of_rank_1_or_more_and_w_of_rank_2>{};
-  else if constexpr (reads_name<X> || reads_name<W>)
-    return mistake<product_of_a_value_that_let_names, evaluate_it_before_let>{};
-  else return fitting<element_of<X>>{};
-}
-template <class X, class... Rest>
-using linear_mistake = decltype(find_linear_mistake<bare<X>, bare<Rest>...>());
-/// Of a matrix x; others are made into one (ops/matmul_axes.hpp).
-template <class X, class... Rest>
-inline constexpr bool linear_fits = [] {
-  if constexpr (!is_fitting<linear_mistake<X, Rest...>>) return false;
-  else return rank_of<X> == 2;
-}();
-
-}  // namespace detail
-
-/// The matrix product (M,K) x (K,N) => (M,N), or matrix by matrix (B,M,K) x (B,K,N) => (B,M,N), where a batch of 1
-/// repeats. Transposed views are
-/// read in place. Elementwise work on the result (bias, activation, residual) runs inside its kernel. matmul_precision
-/// tells in what arithmetic. For vectors there are mv() and dot().
-/// Derivative: da = g b^T, db = a^T g. Errors: shape_error when the extents do not fit.
-///
-///     tensor y = relu(matmul(x, w) + bias);
-template <expression A, expression B>
-  requires(detail::multipliable_matrices<A, B>)
-detail::matmul_of<A, B, false> matmul(A&& a, B&& b) {
-  return detail::make_matmul<false>("matmul", std::forward<A>(a), std::forward<B>(b));
-}
-template <class A, class B, class Problem = typename detail::matmul_mistake<A, B>::problem,
-          class Fix = typename detail::matmul_mistake<A, B>::fix>
-void matmul(A&&, B&&) = delete;
-
-namespace detail {
-
-template <int R>
-void check_bias(const extents<2>& product, const extents<R>& bias) {
-  if (R != 1 || bias[0] != product[1])
-    refuse<shape_error>(
-        {"linear: a bias of shape ", bias, " for ", product[1], " outputs; it must be (", product[1], ",)"});
-}
-
-}  // namespace detail
-
-/// x w^T + b: (N,in) x (out,in) + (out,) => (N,out), the layer of torch.nn.functional.linear.
-///
-///     auto h = relu(linear(x, w, b));
-template <expression X, expression W, class B>
-  requires(detail::linear_fits<X, W, B>)
-auto linear(X&& x, W&& w, B&& b) -> decltype(std::declval<detail::matmul_of<X, W, true>>() + std::forward<B>(b)) {
-  auto product = detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
-  if constexpr (expression<detail::bare<B>>) detail::check_bias(product.shape(), b.shape());
-  return std::move(product) + std::forward<B>(b);
-}
-template <expression X, expression W>
-  requires(detail::linear_fits<X, W>)
-detail::matmul_of<X, W, true> linear(X&& x, W&& w) {
-  return detail::make_matmul<true>("linear", std::forward<X>(x), std::forward<W>(w));
-}
-template <class X, class W, class B, class Problem = typename detail::linear_mistake<X, W, B>::problem,
-          class Fix = typename detail::linear_mistake<X, W, B>::fix>
-void linear(X&&, W&&, B&&) = delete;
-template <class X, class W, class Problem = typename detail::linear_mistake<X, W>::problem,
-          class Fix = typename detail::linear_mistake<X, W>::fix>
-void linear(X&&, W&&) = delete;
-
-}  // namespace sinter
-// sinter/ops/matmul_axes.hpp: matmul and linear of vectors and of more than two axes, made into products of matrices.
-
-namespace sinter {
-
-namespace detail {
-
-/// The rank of matmul(a, b): a vector counts as a row on the left, as a column on the right, and loses that axis again.
-constexpr int product_rank(int a, int b) { return larger(a == 1 ? 2 : a, b == 1 ? 2 : b) - int{a == 1} - int{b == 1}; }
-template <class A, class B>
-using product_of_axes = typename result_of_point<element_of<A>, product_rank(rank_of<A>, rank_of<B>), device_of<A>,
-                                                 larger(bare<A>::order, bare<B>::order)>::type;
-template <class A>
-inline constexpr int order_of_operand = [] {
-  if constexpr (expression<A>) return bare<A>::order;
-  else return 0;  // a literal
-}();
-template <class X, class... W>
-using linear_of_axes = typename result_of_point<element_of<X>, rank_of<X>, device_of<X>,
-                                                larger(bare<X>::order, order_of_operand<bare<W>>...)>::type;
-
-/// The axes before those of the matrices.
-template <int R>
-extents<R - 2> leading(const extents<R>& shape) {
-  extents<R - 2> axes;
-  for (int d = 0; d + 2 < R; ++d) axes[d] = shape[d];
-  return axes;
-}
-template <int R>
-extents<R + 2> with_matrix(const extents<R>& axes, index_t rows, index_t columns) {
-  extents<R + 2> shape;
-  for (int d = 0; d < R; ++d) shape[d] = axes[d];
-  shape[R] = rows;
-  shape[R + 1] = columns;
-  return shape;
-}
-
-/// x with its leading axes repeated to `axes`, as a batch of matrices.
-template <class X, int R>
-auto as_batch(const X& x, const extents<R>& axes) {
-  const auto shape = with_matrix(axes, x.shape()[X::rank - 2], x.shape()[X::rank - 1]);
-  const index_t batch[] = {axes.numel(), shape[R], shape[R + 1]};
-  bool repeats = X::rank != R + 2;
-  if constexpr (X::rank == R + 2) repeats = !(x.shape() == shape);
-  if (!repeats) return x.reshape(batch);
-  return x.broadcast_to(shape.values).reshape(batch);
-}
-
-/// The product of matrices with leading axes that broadcast.
-template <class A, class B>
-auto multiply_axes(const A& a, const B& b) {
-  constexpr int ra = A::rank, rb = B::rank;
-  const index_t rows = a.shape()[ra - 2], inner = a.shape()[ra - 1], columns = b.shape()[rb - 1];
-  if (inner != b.shape()[rb - 2])
-    refuse<shape_error>({"matmul: shapes ", a.shape(), " and ", b.shape(),
-                         " do not fit: the last extent of the first must be the second to last of the second"});
-  if constexpr (ra == 2 && rb == 2) {
-    return eval(matmul(a, b));
-  } else if constexpr (rb == 2) {  // one matrix for all rows
-    const auto axes = leading(a.shape());
-    const auto y = eval(matmul(a.reshape({axes.numel() * rows, inner}), b));
-    return y.reshape(with_matrix(axes, rows, columns).values);
-  } else {
-    const auto axes = broadcast_shapes("matmul", leading(a.shape()), leading(b.shape()));
-    const auto y = eval(matmul(as_batch(a, axes), as_batch(b, axes)));
-    return y.reshape(with_matrix(axes, rows, columns).values);
-  }
-}
-
-/// A vector on the left as a row, on the right as a column; other operands as they are.
-template <bool Left, class X>
-auto as_matrix(X x) {
-  if constexpr (X::rank != 1) return x;
-  else return x.unsqueeze(Left ? 0 : 1);
-}
-
-}  // namespace detail
-
-/// The product of operands of other ranks, from 1, as torch.matmul. A vector on the left is a row, one on the right a
-/// column, and the result lacks that axis: (K) x (K) => (), (M,K) x (K) => (M), (K) x (…,K,N) => (…,N). Axes before
-/// the last two are batches and broadcast: (…,M,K) x (…,K,N) => (…,M,N). Runs at once. Derivative: that of the
-/// products, summed over what was repeated. Errors: shape_error when the extents do not fit.
-///
-///     tensor scores = matmul(queries, keys.transpose());  // (N,heads,L,d) x (N,heads,d,L)
-template <expression A, expression B>
-  requires(detail::is_fitting<detail::matmul_mistake<A, B>> && !detail::multipliable_matrices<A, B>)
-detail::product_of_axes<A, B> matmul(A&& a, B&& b) {
-  detail::check_defined("matmul", a);
-  detail::check_defined("matmul", b);
-  const auto y = detail::multiply_axes(detail::as_matrix<true>(detail::eval_to_read(std::forward<A>(a))),
-                                       detail::as_matrix<false>(detail::eval_to_read(std::forward<B>(b))));
-  constexpr int R = detail::bare<decltype(y)>::rank;
-  if constexpr (rank_of<A> == 1 && rank_of<B> == 1) return y.select(0, 0).select(0, 0);
-  else if constexpr (rank_of<A> == 1) return y.select(R - 2, 0);
-  else if constexpr (rank_of<B> == 1) return y.select(R - 1, 0);
-  else return y;
-}
-
-/// linear() of one vector or of more leading axes: (…,in) => (…,out). Runs at once.
-///
-///     auto h = relu(linear(tokens, w, b));  // (N,L,in) => (N,L,out)
-template <expression X, expression W, class... B>
-  requires(detail::is_fitting<detail::linear_mistake<X, W, B...>> && rank_of<X> != 2 && sizeof...(B) <= 1)
-detail::linear_of_axes<X, W, B...> linear(X&& x, W&& w, B&&... b) {
-  detail::check_defined("linear", x);
-  detail::check_defined("linear", w);
-  constexpr int R = rank_of<X>;
-  auto shape = x.shape();
-  const index_t inputs = shape[R - 1], outputs = w.shape()[0];
-  if (inputs != w.shape()[1])
-    detail::refuse<shape_error>(
-        {"linear: shapes ", shape, " and ", w.shape(), " do not fit: both must have the same last extent"});
-  shape[R - 1] = 1;
-  const index_t rows = shape.numel();
-  shape[R - 1] = outputs;
-  const auto y = eval(linear(detail::eval_to_read(std::forward<X>(x)).reshape({rows, inputs}), std::forward<W>(w),
-                             std::forward<B>(b)...));
-  return y.reshape(shape.values);
-}
-
-}  // namespace sinter
-// sinter/ops/maximum.hpp: the larger of two operands.
-
-namespace sinter {
-namespace ops {
-
-struct maximum_op : number_op {
-  static constexpr const char* name = "maximum";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::max(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    const auto half = g / 2;
-    if constexpr (I == 0) return select(a == b, half, select(a < b, zero_of(g), g));
-    else return select(a == b, half, select(b < a, zero_of(g), g));
-  }
-};
-
-}  // namespace ops
-
-/// The larger of a and b, elementwise and broadcast; NaN if either is.
-/// Derivative: g to the larger, half to each where they are equal, g to both where one is
-/// NaN. max(x, axis) is the reduction.
-///
-///     tensor y = maximum(a, b);
-SINTER_BINARY_FUNCTION(maximum, ops::maximum_op)
-
-}  // namespace sinter
-// sinter/ops/norm.hpp: the Euclidean norm along axes.
-
-// sinter/ops/square.hpp: x times x.
-
-namespace sinter {
-namespace ops {
-
-struct square_op : number_op {
-  static constexpr const char* name = "square";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return multiply_op::apply(x, x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return 2 * g * x;
-  }
-};
-
-}  // namespace ops
-
-/// x^2, elementwise; integers wrap around. Derivative: 2 g x.
-///
-///     tensor loss = sum(square(y - target));
-SINTER_UNARY_FUNCTION(square, ops::square_op)
-
-}  // namespace sinter
-
-namespace sinter {
-namespace ops {
-
-/// The square root whose derivative at 0 is taken as 0.
-struct root_op : real_op {
-  static constexpr const char* name = "norm";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y == 0, zero_of(g), g / (y * 2));
-  }
-};
-
-struct norm_op {
-  static constexpr const char* name = "norm";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class E>
-  static auto prepare(const E& e, const sinter::detail::axis_set&) {
-    return square(e);
-  }
-  template <class Node>
-  static auto finish(Node node, index_t) {
-    return sinter::detail::make_map(root_op{}, std::move(node));
-  }
-};
-
-}  // namespace ops
-
-/// sqrt(sum(x^2)) of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1.
-/// Floating point. Derivative: g x / y, and 0 where y is 0.
-///
-///     tensor length = norm(x, 1);
-SINTER_REDUCTION(norm, ops::norm_op)
-
-}  // namespace sinter
-// sinter/ops/pow.hpp: a to the power b.
-
-namespace sinter {
-namespace ops {
-
-struct pow_op : number_op {
-  static constexpr const char* name = "pow";
-  static constexpr unsigned grad_uses[2] = {uses::first | uses::second, uses::first | uses::second | uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::pow(a, b);
-  }
-  // b a^(b-1) and a^b ln a; 0 where a^0 and 0^b, which are constant, would give 0 inf.
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y& y) {
-    if constexpr (I == 0) return select(b == 0, zero_of(g), g * (b * pow(a, b - 1)));
-    else return select(logical_and(a == 0, b >= 0), zero_of(g), g * (y * log(a)));
-  }
-};
-
-/// x to a power that is the same for all elements; small whole powers are products.
-template <class T>
-struct power_op : number_op {
-  static constexpr const char* name = "pow";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T exponent;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    if (exponent == T(1)) return x;
-    if (exponent == T(2)) return multiply_op::apply(x, x);
-    if (exponent == T(3)) return multiply_op::apply(multiply_op::apply(x, x), x);
-    if (exponent == T(-1)) return math::reciprocal(x);
-    return math::pow(x, exponent);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    const power_op lower{{}, exponent == T(0) ? T(0) : exponent - T(1)};  // 0 x^0 = 0 stands for the derivative of x^0
-    if constexpr (expression<X>) return g * (exponent * sinter::detail::make_map(lower, x));
-    else return g * (exponent * lower.apply(x));
-  }
-};
-
-}  // namespace ops
-
-/// a^b, elementwise and broadcast, tensors or literals. Integers wrap around; a negative exponent gives the truncated
-/// value. Derivative: g b a^(b-1) to a (0 where b is 0), g y ln a to b (0 where a is 0 and b is not negative).
-///
-///     tensor y = pow(2.f, x);
-template <class A, class B>
-  requires(expression<B> && detail::fits<ops::pow_op, A, B>)
-auto pow(A&& a, B&& b) {
-  return detail::make_binary(ops::pow_op{}, std::forward<A>(a), std::forward<B>(b));
-}
-
-/// x to a literal power; 1, 2, 3 and -1 are computed as products.
-///
-///     tensor y = pow(x, 2);
-template <expression A, literal B>
-  requires(detail::fits<ops::pow_op, A, B>)
-auto pow(A&& x, B exponent) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::power_op<T>{{}, detail::literal_value<T>(exponent)}, std::forward<A>(x));
-}
-SINTER_BINARY_REJECTIONS(pow, ops::pow_op)
-
-}  // namespace sinter
-// sinter/ops/prod.hpp: the product along axes.
-
-namespace sinter {
-namespace ops {
-
-struct prod_op {
-  static constexpr const char* name = "prod";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = true;
-  template <class T>
-  using reducer = sinter::detail::prod_reducer<T>;
-  struct seed : sinter::detail::seed_base {
-    static constexpr unsigned grad_uses[3] = {uses::first | uses::second | uses::third, uses::nothing, uses::nothing};
-    template <class V>
-    SINTER_WORD static V apply(V value, V, V) {
+ private:
+  template <class... A>
+  typename detail::call_result<true, F, A...>::type call(const A&... operands) const {
+    using parts = detail::forward_parts<F, A...>;
+    using Y = detail::forward_value<F, A...>;
+    auto all = forward_(detail::plain(operands)...);
+    Y value;
+    if constexpr (expression<decltype(all)>) value = eval(std::move(all));
+    else value = eval(std::move(all.value));
+    if (!value.defined()) detail::refuse<value_error>({name_, ": forward returned an empty tensor"});
+    if constexpr ((is_tracked_v<A> || ...)) {
+      const detail::state_ptr sources[] = {detail::state_of_operand(operands)...};
+      bool tracked = false;
+      for (const detail::state_ptr& s : sources) tracked = tracked || s;
+      if (!tracked || !detail::recording()) return detail::unrecorded<1>(value);
+      using node = detail::function_node<B, Y, typename parts::saved, detail::types<detail::plain_operand<A>...>>;
+      if constexpr (expression<decltype(all)>)
+        return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, detail::pack<>()));
+      else return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, all.saved));
+    } else {
       return value;
     }
-    /// `others`: see aux().
-    template <int I, class G, class X, class Y, class O, class R>
-    SINTER_WORD static auto grad(const G& g, const X& x, const Y& product, const O& others, const R&) {
-      return g * select(is_divisible(product), product / x, others);
-    }
-  };
-  /// True if dividing the product by an element leaves the product of the others: it is finite, normal and not 0, and
-  /// then so is every element, or subnormal.
-  template <class Y>
-  SINTER_WORD static auto is_divisible(const Y& product) {
-    using limits = std::numeric_limits<math::element_t<Y>>;
-    const auto size = abs(product);
-    return logical_and(size >= limits::min(), size <= limits::max());
   }
-  /// The product of all elements but each one. Where all products can be divided, which the host looks up, the products
-  /// stand for it.
-  template <class E, class R>
-  static R aux(const E& e, const R& result, const sinter::detail::axis_set& axes) {
-    using D = device_of<R>;
-    if constexpr (is_cpu_v<D>) {
-      using limits = std::numeric_limits<element_of<R>>;
-      const auto size = abs(result);
-      if (all(size >= limits::min() && size <= limits::max()).item()) return result;
-    }
-    return products_of_others(sinter::detail::untrack(e), axes);
-  }
-  /// With P the products over the axes so far, each further axis contributes what lies before an element times what
-  /// lies behind it: no element is divided by. In double, as products are gathered.
-  template <class E>
-  static auto products_of_others(const E& e, const sinter::detail::axis_set& axes) {
-    using sinter::detail::scan_now;
-    using D = device_of<E>;
-    constexpr int R = rank_of<E>;
-    tensor<double, R, D> others = ones<double, D>(sinter::detail::ones_extents<R>());
-    tensor<double, R, D> product = cast<double>(e);
-    for (int a = 0; a < R; ++a) {
-      const index_t n = product.shape()[a];
-      if (!axes.has[a]) continue;
-      if (n == 0) return tensor<element_of<E>, R, D>(cast<element_of<E>>(product));
-      const auto before = scan_now<cumprod_op>(product, a);
-      const auto behind = scan_now<cumprod_op>(product.flip(a), a).flip(a);
-      const auto rest = ones_like(product);
-      rest.slice(a, 1, n) = before.slice(a, 0, n - 1);
-      rest.slice(a, 0, n - 1) *= behind.slice(a, 1, n);
-      others = others * rest;
-      product = before.slice(a, n - 1, n);
-    }
-    return tensor<element_of<E>, R, D>(cast<element_of<E>>(others));
-  }
+
+  F forward_;
+  B backward_;
+  const char* name_;
 };
 
-}  // namespace ops
-
-/// The product of all elements, along one axis, or along a list of axes; with keepdim they stay with extent 1. Integers
-/// and bool multiply to int64. Derivative: g times the product of the other elements, whatever they are:
-/// zeros, infinities and NaN too.
+/// A function whose derivative is the one that its user writes. forward takes the values of the operands, as tensors,
+/// and returns a tensor or an expression, or with_saved(y, s, ...) to hand values to backward. backward takes the
+/// gradient of the result, a tensor of its shape, and each saved value, and returns the gradient of the operand: a
+/// tensor or an expression of the operand's shape, element type and device; gradients(g, ...) where there are several
+/// operands, zero_gradient for one on which the result does not depend.
 ///
-///     tensor volume = prod(extents, 1);
-SINTER_REDUCTION(prod, ops::prod_op)
-
-}  // namespace sinter
-// sinter/ops/reciprocal.hpp: one divided by x.
-
-namespace sinter {
-namespace ops {
-
-struct reciprocal_op : real_op {
-  static constexpr const char* name = "reciprocal";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::reciprocal(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return -(g * y * y);
-  }
-};
-
-}  // namespace ops
-
-/// 1 / x, elementwise, floating point. Derivative: -g y^2.
+/// The function runs where it is called. Its result is a tensor, or a variable if an operand is one; under no_grad
+/// nothing is saved. Operands are on one device, unless with_gradient<D, ...>() names the device of each; variables are
+/// of order 1. backward must not write to what it gets. The name, a literal, stands in messages. Errors: autograd_error
+/// in backward() for a saved tensor that was written to, shape_error for a gradient of another shape, and what the two
+/// functions throw.
 ///
-///     tensor y = reciprocal(x);
-SINTER_UNARY_FUNCTION(reciprocal, ops::reciprocal_op)
-
-}  // namespace sinter
-// sinter/ops/relu.hpp: the rectifier.
-
-namespace sinter {
-namespace ops {
-
-struct relu_op : number_op {
-  static constexpr const char* name = "relu";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::max(x, math::constant<V>(0));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(y <= 0, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// max(x, 0), elementwise; NaN stays NaN. Derivative: 0 where x <= 0, otherwise g.
-/// Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", ICML 2010.
-///
-///     tensor y = relu(x);
-SINTER_UNARY_FUNCTION(relu, ops::relu_op)
-
-}  // namespace sinter
-// sinter/ops/relu6.hpp: the rectifier that saturates at 6.
-
-namespace sinter {
-namespace ops {
-
-struct relu6_op : number_op {
-  static constexpr const char* name = "relu6";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::min(math::max(x, math::constant<V>(0)), math::constant<V>(6));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return select(logical_or(y <= 0, y >= 6), zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// min(max(x, 0), 6), elementwise; NaN stays NaN. Derivative: 0 where x <= 0 or x >= 6, otherwise g.
-/// Sandler et al., "MobileNetV2", CVPR 2018.
-///
-///     tensor y = relu6(x);
-SINTER_UNARY_FUNCTION(relu6, ops::relu6_op)
-
-}  // namespace sinter
-// sinter/ops/remainder.hpp: the remainder of a division, with the sign of the divisor.
-
-namespace sinter {
-namespace ops {
-
-struct remainder_op : number_op {
-  static constexpr const char* name = "remainder";
-  static constexpr unsigned grad_uses[2] = {uses::nothing, uses::first | uses::second};
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    return math::remainder(a, b);
-  }
-  template <int I, class G, class A, class B, class Y>
-  SINTER_WORD static auto grad(const G& g, const A& a, const B& b, const Y&) {
-    if constexpr (I == 0) {
-      return g;
-    } else {
-      const auto rest = call<fmod_op>(a, b);
-      const auto toward_zero = fmod_op::quotient(a, b, rest);
-      const auto is_below = logical_or(logical_and(rest < 0, b > 0), logical_and(rest > 0, b < 0));
-      return -g * select(is_below, toward_zero - 1, toward_zero);
-    }
-  }
-};
-
-}  // namespace ops
-
-/// a - b floor(a / b), elementwise and broadcast: the remainder with the sign of the divisor, as Python's %.
-/// An integer divided by zero gives 0. Derivative: g to a, -g floor(a / b) to b.
-///
-///     tensor hour = remainder(x, 24);
-SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
-
-}  // namespace sinter
-// sinter/ops/rms_norm.hpp: rows of mean square 1.
-
-namespace sinter {
-namespace ops {
-
-struct rms_norm_op : row_op {
-  static constexpr const char* name = "rms_norm";
-  static constexpr bool saves_row_factor = true;
-  double eps;
-  rms_norm_op(int along, double e) : row_op(along), eps(e) {}
-
-  template <class Row>
-  SINTER_WORD auto forward(const Row& r) const {
-    using C = typename Row::value_type;
-    const auto x = r.keep(r.x());
-    return r.finish(x, {.scale = root_mean_square_factor(r, x, C(0), static_cast<C>(eps))});
-  }
-  template <class Row>
-  SINTER_WORD void reverse(const Row& r) const {
-    reverse_norm(r, typename Row::value_type(0));
-  }
-};
-
-}  // namespace ops
-
-/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache
-/// together with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g
-/// y)). Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite
-/// eps.
-///
-///     tensor y = rms_norm(x);
-template <class E>
-  requires detail::takes_operands<ops::rms_norm_op, E>
-detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, double eps = 1e-6) {
-  return detail::make_kernel(ops::rms_norm_op(rank_of<E> - 1, detail::checked_eps("rms_norm", eps)),
-                             std::forward<E>(x));
-}
-
-/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error
-/// for a weight of another length.
-///
-///     tensor y = rms_norm(x, gain);
-template <class E, class W>
-  requires(detail::takes_operands<ops::rms_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W>>)
-auto rms_norm(E&& x, W&& weight, double eps = 1e-6) {
-  detail::check_row_operand("rms_norm", "weight", x, weight);
-  return rms_norm(std::forward<E>(x), eps) * std::forward<W>(weight);
-}
-SINTER_KERNEL_REJECTIONS(rms_norm, ops::rms_norm_op)
-template <class E, class W, class Problem = typename detail::row_operand_mistake<E, W>::problem,
-          class Fix = typename detail::row_operand_mistake<E, W>::fix>
-  requires detail::takes_operands<ops::rms_norm_op, E>
-void rms_norm(E&&, W&&, double = 0) = delete;
-
-}  // namespace sinter
-// sinter/ops/round.hpp: the integer nearest to x, halves to the even one.
-
-namespace sinter {
-namespace ops {
-
-struct round_op : number_op {
-  static constexpr const char* name = "round";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::round(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// The integer nearest to x, halves to the even one, elementwise; integers stay what they are. Derivative: 0.
-///
-///     tensor y = round(x);
-SINTER_UNARY_FUNCTION(round, ops::round_op)
-
-}  // namespace sinter
-// sinter/ops/rsqrt.hpp: the reciprocal of the square root.
-
-namespace sinter {
-namespace ops {
-
-struct rsqrt_op : real_op {
-  static constexpr const char* name = "rsqrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::rsqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return -(g * y * y * y) / 2;
-  }
-};
-
-}  // namespace ops
-
-/// 1 / sqrt(x), elementwise, floating point. Derivative: -g y^3 / 2.
-///
-///     tensor y = rsqrt(x);
-SINTER_UNARY_FUNCTION(rsqrt, ops::rsqrt_op)
-
-}  // namespace sinter
-// sinter/ops/selu.hpp: the self-normalising exponential linear unit.
-
-namespace sinter {
-namespace ops {
-
-struct selu_op : real_op {
-  static constexpr const char* name = "selu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V below = math::expm1(x) * math::constant<V>(1.758099340847376624);  // scale times alpha
-    return math::select(x > 0, x * math::constant<V>(1.050700987355480493), below);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return select(x > 0, g * number(g, 1.050700987355480493), g * exp(x) * number(g, 1.758099340847376624));
-  }
-};
-
-}  // namespace ops
-
-/// scale x where x > 0, otherwise scale alpha (e^x - 1), elementwise, floating point, with the constants that keep
-/// mean 0 and variance 1. Derivative: scale g, or scale alpha e^x g.
-/// Klambauer et al., "Self-normalizing neural networks", 2017.
-///
-///     tensor y = selu(x);
-SINTER_UNARY_FUNCTION(selu, ops::selu_op)
-
-}  // namespace sinter
-// sinter/ops/shift_left.hpp: bits moved up.
-
-namespace sinter {
-namespace ops {
-
-struct shift_left_op : integer_op {
-  static constexpr const char* name = "shift_left";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
-    const V moved = static_cast<V>(a << static_cast<V>(b & top));
-    if constexpr (std::is_unsigned_v<math::element_t<V>>)  // compilers warn of what is compared with 0
-      return math::select(b <= top, moved, zero);
-    else return math::select(math::logical_and(b >= zero, b <= top), moved, zero);
-  }
-};
-
-}  // namespace ops
-
-/// a << b, elementwise and broadcast on integers; 0 where b is negative or not below the number of bits.
-///
-///     tensor y = k << 3;
-SINTER_BINARY_FUNCTION(operator<<, ops::shift_left_op)
-
-}  // namespace sinter
-// sinter/ops/shift_right.hpp: bits moved down.
-
-namespace sinter {
-namespace ops {
-
-struct shift_right_op : integer_op {
-  static constexpr const char* name = "shift_right";
-  template <class V>
-  SINTER_WORD static V apply(V a, V b) {
-    const V zero = math::constant<V>(0), top = math::constant<V>(8 * sizeof(math::element_t<V>) - 1);
-    const V moved = static_cast<V>(a >> static_cast<V>(b & top));
-    if constexpr (std::is_unsigned_v<math::element_t<V>>) {  // compilers warn of what is compared with 0
-      return math::select(b <= top, moved, zero);
-    } else {
-      const V sign = math::select(a < zero, static_cast<V>(~zero), zero);
-      return math::select(math::logical_and(b >= zero, b <= top), moved, sign);
-    }
-  }
-};
-
-}  // namespace ops
-
-/// a >> b, elementwise and broadcast on integers; signed ones keep their sign. Where b is negative or not below the
-/// number of bits: 0, or -1 for negative a.
-///
-///     tensor y = k >> 3;
-SINTER_BINARY_FUNCTION(operator>>, ops::shift_right_op)
-
-}  // namespace sinter
-// sinter/ops/sign.hpp: the sign.
-
-namespace sinter {
-namespace ops {
-
-struct sign_op : number_op {
-  static constexpr const char* name = "sign";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sign(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// -1, 0 or 1 by the sign of x, elementwise; NaN stays NaN. Derivative: 0.
-///
-///     tensor y = sign(x);
-SINTER_UNARY_FUNCTION(sign, ops::sign_op)
-
-}  // namespace sinter
-// sinter/ops/silu.hpp: x sigmoid(x).
-
-namespace sinter {
-namespace ops {
-
-struct silu_op : real_op {
-  static constexpr const char* name = "silu";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    if (!math::any(x < far_below)) return x * sigmoid_op::apply(x);
-    const V y = x * sigmoid_op::apply(math::select(x < far_below, x + step, x));
-    return math::select(x < far_below, y * math::constant<V>(step_down), y);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    if constexpr (!expression<X>) {
-      if (!any(x < far_below)) {
-        const auto s = call<sigmoid_op>(x);
-        return g * s * (1 + x * (1 - s));
-      }
-    }
-    const auto s = call<sigmoid_op>(select(x < far_below, x + step, x));
-    const auto slope = s * (1 + x * (1 - s));
-    return g * select(x < far_below, slope * number(g, step_down), slope);
-  }
-
- private:
-  // Below -80 sigmoid(x) is e^-40 sigmoid(x + 40) to the last digit, and the second is no denormal number where x
-  // sigmoid(x) is none.
-  static constexpr int far_below = -80, step = 40;
-  static constexpr double step_down = 4.24835425529158900e-18;
-};
-
-}  // namespace ops
-
-/// x / (1 + e^-x), elementwise, floating point; also called swish. With s = sigmoid(x), the derivative is
-/// g s (1 + x (1 - s)).
-/// Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation", 2017.
-///
-///     tensor y = silu(x);
-SINTER_UNARY_FUNCTION(silu, ops::silu_op)
-
-}  // namespace sinter
-// sinter/ops/sin.hpp: the sine.
-
-namespace sinter {
-namespace ops {
-
-struct sin_op : real_op {
-  static constexpr const char* name = "sin";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sin(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * cos(x);
-  }
-};
-
-}  // namespace ops
-
-/// The sine of x in radians, elementwise, floating point. Derivative: g cos x.
-///
-///     tensor y = sin(x);
-SINTER_UNARY_FUNCTION(sin, ops::sin_op)
-
-}  // namespace sinter
-// sinter/ops/sinh.hpp: the hyperbolic sine.
-
-namespace sinter {
-namespace ops {
-
-struct sinh_op : real_op {
-  static constexpr const char* name = "sinh";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sinh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    return g * cosh(x);
-  }
-};
-
-}  // namespace ops
-
-/// The hyperbolic sine, elementwise, floating point. Derivative: g cosh x.
-///
-///     tensor y = sinh(x);
-SINTER_UNARY_FUNCTION(sinh, ops::sinh_op)
-
-}  // namespace sinter
-// sinter/ops/softmax.hpp: probabilities from scores.
-
-namespace sinter {
-namespace ops {
-
-struct softmax_op : row_op {
-  static constexpr const char* name = "softmax";
-  using row_op::row_op;
-
-  template <class Row>
-  SINTER_WORD auto forward(const Row& r) const {
-    if constexpr (!Row::always_keeps) {
-      if (!r.keeps()) {
-        const auto s = r.sum_of_exp(r.x());
-        return r.finish(over(r.x(), [shift = s.shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }),
-                        {.scale = 1 / s.sum});
-      }
-    }
-    const auto x = r.keep(r.x());
-    const auto shift = row_shift(r.max(x));
-    const auto e = r.keep_and_sum(over(x, [shift](auto a) SINTER_INLINE_LAMBDA { return math::exp(a - shift); }));
-    return r.finish(e.values, {.scale = 1 / e.sum});
-  }
-  template <class Row>
-  SINTER_WORD void reverse(const Row& r) const {
-    const auto y = r.result(), g = r.gradient();
-    const auto dot = r.sum(over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; }));
-    r.put(over(y, g, [dot](auto a, auto b) SINTER_INLINE_LAMBDA { return a * (b - dot); }));
-  }
-};
-
-}  // namespace ops
-
-/// exp(x) / sum(exp(x)) along an axis, -1 for the last; computed from the largest element, so that it never overflows.
-/// Floating point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
-/// Derivative: y (g - sum(g y)).
-///
-///     tensor p = softmax(logits, 1);
-template <class E>
-  requires detail::takes_operands<ops::softmax_op, E>
-detail::kernel_of<ops::softmax_op, E> softmax(E&& x, detail::whole axis) {
-  return detail::make_kernel(ops::softmax_op(detail::checked_axis("softmax", axis, rank_of<E>)), std::forward<E>(x));
-}
-SINTER_KERNEL_REJECTIONS(softmax, ops::softmax_op)
-
-}  // namespace sinter
-// sinter/ops/softplus.hpp: a smooth rectifier.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct softplus_op : real_op {
-  static constexpr const char* name = "softplus";
-  static constexpr unsigned grad_uses[1] = {uses::first | uses::result};
-  T beta;
-  T threshold;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    const V t = x * beta;
-    const V smooth = math::max(t, math::constant<V>(0)) + math::log1p(math::exp(math::neg(math::abs(t))));
-    return math::select(t > threshold, x, smooth / beta);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y& y) const {
-    return select(x * beta > threshold, g, -g * expm1(-(y * beta)));  // 1 - e^-ln(1 + e^t) = sigmoid(t)
-  }
-};
-
-}  // namespace ops
-
-/// ln(1 + e^(beta x)) / beta, elementwise, floating point; x itself where beta x > threshold. beta must not be 0.
-/// No overflow. Derivative: g / (1 + e^(-beta x)), computed from y.
-///
-///     tensor y = softplus(x);
-template <real_expression A>
-auto softplus(A&& x, double beta = 1, double threshold = 20) {
-  if (!(beta < 0 || beta > 0)) throw value_error("softplus: beta must be a number other than 0");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::softplus_op<T>{{}, detail::literal_value<T>(beta), detail::literal_value<T>(threshold)},
-                          std::forward<A>(x));
-}
-SINTER_REAL_ONLY(softplus)
-
-}  // namespace sinter
-// sinter/ops/softshrink.hpp: shrinkage towards 0.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct softshrink_op : real_op {
-  static constexpr const char* name = "softshrink";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T lambda;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return x - math::min(math::max(x, math::neg(lambda)), lambda);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(abs(x) <= lambda, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// x - lambda above lambda, x + lambda below -lambda, 0 between; elementwise, floating point; NaN stays NaN.
-/// Derivative: 0 in [-lambda, lambda], otherwise g. lambda must not be negative.
-///
-///     tensor y = softshrink(x, 0.1);
-template <real_expression A>
-auto softshrink(A&& x, double lambda = 0.5) {
-  if (!(lambda >= 0)) throw value_error("softshrink: lambda must not be negative");
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::softshrink_op<T>{{}, detail::literal_value<T>(lambda)}, std::forward<A>(x));
-}
-SINTER_REAL_ONLY(softshrink)
-
-}  // namespace sinter
-// sinter/ops/softsign.hpp: x divided by 1 + |x|.
-
-namespace sinter {
-namespace ops {
-
-struct softsign_op : real_op {
-  static constexpr const char* name = "softsign";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return x / (1 + math::abs(x));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto n = 1 + abs(x);
-    return g / (n * n);
-  }
-};
-
-}  // namespace ops
-
-/// x / (1 + |x|), elementwise, floating point. Derivative: g / (1 + |x|)^2.
-///
-///     tensor y = softsign(x);
-SINTER_UNARY_FUNCTION(softsign, ops::softsign_op)
-
-}  // namespace sinter
-// sinter/ops/sort.hpp: sort, argsort and topk: elements in order along an axis.
-
-namespace sinter {
-
-namespace detail {
-
-/// The first k elements of x along the axis, or all.
-template <class E>
-values_and_indices<evaluated<E>> sorted(const char* op, E&& x, index_t axis, index_t k, bool all, bool descending) {
-  constexpr int R = rank_of<E>;
-  using T = element_of<E>;
-  using D = device_of<E>;
-  check_defined(op, x);
-  const int a = checked_axis(op, axis, R);
-  extents<R> shape = x.shape();
-  if (all) k = shape[a];
-  if (k < 0 || k > shape[a])
-    refuse<shape_error>({op, ": there are no ", k, " elements on axis ", a, " of shape ", shape});
-  if (shape[a] > std::numeric_limits<std::uint32_t>::max())
-    refuse<shape_error>({op, ": axis ", a, " of shape ", shape, " has more than 2^32 - 1 elements; sort slices of it"});
-  shape[a] = k;
-  const auto e = prologue(std::forward<E>(x));
-  const auto values = tensor<T, R, D>::uninitialized(shape);
-  const auto indices = tensor<std::int64_t, R, D>::uninitialized(shape);
-  if (values.numel() > 0) backend<D>::sort(e, a, descending, values, indices);
-  return {picked(op, values, e, a, indices, index_order::runs), indices};
-}
-
-}  // namespace detail
-
-/// The elements in ascending order along an axis, the last by default, as `values`, and where they stood, int64, as
-/// `indices`. Equal elements stay in their order, whichever way they are sorted; NaN counts as the largest. Every
-/// element type but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative: each g goes back to
-/// the element that it belongs to.
-///
-///     auto [values, indices] = sort(x, 1);
-template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> sort(E&& x, detail::whole axis = -1, bool descending = false) {
-  return detail::sorted("sort", std::forward<E>(x), axis, 0, true, descending);
-}
-
-/// The indices, int64, that sort() gives: x picked by them along the axis is in order. No derivative.
-///
-///     tensor ranking = argsort(energies, 1, true);
-template <detail::has_lines E>
-detail::indices_of<E> argsort(E&& x, detail::whole axis = -1, bool descending = false) {
-  const no_grad guard;
-  return detail::sorted("argsort", std::forward<E>(x), axis, 0, true, descending).indices;
-}
-
-/// The k largest elements along an axis, in descending order, or with largest = false the k smallest in ascending
-/// order, as `values`, and where they stood as `indices`: (…,n,…) => (…,k,…). Of equals the first are taken; NaN counts
-/// as the largest. All element types but half and bfloat16, for which there is cast<float>(). Runs at once. Derivative:
-/// g goes to the elements that were taken. Errors: shape_error where k is more than there are.
-///
-///     auto [scores, classes] = topk(logits, 5, 1);
-template <detail::has_lines E>
-values_and_indices<detail::evaluated<E>> topk(E&& x, detail::whole k, detail::whole axis = -1, bool largest = true) {
-  return detail::sorted("topk", std::forward<E>(x), axis, k, false, largest);
+///     const auto rounded = with_gradient([](const auto& x) { return round(x); },     // straight through
+///                                        [](const auto& g) { return g; });
+///     variable y = rounded(x * 4) / 4;
+///     const auto product = with_gradient([](const auto& a, const auto& b) { return with_saved(a * b, a, b); },
+///                                        [](const auto& g, const auto& a, const auto& b) { return gradients(g * b, g * a); });
+template <device... Where, class F, class B>
+function_with_gradient<F, B, Where...> with_gradient(F forward, B backward, const char* name = "with_gradient") {
+  return {std::move(forward), std::move(backward), name};
 }
 
 }  // namespace sinter
-// sinter/ops/sqrt.hpp: the square root.
+// sinter/math.hpp: the vocabulary ops are written in.
 
-namespace sinter {
-namespace ops {
-
-struct sqrt_op : real_op {
-  static constexpr const char* name = "sqrt";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::sqrt(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g / (2 * y);
-  }
-};
-
-}  // namespace ops
-
-/// The square root, elementwise, floating point; NaN below 0. Derivative: g / (2 y), inf at 0.
-///
-///     tensor y = sqrt(x);
-SINTER_UNARY_FUNCTION(sqrt, ops::sqrt_op)
-
-}  // namespace sinter
-// sinter/ops/tan.hpp: the tangent.
-
-namespace sinter {
-namespace ops {
-
-struct tan_op : real_op {
-  static constexpr const char* name = "tan";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::tan(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (1 + y * y);
-  }
-};
-
-}  // namespace ops
-
-/// The tangent of x in radians, elementwise, floating point. Derivative: g (1 + y^2).
-///
-///     tensor y = tan(x);
-SINTER_UNARY_FUNCTION(tan, ops::tan_op)
-
-}  // namespace sinter
-// sinter/ops/tanh.hpp: the hyperbolic tangent.
-
-namespace sinter {
-namespace ops {
-
-struct tanh_op : real_op {
-  static constexpr const char* name = "tanh";
-  static constexpr unsigned grad_uses[1] = {uses::result};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::tanh(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y& y) {
-    return g * (1 - y * y);
-  }
-};
-
-}  // namespace ops
-
-/// tanh(x), elementwise, floating point; in [-1, 1]. Derivative: g (1 - y^2).
-///
-///     tensor y = tanh(x);
-SINTER_UNARY_FUNCTION(tanh, ops::tanh_op)
-
-}  // namespace sinter
-// sinter/ops/tanhshrink.hpp: x less its hyperbolic tangent.
-
-namespace sinter {
-namespace ops {
-
-struct tanhshrink_op : real_op {
-  static constexpr const char* name = "tanhshrink";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    const V by_series = x * near_zero(x * x);
-    return math::select(math::abs(x) < 1, by_series, x - math::tanh(x));
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X& x, const Y&) {
-    const auto t = tanh(x);
-    return g * t * t;
-  }
-
- private:
-  /// 1 - tanh(x) / x for t = x^2 up to 1, of Lambert's fraction tanh(x) / x = 1 / (1 + t / (3 + t / (5 + ...))): with p
-  /// / q for 3 + t / (5 + ...) it is t q / (p + t q), in which nothing cancels. It is cut at t / 19, in float at t /
-  /// 11, which leaves 2^-62 and 2^-29.
-  template <class V>
-  SINTER_WORD static V near_zero(V t) {
-    constexpr int last = sizeof(math::element_t<V>) == 4 ? 11 : 19;
-    V p = last - 2 + t / last, q = math::constant<V>(1);
-    for (int c = last - 4; c >= 3; c -= 2) {
-      const V next = p * math::constant<V>(c) + t * q;
-      q = p;
-      p = next;
-    }
-    return t * q / (p + t * q);
-  }
-};
-
-}  // namespace ops
-
-/// x - tanh(x), elementwise, floating point. Derivative: g tanh(x)^2.
-///
-///     tensor y = tanhshrink(x);
-SINTER_UNARY_FUNCTION(tanhshrink, ops::tanhshrink_op)
-
-}  // namespace sinter
-// sinter/ops/threshold.hpp: x above a limit, a constant up to it.
-
-namespace sinter {
-namespace ops {
-
-template <class T>
-struct threshold_op : real_op {
-  static constexpr const char* name = "threshold";
-  static constexpr unsigned grad_uses[1] = {uses::first};
-  T limit;
-  T value;
-
-  template <class V>
-  SINTER_WORD V apply(V x) const {
-    return math::select(x <= limit, math::constant<V>(value), x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD auto grad(const G& g, const X& x, const Y&) const {
-    return select(x <= limit, zero_of(g), g);
-  }
-};
-
-}  // namespace ops
-
-/// x where x > limit, otherwise value; elementwise, floating point; NaN stays NaN. Derivative: g, or 0.
-///
-///     tensor y = threshold(x, 0.1, 20);
-template <real_expression A>
-auto threshold(A&& x, double limit, double value) {
-  using T = compute_type<element_of<A>>;
-  return detail::make_map(ops::threshold_op<T>{{}, detail::literal_value<T>(limit), detail::literal_value<T>(value)},
-                          std::forward<A>(x));
-}
-SINTER_REAL_ONLY(threshold)
-
-}  // namespace sinter
-// sinter/ops/trunc.hpp: x without its fraction.
-
-namespace sinter {
-namespace ops {
-
-struct trunc_op : number_op {
-  static constexpr const char* name = "trunc";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-  template <class V>
-  SINTER_WORD static V apply(V x) {
-    return math::trunc(x);
-  }
-  template <int I, class G, class X, class Y>
-  SINTER_WORD static auto grad(const G& g, const X&, const Y&) {
-    return zero_of(g);
-  }
-};
-
-}  // namespace ops
-
-/// X without its fraction, elementwise; integers stay what they are. Derivative: 0.
-///
-///     tensor y = trunc(x);
-SINTER_UNARY_FUNCTION(trunc, ops::trunc_op)
-
-}  // namespace sinter
-// sinter/ops/unique.hpp: the different elements of a tensor.
-
-namespace sinter {
-
-/// What unique() finds: values in ascending order, for each element of x the place of its value among them, and how
-/// often each value occurs.
-///
-///     auto [values, inverse, counts] = unique(labels);
-template <class T, int R, device D>
-struct unique_elements {
-  tensor<T, 1, D> values;
-  tensor<std::int64_t, R, D> inverse;
-  tensor<std::int64_t, 1, D> counts;
-};
-
-/// The different elements of x, of any shape and element type but half and bfloat16, in ascending order: `values`,
-/// `inverse` (int64, of x's shape) and `counts` (int64). -0 equals 0; no NaN equals another. Runs at once, and waits
-/// for the number of values. No derivative.
-///
-///     tensor classes = unique(labels).values;
-template <expression E>
-  requires(!narrow_element<element_of<E>>)
-unique_elements<element_of<E>, rank_of<E>, device_of<E>> unique(E&& x) {
-  using D = device_of<E>;
-  detail::check_defined("unique", x);
-  const no_grad guard;
-  const auto shape = x.shape();
-  const auto flat = detail::plain(eval(std::forward<E>(x))).flatten();
-  const index_t n = flat.numel();
-  const auto [values, indices] = detail::sorted("unique", flat, 0, 0, true, false);
-  const auto group = zeros<std::int64_t, D>({n});
-  if (n > 1) group.slice(0, 1, n) = cumsum(values.slice(0, 1, n) != values.slice(0, 0, n - 1), 0);
-  const auto counts = detail::counts_of(group, n > 0 ? group[n - 1].item() + 1 : 0);
-  const auto inverse = zeros<std::int64_t, D>({n});
-  detail::backend<D>::scatter_add(inverse, 0, indices, group, detail::index_order::runs);
-  const tensor<std::int64_t, 1, D> first = cumsum(counts, 0) - counts;
-  return {eval(detail::make_kernel(ops::gather_op(0, "unique"), values, first)), inverse.reshape(shape), counts};
-}
-
-}  // namespace sinter
-// sinter/ops/var.hpp: the variance along axes.
-
-namespace sinter {
-namespace ops {
-
-struct var_op {
-  static constexpr const char* name = "var";
-  static constexpr bool differentiable = true;
-  static constexpr bool needs_values = false;
-  template <class T>
-  static constexpr bool accepts = floating_element<T>;
-  template <class T>
-  using reducer = sinter::detail::sum_reducer<T>;
-  template <class E>
-  static auto prepare(const E& e, const sinter::detail::axis_set& axes) {
-    return square(e - sinter::detail::make_reduction<mean_op, rank_of<E>>(e, axes, true));
-  }
-  template <class Node>
-  static auto finish(Node node, index_t n) {
-    using T = element_of<Node>;
-    return std::move(node) * (n > 1 ? T(1) / static_cast<T>(n - 1) : std::numeric_limits<T>::quiet_NaN());
-  }
-};
-
-}  // namespace ops
-
-/// The unbiased variance, sum((x - mean)^2) / (n - 1), of all elements, along one axis, or along a list of axes; with
-/// keepdim they stay with extent 1. Two passes, so no cancellation. NaN of fewer than two elements.
-/// Derivative: 2 g (x - mean) / (n - 1).
-///
-///     tensor spread = sqrt(var(x, 0));
-SINTER_REDUCTION(var, ops::var_op)
-
-}  // namespace sinter
-// sinter/ops/weighted_cross_entropy.hpp: cross-entropy over more axes, with class weights, ignored labels, smoothing,
-// and against probabilities.
-
-namespace sinter {
-
-/// What cross_entropy takes into account, as torch.nn.functional.cross_entropy.
-template <class T, device D>
-struct cross_entropy_options {
-  tensor<T, 1, D> weight = {};       ///< of each class, (C,); none: all 1
-  std::int64_t ignore_index = -100;  ///< a label that counts as no sample
-  double label_smoothing = 0;        ///< the part of a target that all classes share, in [0, 1]
-};
-
-namespace detail {
-
-template <class R>
-concept loss_reduction = is_one_of<R, reduction::none_t, reduction::sum_t, reduction::mean_t>;
-
-/// The type of a loss of E over labels of rank R, or of its mean or sum.
-template <class E, class R, int Rank>
-using loss_value = typename result_of_point<element_of<E>, std::is_same_v<R, reduction::none_t> ? Rank : 0,
-                                            device_of<E>, bare<E>::order>::type;
-
-/// (N,C,…) => (N…,C), or (C) => (1,C).
-template <class X>
-auto class_rows(const X& x) {
-  constexpr int R = X::rank;
-  if constexpr (R == 2) {
-    return x;
-  } else {
-    const index_t classes = x.shape()[R == 1 ? 0 : 1];
-    index_t rows = 1, axes[std::size_t{R}] = {};
-    for (int d = 0; d < R; ++d) {
-      if (R == 1 || d != 1) rows *= R == 1 ? 1 : x.shape()[d];
-      axes[d] = d == 0 ? 0 : d + 1 < R ? d + 1 : 1;
-    }
-    if constexpr (R == 1) return x.reshape({rows, classes});
-    else return x.permute(axes).reshape({rows, classes});
-  }
-}
-
-/// Labels have the shape of the logits without axis 1.
-template <int R>
-void check_label_shape(const char* op, const extents<R>& logits, const extents<R - 1>& labels) {
-  bool fits = true;
-  for (int d = 0, from = 0; d < R - 1; ++d, ++from) {
-    if (from == 1) ++from;
-    fits = fits && labels[d] == logits[from];
-  }
-  if (!fits)
-    refuse<shape_error>({op, ": labels of shape ", labels, " for logits of shape ", logits,
-                         "; labels have the shape of the logits without axis 1"});
-}
-
-/// losses, or their sum, or that divided by `count`.
-template <class R, class Losses, class Count>
-auto reduce_losses(const Losses& losses, const Count& count) {
-  if constexpr (std::is_same_v<R, reduction::mean_t>) return eval(sum(losses) / count);
-  else if constexpr (std::is_same_v<R, reduction::sum_t>) return eval(sum(losses));
-  else return eval(losses);
-}
-
-template <class T, device D>
-void check_options(const cross_entropy_options<T, D>& o, index_t classes) {
-  if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
-    refuse<value_error>({"cross_entropy: label_smoothing is ", o.label_smoothing, "; it must be in [0, 1]"});
-  if (o.weight.defined() && o.weight.shape()[0] != classes)
-    refuse<shape_error>(
-        {"cross_entropy: weights of shape ", o.weight.shape(), " for ", classes, " classes; each class has one"});
-}
-
-/// Of rows of scores (M,C) and labels (M,).
-template <class R, class E, class T, device D>
-auto cross_entropy_of_rows(const E& rows, const tensor<std::int64_t, 1, D>& labels,
-                           const cross_entropy_options<T, D>& o) {
-  const index_t classes = rows.shape()[1];
-  check_options(o, classes);
-  const auto safe = eval(where(labels != o.ignore_index, labels, 0));
-  // What a sample counts: the weight of its class, or nothing.
-  tensor<T, 1, D> scale = cast<T>(labels != o.ignore_index);
-  if (o.weight.defined()) scale = scale * index_select(o.weight, 0, safe);
-  const auto log_p = eval(log_softmax(rows, 1));
-  const auto picked = gather(log_p, 1, safe.unsqueeze(1)).squeeze(1);
-  const auto count = eval(sum(scale));
-  if (o.label_smoothing == 0) return reduce_losses<R>(-picked * scale, count);
-  const double each = o.label_smoothing / static_cast<double>(classes);
-  const auto present = eval(cast<T>(labels != o.ignore_index) * each);
-  const auto all_classes = [&] {
-    if (o.weight.defined()) return eval(sum(log_p * o.weight, 1));
-    return eval(sum(log_p, 1));
-  }();
-  return reduce_losses<R>(-picked * scale * (1 - o.label_smoothing) - all_classes * present, count);
-}
-
-/// make(rows, labels) of logits, or other scores, and labels of any rank.
-template <class R, class E, class L, class Make>
-loss_value<E, R, bare<L>::rank> loss_over_axes(const char* op, E&& logits, const L& labels, const Make& make) {
-  check_defined(op, logits);
-  check_defined(op, labels);
-  check_label_shape(op, logits.shape(), labels.shape());
-  const auto rows = class_rows(eval_to_read(std::forward<E>(logits)));
-  const auto loss = make(rows, int64_labels(labels).reshape({labels.shape().numel()}));
-  if constexpr (!std::is_same_v<R, reduction::none_t> || bare<L>::rank == 1) return loss;
-  else if constexpr (bare<L>::rank == 0) return loss.select(0, 0);
-  else return loss.reshape(labels.shape().values);
-}
-
-template <class E, class P>
-constexpr auto find_distribution_mistake() {
-  if constexpr (!expression<E> || !expression<P>) return not_operands{};
-  else if constexpr (!floating_element<element_of<E>> || !floating_element<element_of<P>>) return not_operands{};
-  else if constexpr (!is_fitting<operand_check<E, P>>) return operand_check<E, P>{};
-  else if constexpr (rank_of<E> < 1 || rank_of<P> != rank_of<E>)
-    return mistake<logits_and_labels_of_ranks<rank_of<E>, rank_of<P>>, use_reshape_squeeze_or_unsqueeze>{};
-  else return fitting<element_of<E>>{};
-}
-template <class E, class P>
-using distribution_mistake = decltype(find_distribution_mistake<bare<E>, bare<P>>());
-template <class E, class P>
-concept compares_distributions = is_fitting<distribution_mistake<E, P>>;
-
-template <class E>
-using cross_entropy_options_for = cross_entropy_options<element_of<E>, device_of<E>>;
-
-}  // namespace detail
-
-/// cross_entropy of logits (N,C,…) against labels (N,…), or of (C,) against one label: the mean over all labels, their
-/// sum, or a loss for each. Runs at once. Errors: as of (N,C) against (N,).
-///
-///     variable loss = cross_entropy(scores, classes);  // (N,C,H,W) against (N,H,W)
-template <class E, class L, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>> && rank_of<E> != 2)
-detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels, R = {}) {
-  return detail::loss_over_axes<R>("cross_entropy", std::forward<E>(logits), labels,
-                                   [](const auto& rows, const auto& y) { return eval(cross_entropy(rows, y, R{})); });
-}
-
-/// The same with class weights, an ignored label, and label smoothing s: the target of a sample with label y is
-/// 1 - s + s / C for y and s / C for the others. The mean is that of the samples that count, by the weights of their
-/// classes. As torch.nn.functional.cross_entropy; without options, a label outside [0, C) is an error. Runs at once.
-/// Szegedy et al., "Rethinking the Inception architecture", 2016. Errors: shape_error for weights that are not one for
-/// each class, value_error for a smoothing outside [0, 1], index_error for labels outside [0, C) that are not ignored.
-///
-///     auto loss = cross_entropy(logits, labels, {.weight = rare, .label_smoothing = 0.1});
-template <class E, class L, detail::loss_reduction R = reduction::mean_t>
-  requires(detail::is_fitting<detail::classification_mistake<E, L>>)
-detail::loss_value<E, R, rank_of<L>> cross_entropy(E&& logits, const L& labels,
-                                                   const detail::cross_entropy_options_for<E>& options, R = {}) {
-  return detail::loss_over_axes<R>(
-      "cross_entropy", std::forward<E>(logits), labels,
-      [&](const auto& rows, const auto& y) { return detail::cross_entropy_of_rows<R>(rows, y, options); });
-}
-
-/// -sum over classes of p log_softmax(logits), for probabilities p of the logits' shape (N,C,…); the mean is that over
-/// samples. ignore_index has no meaning here. Runs at once. Errors: shape_error when the shapes differ.
-///
-///     variable loss = cross_entropy(student, softmax(teacher, 1));
-template <class E, class P, detail::loss_reduction R = reduction::mean_t>
-  requires detail::compares_distributions<E, P>
-detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities,
-                                                       const detail::cross_entropy_options_for<E>& options, R = {}) {
-  detail::check_defined("cross_entropy", logits);
-  detail::check_defined("cross_entropy", probabilities);
-  if (!(logits.shape() == probabilities.shape()))
-    detail::refuse<shape_error>({"cross_entropy: logits of shape ", logits.shape(), " and probabilities of shape ",
-                                 probabilities.shape(), " differ"});
-  constexpr int axis = rank_of<E> == 1 ? 0 : 1;
-  const index_t classes = logits.shape()[axis];
-  detail::check_options(options, classes);
-  const auto log_p = eval(log_softmax(std::forward<E>(logits), axis));
-  const double s = options.label_smoothing, each = s / static_cast<double>(classes);
-  const auto losses = [&] {
-    const auto targets = std::forward<P>(probabilities) * (1 - s) + each;
-    if (!options.weight.defined()) return eval(-sum(targets * log_p, axis));
-    index_t shape[std::size_t{rank_of<E>}] = {};
-    for (index_t& n : shape) n = 1;
-    shape[axis] = classes;
-    return eval(-sum(targets * log_p * options.weight.reshape(shape), axis));
-  }();
-  return detail::reduce_losses<R>(losses, static_cast<double>(losses.numel()));
-}
-template <class E, class P, detail::loss_reduction R = reduction::mean_t>
-  requires detail::compares_distributions<E, P>
-detail::loss_value<E, R, rank_of<P> - 1> cross_entropy(E&& logits, P&& probabilities, R r = {}) {
-  return cross_entropy(std::forward<E>(logits), std::forward<P>(probabilities), detail::cross_entropy_options_for<E>{},
-                       r);
-}
-template <class E, class P, class R = reduction::mean_t,
-          class Problem = typename detail::distribution_mistake<E, P>::problem,
-          class Fix = typename detail::distribution_mistake<E, P>::fix>
-  requires(floating_element<element_of<P>>)
-void cross_entropy(E&&, P&&, R = {}) = delete;
-
-}  // namespace sinter
-
-// Last, so that no op is reached through it; see sinter.hpp.
-// sinter/ops/availability.hpp: concepts with which user code asks whether an op applies to its operands.
-
-namespace sinter {
-
-/// `a + b` compiles: one device, one element type (or a literal that fits), and elements that can be added.
-///
-///     template <class A, class B>
-///       requires addable<A, B>
-///     auto mean_of(const A& a, const B& b) { return (a + b) / 2; }
-template <class A, class B>
-concept addable = requires(const A& a, const B& b) { a + b; };
-
-/// `a - b` compiles.
-template <class A, class B>
-concept subtractable = requires(const A& a, const B& b) { a - b; };
-
-/// `a * b` compiles.
-template <class A, class B>
-concept multipliable = requires(const A& a, const B& b) { a* b; };
-
-/// `a / b` compiles.
-template <class A, class B>
-concept dividable = requires(const A& a, const B& b) { a / b; };
-
-/// `a == b` and `a < b` compile and give masks; not so for masks themselves, which have no order.
-template <class A, class B>
-concept comparable = requires(const A& a, const B& b) {
-  a == b;
-  a < b;
-  requires expression<decltype(a < b)>;
-};
-
-namespace detail {
-
-template <class, class T>
-using value_for = compute_type<T>;
-
-template <class Op, class... A>
-struct applies {
-  static constexpr bool test() {
-    if constexpr (fits<Op, A...>) return requires(Op op, value_for<A, literals_type<A...>>... x) { op.apply(x...); };
-    else return false;
-  }
-};
-
-template <class M, class A, class B>
-struct applies<ops::where_op, M, A, B> {
-  static constexpr bool test() {
-    return requires(const M& m, const A& a, const B& b) { where(m, a, b); };
-  }
-};
-
-}  // namespace detail
-
-/// The op (`ops::hypot_op`, `ops::clamp_op`, ...) takes operands of these types: at least one is an expression, all are
-/// on one device and of one element type that the op accepts, and literals fit it.
-///
-///     static_assert(!applicable<ops::add_op, tensor<float, 2>, tensor<float, 2, cuda<0>>>);
-template <class Op, class... A>
-concept applicable = (operand<A> && ...) && (expression<A> || ...) && detail::applies<Op, detail::bare<A>...>::test();
-
-}  // namespace sinter
 #if SINTER_WITH_CUDA
 // sinter/cuda.hpp: evaluation on GPUs, for files compiled by nvcc or clang's CUDA mode.
 
@@ -26437,6 +30698,855 @@ cuda_graph<D> capture(F&& f, int warm_up = 1) {
 // sinter/cuda/kernels.hpp: the list of headers with kernels of ops. cuda.hpp includes it, and so does the simulated GPU
 // of the tests.
 
+// sinter/cuda/conv.hpp: conv1d, conv2d, conv3d and their transposes on GPUs: a thread for each result. Plain kernels,
+// not tuned.
+
+namespace sinter::cuda_impl {
+
+/// Elements i, i + all threads, ... of n.
+template <class G, class F>
+SINTER_WORD void each_element(const G& g, index_t n, const F& f) {
+  for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) f(i);
+}
+/// Coordinates of an element of (N, a, b, c, C), the channels last.
+struct pixel {
+  index_t n, at[3], channel;
+  SINTER_WORD pixel(index_t i, const index_t (&extent)[3], index_t channels) {
+    channel = i % channels;
+    i /= channels;
+    for (int d = 2; d >= 0; --d) {
+      at[d] = i % extent[d];
+      i /= extent[d];
+    }
+    n = i;
+  }
+};
+SINTER_WORD index_t pixel_number(index_t n, const index_t (&at)[3], const index_t (&extent)[3]) {
+  return ((n * extent[0] + at[0]) * extent[1] + at[1]) * extent[2] + at[2];
+}
+/// f(tap) for all taps.
+template <class F>
+SINTER_WORD void each_tap(const index_t (&kernel)[3], const F& f) {
+  index_t tap[3];
+  for (tap[0] = 0; tap[0] < kernel[0]; ++tap[0])
+    for (tap[1] = 0; tap[1] < kernel[1]; ++tap[1])
+      for (tap[2] = 0; tap[2] < kernel[2]; ++tap[2]) f(tap);
+}
+/// Where a tap of the window of result `out` lies in x; false outside.
+SINTER_WORD bool find_input(const ops::conv_extents& e, const index_t (&out)[3], const index_t (&tap)[3],
+                            index_t (&in)[3]) {
+  for (int d = 0; d < 3; ++d) {
+    in[d] = out[d] * e.stride[d] + tap[d] * e.dilation[d] - e.padding[d];
+    if (in[d] < 0 || in[d] >= e.in[d]) return false;
+  }
+  return true;
+}
+/// The result whose window has x's element `in` at a tap; false if there is none.
+SINTER_WORD bool find_result(const ops::conv_extents& e, const index_t (&in)[3], const index_t (&tap)[3],
+                             index_t (&out)[3]) {
+  for (int d = 0; d < 3; ++d) {
+    const index_t at = in[d] + e.padding[d] - tap[d] * e.dilation[d];
+    out[d] = at / e.stride[d];
+    if (at < 0 || out[d] * e.stride[d] != at || out[d] >= e.out[d]) return false;
+  }
+  return true;
+}
+SINTER_WORD index_t weight_place(const ops::conv_extents& e, const index_t (&tap)[3]) {
+  return tap[0] * e.w_tap[0] + tap[1] * e.w_tap[1] + tap[2] * e.w_tap[2];
+}
+template <class T>
+SINTER_WORD void put_or_add(T& to, compute_type<T> value, bool add) {
+  to = static_cast<T>(add ? static_cast<compute_type<T>>(to) + value : value);
+}
+
+template <class T>
+struct conv_body {
+  ops::conv_extents e;
+  const T *x, *w, *bias;
+  T* y;
+  bool add;
+  SINTER_WORD index_t numel() const { return e.batch * e.out[0] * e.out[1] * e.out[2] * e.filters; }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    const index_t channels = e.channels / e.groups, filters = e.filters / e.groups;
+    each_element(g, numel(), [&](index_t i) {
+      const pixel p(i, e.out, e.filters);
+      const index_t first = p.channel / filters * channels;
+      C sum = bias != nullptr ? static_cast<C>(bias[p.channel]) : C(0);
+      each_tap(e.kernel, [&](const index_t(&tap)[3]) {
+        index_t in[3];
+        if (!find_input(e, p.at, tap, in)) return;
+        const T* const from = x + pixel_number(p.n, in, e.in) * e.channels + first;
+        const T* const weights = w + p.channel * e.w_filter + weight_place(e, tap);
+        for (index_t c = 0; c < channels; ++c)
+          sum += static_cast<C>(from[c]) * static_cast<C>(weights[c * e.w_channel]);
+      });
+      put_or_add(y[i], sum, add);
+    });
+  }
+};
+
+template <class T>
+struct conv_data_body {
+  ops::conv_extents e;
+  const T *dy, *w, *bias;
+  T* dx;
+  bool add;
+  SINTER_WORD index_t numel() const { return e.batch * e.in[0] * e.in[1] * e.in[2] * e.channels; }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    const index_t channels = e.channels / e.groups, filters = e.filters / e.groups;
+    each_element(g, numel(), [&](index_t i) {
+      const pixel p(i, e.in, e.channels);
+      const index_t group = p.channel / channels, channel = p.channel - group * channels;
+      C sum = bias != nullptr ? static_cast<C>(bias[p.channel]) : C(0);
+      each_tap(e.kernel, [&](const index_t(&tap)[3]) {
+        index_t out[3];
+        if (!find_result(e, p.at, tap, out)) return;
+        const T* const from = dy + pixel_number(p.n, out, e.out) * e.filters + group * filters;
+        const T* const weights = w + group * filters * e.w_filter + channel * e.w_channel + weight_place(e, tap);
+        for (index_t f = 0; f < filters; ++f) sum += static_cast<C>(from[f]) * static_cast<C>(weights[f * e.w_filter]);
+      });
+      put_or_add(dx[i], sum, add);
+    });
+  }
+};
+
+/// A thread for each weight, which goes over all results in their order.
+template <class T>
+struct conv_weights_body {
+  ops::conv_extents e;
+  const T *x, *dy;
+  T* dw;
+  bool add;
+  SINTER_WORD index_t numel() const {
+    return e.filters * (e.channels / e.groups) * e.kernel[0] * e.kernel[1] * e.kernel[2];
+  }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    const index_t channels = e.channels / e.groups, filters = e.filters / e.groups;
+    each_element(g, numel(), [&](index_t i) {
+      const pixel p(i, e.kernel, channels);  // of which `n` is the filter
+      const index_t channel = p.n / filters * channels + p.channel;
+      C sum = 0;
+      for (index_t n = 0; n < e.batch; ++n)
+        each_tap(e.out, [&](const index_t(&out)[3]) {
+          index_t in[3];
+          if (!find_input(e, out, p.at, in)) return;
+          sum += static_cast<C>(x[pixel_number(n, in, e.in) * e.channels + channel]) *
+                 static_cast<C>(dy[pixel_number(n, out, e.out) * e.filters + p.n]);
+        });
+      put_or_add(dw[p.n * e.w_filter + p.channel * e.w_channel + weight_place(e, p.at)], sum, add);
+    });
+  }
+};
+
+template <device D, class Body, int R>
+void run_conv(const char* what, const extents<R>& shape, const Body& body) {
+  if (body.numel() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.numel(), block_threads), 0});
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <ops::is_convolution Op, device D>
+  requires is_cuda_v<D>
+struct kernels<Op, D> {
+  template <class T>
+  using images = tensor<T, Op::rank_of_images, D>;
+
+  template <class T, class Epilogue, class... B>
+  static void forward(const Op& op, const images<T>& y, const Epilogue* after, const images<T>& x, const images<T>& w,
+                      const B&... bias) {
+    const auto run = [&](const T* b) {
+      pass<Op::transposed>(Op::name, op.extents_of(x.shape(), w.shape(), w.strides(), y.shape()), x, w, b, y, false);
+    };
+    if constexpr (sizeof...(B) > 0) [&](const auto& b) { run(access::data(b.contiguous())); }(bias...);
+    else run(nullptr);
+    if (after != nullptr) after->run();
+  }
+
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    const auto& g = b.gradient();
+    using T = element_of<decltype(g)>;
+    if (b.template wants<0>()) {
+      const auto dx = b.template place_of<0>();
+      const images<T>& w = b.template operand<1>();
+      pass<!Op::transposed, T>("data gradient of a convolution",
+                               op.extents_of(dx.to.shape(), w.shape(), w.strides(), g.shape()), g, w, nullptr, dx.to,
+                               dx.add);
+    }
+    if (b.template wants<1>()) {
+      const auto dw = b.template place_of<1>();
+      const images<T>& x = b.template operand<0>();
+      const images<T>&image = Op::transposed ? g : x, &result = Op::transposed ? x : g;
+      const auto e = op.extents_of(x.shape(), dw.to.shape(), dw.to.strides(), g.shape());
+      cuda_impl::run_conv<D>(
+          "weight gradient of a convolution", dw.to.shape(),
+          cuda_impl::conv_weights_body<T>{e, access::data(image), access::data(result), access::data(dw.to), dw.add});
+    }
+    if constexpr (Op::has_bias) {
+      if (b.template wants<2>()) {
+        const auto db = b.template place_of<2>();
+        index_t axes[std::size_t{Op::rank_of_images - 1}] = {0};
+        for (int d = 1; d < Op::rank_of_images - 1; ++d) axes[d] = d + 1;
+        using To = bare<decltype(db.to)>;
+        if (db.add) To(db.to) += sum(g, axes);
+        else write(eval(sum(g, axes)), db.to);
+      }
+    }
+  }
+
+ private:
+  /// From x to y of a convolution, or back.
+  template <bool Back, class T>
+  static void pass(const char* what, const ops::conv_extents& e, const images<T>& from, const images<T>& w,
+                   const T* bias, const images<T>& to, bool add) {
+    using body = std::conditional_t<Back, cuda_impl::conv_data_body<T>, cuda_impl::conv_body<T>>;
+    cuda_impl::run_conv<D>(what, to.shape(), body{e, access::data(from), access::data(w), bias, access::data(to), add});
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/moments.hpp: mean and variance of channels on GPUs. Plain kernels, not tuned.
+
+namespace sinter::cuda_impl {
+
+/// Joins two sets of n and m numbers, of which there are the mean and the sum of squared distances from it.
+template <class C>
+SINTER_WORD void merge_moments(C& mean, C& squares, C n, C other_mean, C other_squares, C m) {
+  const C distance = other_mean - mean;
+  mean += distance * (m / (n + m));
+  squares += other_squares + distance * distance * (n / (n + m) * m);
+}
+
+/// A thread for a column of a part of the rows: neighbouring threads read neighbouring columns.
+template <class T>
+struct column_moments_body {
+  using C = compute_type<T>;
+  const T* x;
+  C* partial;  ///< (part, mean and squares, column)
+  index_t rows, columns, part_rows, parts;
+
+  SINTER_WORD index_t numel() const { return parts * columns; }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t i = g.block() * g.threads() + g.thread(); i < numel(); i += g.blocks() * g.threads()) {
+      const index_t part = i / columns, column = i - part * columns;
+      const index_t begin = part * part_rows, end = begin + part_rows < rows ? begin + part_rows : rows;
+      C mean = 0, squares = 0, n = 0;
+      for (index_t r = begin; r < end; ++r) {
+        const C v = static_cast<C>(x[r * columns + column]), distance = v - mean;
+        n += C(1);
+        mean += distance / n;
+        squares += distance * (v - mean);
+      }
+      partial[2 * part * columns + column] = mean;
+      partial[(2 * part + 1) * columns + column] = squares;
+    }
+  }
+};
+
+/// A thread for a column, which goes over the parts in their order.
+template <class C>
+struct merge_moments_body {
+  const C* partial;
+  C *mean, *variance;
+  index_t rows, columns, part_rows, parts;
+
+  SINTER_WORD index_t numel() const { return columns; }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    for (index_t c = g.block() * g.threads() + g.thread(); c < columns; c += g.blocks() * g.threads()) {
+      C m = 0, s = 0, n = 0;
+      for (index_t part = 0; part < parts; ++part) {
+        const index_t left = rows - part * part_rows;
+        const C more = static_cast<C>(left < part_rows ? left : part_rows);
+        merge_moments(m, s, n, partial[2 * part * columns + c], partial[(2 * part + 1) * columns + c], more);
+        n += more;
+      }
+      mean[c] = rows > 0 ? m : std::numeric_limits<C>::quiet_NaN();
+      variance[c] = rows > 0 ? s / n : std::numeric_limits<C>::quiet_NaN();
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <device D>
+  requires is_cuda_v<D>
+struct kernels<ops::batch_moments_op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const ops::batch_moments_op&, const tensor<compute_type<T>, 2, D>& y, const Epilogue*,
+                      const tensor<T, R, D>& x) {
+    using C = compute_type<T>;
+    const auto pixels = pixel_by_pixel(x);
+    const index_t columns = x.shape()[1], rows = columns > 0 ? x.numel() / columns : 0;
+    if (columns == 0) return;
+    const index_t part_rows = rows > 64 * 1024 ? (rows + 1023) / 1024 : 64, parts = (rows + part_rows - 1) / part_rows;
+    const auto partial = tensor<C, 1, D>::uninitialized({{2 * parts * columns}});
+    const cuda_impl::column_moments_body<T> of_parts{
+        access::data(pixels), access::data(partial), rows, columns, part_rows, parts};
+    const cuda_impl::merge_moments_body<C> of_all{
+        access::data(partial), access::data(y), access::data(y) + columns, rows, columns, part_rows, parts};
+    if (of_parts.numel() > 0)
+      cuda_impl::launch_on<D>({"batch_moments", x.shape()}, of_parts,
+                              {cuda_impl::blocks_for(of_parts.numel(), cuda_impl::block_threads), 0});
+    cuda_impl::launch_on<D>({"batch_moments", x.shape()}, of_all,
+                            {cuda_impl::blocks_for(columns, cuda_impl::block_threads), 0});
+  }
+  template <class Backward>
+  static void reverse(const ops::batch_moments_op&, const Backward& b) {
+    reverse_batch_moments(b);
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/pooling.hpp: pooling on GPUs: a thread for each result, and in backward for each element of x.
+
+namespace sinter::cuda_impl {
+
+/// Extents of the two sides, as pixel() takes them.
+struct pool_sizes {
+  index_t in[3], out[3];
+  explicit pool_sizes(const ops::pool_extents& e)
+      : in{e.axis[0].in, e.axis[1].in, e.axis[2].in}, out{e.axis[0].out, e.axis[1].out, e.axis[2].out} {}
+};
+
+/// f(pixel of x, number of the tap) for the taps of result o that meet an element of x, in order.
+template <class F>
+SINTER_WORD void each_tap_inside(const ops::pool_extents& e, const pool_sizes& sizes, index_t n, const index_t (&o)[3],
+                                 const F& f) {
+  const ops::pool_range taps[3] = {e.axis[0].taps(o[0]), e.axis[1].taps(o[1]), e.axis[2].taps(o[2])};
+  const index_t start[3] = {e.axis[0].start(o[0]), e.axis[1].start(o[1]), e.axis[2].start(o[2])};
+  index_t tap[3], in[3];
+  for (tap[0] = taps[0].begin; tap[0] < taps[0].end; ++tap[0]) {
+    in[0] = start[0] + tap[0] * e.axis[0].dilation;
+    for (tap[1] = taps[1].begin; tap[1] < taps[1].end; ++tap[1]) {
+      in[1] = start[1] + tap[1] * e.axis[1].dilation;
+      for (tap[2] = taps[2].begin; tap[2] < taps[2].end; ++tap[2]) {
+        in[2] = start[2] + tap[2] * e.axis[2].dilation;
+        f(pixel_number(n, in, sizes.in), e.tap_number(tap));
+      }
+    }
+  }
+}
+
+/// f(pixel of the result, its coordinates, number of the tap) for the windows that have element i, in order.
+template <class F>
+SINTER_WORD void each_window_with(const ops::pool_extents& e, const pool_sizes& sizes, index_t n, const index_t (&i)[3],
+                                  const F& f) {
+  const ops::pool_range all[3] = {e.axis[0].results(i[0]), e.axis[1].results(i[1]), e.axis[2].results(i[2])};
+  index_t o[3], tap[3];
+  for (o[0] = all[0].begin; o[0] < all[0].end; ++o[0]) {
+    tap[0] = e.axis[0].tap_at(o[0], i[0]);
+    if (tap[0] < 0) continue;
+    for (o[1] = all[1].begin; o[1] < all[1].end; ++o[1]) {
+      tap[1] = e.axis[1].tap_at(o[1], i[1]);
+      if (tap[1] < 0) continue;
+      for (o[2] = all[2].begin; o[2] < all[2].end; ++o[2]) {
+        tap[2] = e.axis[2].tap_at(o[2], i[2]);
+        if (tap[2] >= 0) f(pixel_number(n, o, sizes.out), o, e.tap_number(tap));
+      }
+    }
+  }
+}
+
+/// Where the places of results are saved: in bytes, in words, or nowhere.
+struct pool_place_memory {
+  std::uint8_t* bytes;
+  std::int32_t* words;
+
+  SINTER_WORD void put(index_t at, index_t place) const {
+    if (words != nullptr) words[at] = static_cast<std::int32_t>(place);
+    else if (bytes != nullptr) bytes[at] = static_cast<std::uint8_t>(place < 0 ? ops::no_byte_place : place);
+  }
+  SINTER_WORD index_t get(index_t at) const {
+    if (words != nullptr) return words[at];
+    return bytes[at] == ops::no_byte_place ? -1 : static_cast<index_t>(bytes[at]);
+  }
+};
+
+template <class T>
+struct max_pool_body {
+  ops::pool_extents e;
+  pool_sizes sizes;
+  const T* x;
+  T* y;
+  pool_place_memory places;
+
+  SINTER_WORD index_t numel() const { return e.results(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    each_element(g, numel(), [&](index_t i) {
+      const pixel p(i, sizes.out, e.channels);
+      C most = -std::numeric_limits<C>::infinity();
+      index_t place = -1;
+      each_tap_inside(e, sizes, p.n, p.at, [&](index_t from, index_t tap) {
+        const C value = static_cast<C>(x[from * e.channels + p.channel]);
+        if (place < 0) place = tap;
+        if (value > most || value != value) {
+          most = value;
+          place = tap;
+        }
+      });
+      y[i] = static_cast<T>(most);
+      places.put(i, place);
+    });
+  }
+};
+
+template <class T>
+struct max_pool_gradient_body {
+  ops::pool_extents e;
+  pool_sizes sizes;
+  const T* dy;
+  pool_place_memory places;
+  T* dx;
+  bool add;
+
+  SINTER_WORD index_t numel() const { return e.elements(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    each_element(g, numel(), [&](index_t i) {
+      const pixel p(i, sizes.in, e.channels);
+      C sum = 0;
+      each_window_with(e, sizes, p.n, p.at, [&](index_t from, const index_t(&)[3], index_t tap) {
+        const index_t at = from * e.channels + p.channel;
+        if (places.get(at) == tap) sum += static_cast<C>(dy[at]);
+      });
+      put_or_add(dx[i], sum, add);
+    });
+  }
+};
+
+struct pool_indices_body {
+  ops::pool_extents e;
+  pool_sizes sizes;
+  pool_place_memory places;
+  std::int64_t* indices;
+
+  SINTER_WORD index_t numel() const { return e.results(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    each_element(g, numel(), [&](index_t i) {
+      const pixel p(i, sizes.out, e.channels);
+      const index_t place = places.get(i);
+      indices[i] = place < 0 ? -1 : e.place_in_plane(p.at, place);
+    });
+  }
+};
+
+/// Rows of a window are summed up one by one, as on the host.
+template <class T>
+struct avg_pool_body {
+  ops::pool_extents e;
+  pool_sizes sizes;
+  ops::pool_divisor divisor;
+  const T* x;
+  T* y;
+
+  SINTER_WORD index_t numel() const { return e.results(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    each_element(g, numel(), [&](index_t i) {
+      const pixel p(i, sizes.out, e.channels);
+      const index_t last = e.axis[2].taps(p.at[2]).end - 1;
+      C sum = 0, row = 0;
+      each_tap_inside(e, sizes, p.n, p.at, [&](index_t from, index_t tap) {
+        row += static_cast<C>(x[from * e.channels + p.channel]);
+        if (tap % e.axis[2].kernel != last) return;
+        sum += row;
+        row = 0;
+      });
+      y[i] = static_cast<T>(sum / static_cast<C>(divisor.of(e.axis, p.at)));
+    });
+  }
+};
+
+template <class T>
+struct avg_pool_gradient_body {
+  ops::pool_extents e;
+  pool_sizes sizes;
+  ops::pool_divisor divisor;
+  const T* dy;
+  T* dx;
+  bool add;
+
+  SINTER_WORD index_t numel() const { return e.elements(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    using C = compute_type<T>;
+    each_element(g, numel(), [&](index_t i) {
+      const pixel p(i, sizes.in, e.channels);
+      C sum = 0;
+      each_window_with(e, sizes, p.n, p.at, [&](index_t from, const index_t(&o)[3], index_t) {
+        sum += static_cast<C>(dy[from * e.channels + p.channel]) / static_cast<C>(divisor.of(e.axis, o));
+      });
+      put_or_add(dx[i], sum, add);
+    });
+  }
+};
+
+template <device D, class Body, int R>
+void run_pool(const char* what, const extents<R>& shape, const Body& body) {
+  if (body.numel() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.numel(), block_threads), 0});
+}
+
+template <device D>
+pool_place_memory memory_of(const ops::pool_places<D>& p) {
+  using sinter::detail::access;
+  return {p.bytes.defined() ? access::data(p.bytes) : nullptr, p.words.defined() ? access::data(p.words) : nullptr};
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <int N, class Window, device D>
+  requires is_cuda_v<D>
+struct kernels<ops::max_pool_op<N, Window>, D> {
+  using op_type = ops::max_pool_op<N, Window>;
+
+  template <class T, class Epilogue>
+  static ops::pool_places<D> forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
+                                     const tensor<T, N + 2, D>& x) {
+    const auto e = op.extents_of(x.shape(), y.shape());
+    const auto places = op.template new_places<D>(y.numel(), e.taps());
+    cuda_impl::run_pool<D>(op_type::name, y.shape(),
+                           cuda_impl::max_pool_body<T>{e, cuda_impl::pool_sizes(e), access::data(x), access::data(y),
+                                                       cuda_impl::memory_of(places)});
+    if (after != nullptr) after->run();
+    return places;
+  }
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    const auto& g = b.gradient();
+    const auto e = op.extents_of(dx.to.shape(), g.shape());
+    using T = element_of<decltype(g)>;
+    cuda_impl::run_pool<D>(
+        "gradient of max pooling", dx.to.shape(),
+        cuda_impl::max_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), access::data(g),
+                                             cuda_impl::memory_of(b.saved), access::data(dx.to), dx.add});
+  }
+  static void find_indices(const op_type& op, const ops::pool_places<D>& places, const extents<N + 2>& x,
+                           const tensor<std::int64_t, N + 2, D>& indices) {
+    const auto e = op.extents_of(x, indices.shape());
+    cuda_impl::run_pool<D>(
+        "indices of max pooling", indices.shape(),
+        cuda_impl::pool_indices_body{e, cuda_impl::pool_sizes(e), cuda_impl::memory_of(places), access::data(indices)});
+  }
+};
+
+template <int N, class Window, device D>
+  requires is_cuda_v<D>
+struct kernels<ops::avg_pool_op<N, Window>, D> {
+  using op_type = ops::avg_pool_op<N, Window>;
+
+  template <class T, class Epilogue>
+  static void forward(const op_type& op, const tensor<T, N + 2, D>& y, const Epilogue* after,
+                      const tensor<T, N + 2, D>& x) {
+    const auto e = op.extents_of(x.shape(), y.shape());
+    cuda_impl::run_pool<D>(
+        op_type::name, y.shape(),
+        cuda_impl::avg_pool_body<T>{e, cuda_impl::pool_sizes(e), op.divisor, access::data(x), access::data(y)});
+    if (after != nullptr) after->run();
+  }
+  template <class Backward>
+  static void reverse(const op_type& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    const auto& g = b.gradient();
+    const auto e = op.extents_of(dx.to.shape(), g.shape());
+    using T = element_of<decltype(g)>;
+    cuda_impl::run_pool<D>("gradient of average pooling", dx.to.shape(),
+                           cuda_impl::avg_pool_gradient_body<T>{e, cuda_impl::pool_sizes(e), op.divisor,
+                                                                access::data(g), access::data(dx.to), dx.add});
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/resample.hpp: pad and interpolate on GPUs: a thread for each element that is written. Plain kernels, not
+// tuned.
+
+namespace sinter::cuda_impl {
+
+/// y = x where each result is one element, or `fill`.
+template <class T>
+struct pick_body {
+  ops::resampling shape;
+  const T* x;
+  T* y;
+  T fill;
+
+  SINTER_WORD index_t numel() const { return shape.results(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t n = numel();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      index_t rest = i, from = 0, to = 0;
+      bool is_there = true;
+      for (int d = shape.rank - 1; d >= 0; --d) {
+        const index_t o = rest % shape.axis[d].out;
+        rest /= shape.axis[d].out;
+        to += o * shape.y_strides[d];
+        const auto t = shape.axis[d].template taps<int>(o);
+        is_there = is_there && t.count > 0;
+        from += t.at[0] * shape.x_strides[d];
+      }
+      y[to] = is_there ? x[from] : fill;
+    }
+  }
+};
+
+/// y = sums of x, each element of which counts by its taps along at most three axes.
+template <class T>
+struct blend_body {
+  using C = compute_type<T>;
+  ops::resampling shape;
+  const T* x;
+  T* y;
+
+  SINTER_WORD index_t numel() const { return shape.results(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t n = numel();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      index_t rest = i, from = 0, to = 0;
+      ops::axis_taps<C> taps[3];
+      int blended = 0;
+      for (int d = shape.rank - 1; d >= 0; --d) {
+        const index_t o = rest % shape.axis[d].out;
+        rest /= shape.axis[d].out;
+        to += o * shape.y_strides[d];
+        if (shape.axis[d].blends()) {
+          ops::axis_taps<C>& t = taps[blended++];
+          t = shape.axis[d].template taps<C>(o);
+          for (int k = 0; k < t.count; ++k) t.at[k] *= shape.x_strides[d];
+        } else {
+          from += shape.axis[d].template taps<C>(o).at[0] * shape.x_strides[d];
+        }
+      }
+      C sum = 0;
+      for (int a = 0; a < taps[2].count; ++a)
+        for (int b = 0; b < taps[1].count; ++b)
+          for (int c = 0; c < taps[0].count; ++c)
+            sum += taps[2].weight[a] * taps[1].weight[b] * taps[0].weight[c] *
+                   static_cast<C>(x[from + taps[2].at[a] + taps[1].at[b] + taps[0].at[c]]);
+      y[to] = static_cast<T>(sum);
+    }
+  }
+};
+
+/// dx (+)= the sum of g where x is read.
+template <class T>
+struct resample_gradient_body {
+  using C = compute_type<T>;
+  ops::resampling shape;
+  const T* g;
+  T* dx;
+  bool add;
+
+  /// f(offset, weight) for the results that read the element along the axis number k of those with many readers.
+  struct many_readers {
+    int used = 0;
+    int axis[3] = {};
+    index_t at[3] = {};
+  };
+  template <class F>
+  SINTER_WORD void each_reader(const many_readers& s, int k, const F& f) const {
+    if (k >= s.used) return f(0, C(1));
+    const index_t stride = shape.y_strides[s.axis[k]];
+    shape.axis[s.axis[k]].template each_reader<C>(s.at[k], [&](index_t o, C weight) { f(o * stride, weight); });
+  }
+
+  SINTER_WORD index_t numel() const { return shape.sources(); }
+  template <class G>
+  SINTER_WORD void operator()(const G& grid) const {
+    const index_t n = numel();
+    for (index_t i = grid.block() * grid.threads() + grid.thread(); i < n; i += grid.blocks() * grid.threads()) {
+      index_t rest = i, from = 0, to = 0;
+      bool is_read = true;
+      many_readers s;
+      for (int d = shape.rank - 1; d >= 0; --d) {
+        const ops::axis_map& m = shape.axis[d];
+        const index_t at = rest % m.in;
+        rest /= m.in;
+        to += at * shape.x_strides[d];
+        if (m.rule == ops::axis_rule::constant) {  // at most one reader
+          const index_t o = at + m.before;
+          is_read = is_read && o >= 0 && o < m.out;
+          from += o * shape.y_strides[d];
+        } else {
+          s.axis[s.used] = d;
+          s.at[s.used++] = at;
+        }
+      }
+      C sum = 0;
+      if (is_read)
+        each_reader(s, 2, [&](index_t a, C p) {
+          each_reader(s, 1, [&](index_t b, C q) {
+            each_reader(s, 0, [&](index_t c, C r) { sum += p * q * r * static_cast<C>(g[from + a + b + c]); });
+          });
+        });
+      dx[to] = static_cast<T>(add ? static_cast<C>(dx[to]) + sum : sum);
+    }
+  }
+};
+
+template <device D, class Body, int R>
+void run_resample(const char* what, const extents<R>& shape, const Body& body) {
+  if (body.numel() > 0) launch_on<D>({what, shape}, body, {blocks_for(body.numel(), block_threads), 0});
+}
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+template <std::derived_from<ops::resampling_op> Op, device D>
+  requires is_cuda_v<D>
+struct kernels<Op, D> {
+  template <class T, int R, class Epilogue>
+  static void forward(const Op& op, const tensor<T, R, D>& y, const Epilogue*, const tensor<T, R, D>& x) {
+    const ops::resampling s = ops::resampling_of(op, x, y, true);
+    if constexpr (floating_element<T>) {
+      if (s.blends())
+        return cuda_impl::run_resample<D>(Op::name, y.shape(),
+                                          cuda_impl::blend_body<T>{s, access::data(x), access::data(y)});
+    }
+    cuda_impl::run_resample<D>(Op::name, y.shape(),
+                               cuda_impl::pick_body<T>{s, access::data(x), access::data(y), op.template fill<T>()});
+  }
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    using T = element_of<decltype(dx.to)>;
+    const ops::resampling s = ops::resampling_of(op, dx.to, b.gradient(), false);
+    cuda_impl::run_resample<D>(
+        Op::name, dx.to.shape(),
+        cuda_impl::resample_gradient_body<T>{s, access::data(b.gradient()), access::data(dx.to), dx.add});
+  }
+};
+
+}  // namespace sinter::detail
+// sinter/cuda/unfold.hpp: unfold and fold on GPUs: a thread for each element that is written. Plain kernels, not tuned.
+
+namespace sinter::cuda_impl {
+
+/// columns (+)= the windows of an image.
+template <class T>
+struct make_columns_body {
+  using C = compute_type<T>;
+  ops::unfold_extents e;
+  const T* image;
+  T* columns;
+  bool add;
+
+  SINTER_WORD index_t numel() const {
+    return e.batch * e.channels * e.kernel[0] * e.kernel[1] * e.blocks[0] * e.blocks[1];
+  }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t n = numel(), windows = e.blocks[0] * e.blocks[1], taps = e.kernel[0] * e.kernel[1];
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const index_t window = i % windows, row = i / windows % (e.channels * taps),
+                    batch = i / windows / e.channels / taps;
+      const index_t h =
+          window / e.blocks[1] * e.stride[0] + row / e.kernel[1] % e.kernel[0] * e.dilation[0] - e.padding[0];
+      const index_t w = window % e.blocks[1] * e.stride[1] + row % e.kernel[1] * e.dilation[1] - e.padding[1];
+      C x = 0;
+      if (h >= 0 && h < e.in[0] && w >= 0 && w < e.in[1])
+        x = static_cast<C>(
+            image[batch * e.image_batch + row / taps * e.image_channel + h * e.image[0] + w * e.image[1]]);
+      T& to = columns[batch * e.column_batch + row * e.column_row + window * e.column_block];
+      to = static_cast<T>(add ? static_cast<C>(to) + x : x);
+    }
+  }
+};
+
+/// image (+)= the sums of columns.
+template <class T>
+struct add_columns_body {
+  using C = compute_type<T>;
+  ops::unfold_extents e;
+  const T* columns;
+  T* image;
+  bool add;
+
+  SINTER_WORD index_t numel() const { return e.batch * e.channels * e.in[0] * e.in[1]; }
+  /// The window along an axis that has element `at` at a tap, or -1.
+  SINTER_WORD index_t find_window(int axis, index_t at, index_t tap) const {
+    const index_t begin = at + e.padding[axis] - tap * e.dilation[axis], window = begin / e.stride[axis];
+    return begin >= 0 && window * e.stride[axis] == begin && window < e.blocks[axis] ? window : -1;
+  }
+  template <class G>
+  SINTER_WORD void operator()(const G& g) const {
+    const index_t n = numel();
+    for (index_t i = g.block() * g.threads() + g.thread(); i < n; i += g.blocks() * g.threads()) {
+      const index_t w = i % e.in[1], h = i / e.in[1] % e.in[0];
+      const index_t channel = i / (e.in[1] * e.in[0]) % e.channels, batch = i / (e.in[1] * e.in[0]) / e.channels;
+      C sum = 0;
+      for (index_t kh = 0; kh < e.kernel[0]; ++kh) {
+        const index_t down = find_window(0, h, kh);
+        if (down < 0) continue;
+        for (index_t kw = 0; kw < e.kernel[1]; ++kw) {
+          const index_t across = find_window(1, w, kw);
+          if (across < 0) continue;
+          const index_t row = (channel * e.kernel[0] + kh) * e.kernel[1] + kw;
+          sum += static_cast<C>(
+              columns[batch * e.column_batch + row * e.column_row + (down * e.blocks[1] + across) * e.column_block]);
+        }
+      }
+      T& to = image[batch * e.image_batch + channel * e.image_channel + h * e.image[0] + w * e.image[1]];
+      to = static_cast<T>(add ? static_cast<C>(to) + sum : sum);
+    }
+  }
+};
+
+}  // namespace sinter::cuda_impl
+
+namespace sinter::detail {
+
+/// unfold and fold are the gradients of each other. The image is the one with more axes.
+template <std::derived_from<ops::window_columns_op> Op, device D>
+  requires is_cuda_v<D>
+struct kernels<Op, D> {
+  template <class Y, class Epilogue, class X>
+  static void forward(const Op& op, const Y& y, const Epilogue*, const X& x) {
+    run(op, x, y, false);
+  }
+  template <class Backward>
+  static void reverse(const Op& op, const Backward& b) {
+    const auto dx = b.template place_of<0>();
+    run(op, b.gradient(), dx.to, dx.add);
+  }
+
+ private:
+  template <class From, class To>
+  static void run(const Op& op, const From& from, const To& to, bool add) {
+    using T = element_of<To>;
+    const auto launch = [&](const auto& body) {
+      if (body.numel() > 0)
+        cuda_impl::launch_on<D>({Op::name, to.shape()}, body,
+                                {cuda_impl::blocks_for(body.numel(), cuda_impl::block_threads), 0});
+    };
+    if constexpr (From::rank > To::rank)
+      launch(cuda_impl::make_columns_body<T>{op.extents_of(from, to), access::data(from), access::data(to), add});
+    else launch(cuda_impl::add_columns_body<T>{op.extents_of(to, from), access::data(from), access::data(to), add});
+  }
+};
+
+}  // namespace sinter::detail
 // sinter/cuda/layer.hpp: the work after a product on the tape, where cuBLASLt has a part in its backward.
 
 namespace sinter::cuda_impl {
@@ -27057,7 +32167,9 @@ void all_reduce(const X&...) = delete;
 }  // namespace sinter
 #endif
 #endif
-// sinter/data.hpp: datasets and loaders.
+// sinter/data.hpp: datasets, loaders and random changes of images.
+
+// sinter/data/augment.hpp: random changes of batches of images in training, drawn from a generator.
 
 // sinter/data/dataset.hpp: what a data loader reads: a number of samples, one by one or a batch at a time.
 
@@ -27175,12 +32287,6 @@ auto gather(const S& set, std::span<const index_t> rows) {
 
 }  // namespace detail
 }  // namespace sinter
-// sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
-
-#include <condition_variable>
-#include <deque>
-#include <iterator>
-
 // sinter/random/create.hpp: tensors of random numbers: rand, uniform, randn, normal, randint, bernoulli, randperm.
 
 // sinter/random/distribution.hpp: from random words to numbers, and the kernel that writes them.
@@ -27526,6 +32632,524 @@ auto randn_like(generator& gen, const E& e) {
 
 namespace sinter {
 
+struct augmentation_of_other_than_host_images_of_rank_4;
+struct reshape_to_n_c_h_w_and_augment_before_dot_to;
+
+struct crop_options {
+  index_t padding = 0;  ///< zeros around each image before it is cropped
+};
+
+namespace detail {
+
+template <class X>
+concept image_batch = X::rank == 4 && is_cpu_v<device_of<X>>;
+
+}  // namespace detail
+
+/// Cuts a window of height size[0] and width size[1] out of each image: (N, C, H, W) => (N, C, size[0], size[1]). Each
+/// image has a place of its own, with the same chance for every place that lies in the image and its padding; pixels of
+/// the padding are 0. As torchvision's RandomCrop, which treats a batch as one image. Draws
+/// `randint(gen, 0, H + 2 * padding - size[0] + 1, {N})` for the tops, then likewise for the lefts. Errors: value_error
+/// for a negative padding or a size below 1; shape_error for a size that exceeds the padded image.
+///
+///     const tensor cropped = random_crop(gen, images, {32, 32}, {.padding = 4});
+template <element T, auto Shape, device D>
+  requires detail::image_batch<tensor<T, Shape, D>>
+tensor<T, 4, D> random_crop(generator& gen, const tensor<T, Shape, D>& images, const index_t (&size)[2],
+                            const crop_options& options = {}) {
+  if (!images.defined()) detail::refuse<value_error>({"random_crop: the images are undefined"});
+  const index_t n = images.shape()[0], channels = images.shape()[1], pad = options.padding;
+  const index_t height = images.shape()[2], width = images.shape()[3];
+  const index_t largest = std::numeric_limits<index_t>::max() / 4;
+  if (pad < 0 || pad > largest || size[0] < 1 || size[1] < 1)
+    detail::refuse<value_error>({"random_crop: a window of ", size[0], " by ", size[1], " and a padding of ", pad,
+                                 "; the window must have pixels and the padding must not be negative"});
+  if (size[0] > height + 2 * pad || size[1] > width + 2 * pad)
+    detail::refuse<shape_error>({"random_crop: a window of ", size[0], " by ", size[1], " in images of shape ",
+                                 images.shape(), " with a padding of ", pad, "; pad more or make the window smaller"});
+  const tensor tops = randint<index_t>(gen, 0, height + 2 * pad - size[0] + 1, {n});
+  const tensor lefts = randint<index_t>(gen, 0, width + 2 * pad - size[1] + 1, {n});
+  const tensor<T, Shape, D> from = images.contiguous();
+  auto to = tensor<T, 4, D>::uninitialized(extents<4>{{n, channels, size[0], size[1]}});
+  const T* image = from.data();
+  T* out = to.data();
+  for (index_t i = 0; i < n; ++i) {
+    const index_t top = tops.data()[i] - pad, left = lefts.data()[i] - pad;  // in the image, negative in the padding
+    const index_t skip = std::clamp(-left, index_t{0}, size[1]);             // zeros on the left
+    const index_t end = std::clamp(width - left, skip, size[1]);             // of what is copied
+    for (index_t c = 0; c < channels; ++c, image += height * width)
+      for (index_t y = top; y < top + size[0]; ++y, out += size[1]) {
+        const bool inside = y >= 0 && y < height && end > skip;
+        std::fill(out, out + (inside ? skip : size[1]), T(0));
+        if (!inside) continue;
+        std::copy(image + y * width + left + skip, image + y * width + left + end, out + skip);
+        std::fill(out + end, out + size[1], T(0));
+      }
+  }
+  return to;
+}
+
+/// Mirrors each image left to right with probability p: (N, C, H, W) => the same. As torchvision's
+/// RandomHorizontalFlip, which treats a batch as one image. Draws `bernoulli(gen, p, {N})`. Errors: value_error for p
+/// outside of [0, 1].
+///
+///     const tensor flipped = random_horizontal_flip(gen, images);
+template <element T, auto Shape, device D>
+  requires detail::image_batch<tensor<T, Shape, D>>
+tensor<T, 4, D> random_horizontal_flip(generator& gen, const tensor<T, Shape, D>& images, double p = 0.5) {
+  if (!images.defined()) detail::refuse<value_error>({"random_horizontal_flip: the images are undefined"});
+  const index_t n = images.shape()[0], width = images.shape()[3];
+  const index_t rows = images.shape()[1] * images.shape()[2];
+  const tensor flips = bernoulli<bool>(gen, p, {n});
+  const tensor<T, Shape, D> from = images.contiguous();
+  auto to = tensor<T, 4, D>::uninitialized(extents<4>{{n, images.shape()[1], images.shape()[2], width}});
+  const T* row = from.data();
+  T* out = to.data();
+  for (index_t i = 0; i < n; ++i)
+    for (index_t r = 0; r < rows; ++r, row += width, out += width) {
+      if (flips.data()[i]) std::reverse_copy(row, row + width, out);
+      else std::copy(row, row + width, out);
+    }
+  return to;
+}
+
+template <element T, auto Shape, device D, class Problem = augmentation_of_other_than_host_images_of_rank_4,
+          class Fix = reshape_to_n_c_h_w_and_augment_before_dot_to>
+  requires(!detail::image_batch<tensor<T, Shape, D>>)
+void random_crop(generator& gen, const tensor<T, Shape, D>& images, const index_t (&size)[2],
+                 const crop_options& options = {}) = delete;
+template <element T, auto Shape, device D, class Problem = augmentation_of_other_than_host_images_of_rank_4,
+          class Fix = reshape_to_n_c_h_w_and_augment_before_dot_to>
+  requires(!detail::image_batch<tensor<T, Shape, D>>)
+void random_horizontal_flip(generator& gen, const tensor<T, Shape, D>& images, double p = 0.5) = delete;
+
+}  // namespace sinter
+// sinter/data/cifar10.hpp: the binary files of CIFAR-10: a label of one byte and 3x32x32 bytes of colours a record.
+
+// sinter/io/file.hpp: reads files whole or piece by piece, those whose names end in .gz unpacked.
+
+#include <sys/stat.h>
+
+// sinter/io/gzip.hpp: unpacks gzip: by zlib where SINTER_WITH_ZLIB is defined as 1, otherwise by the program gzip.
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+// sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again.
+
+#include <fcntl.h>
+
+#include <cerrno>
+
+namespace sinter::detail {
+
+SINTER_COLD inline std::string system_text(int code) { return std::generic_category().message(code); }
+
+/// The result of a system call, made again for as long as signals interrupt it.
+template <class F>
+auto restarted(F call) {
+  auto result = call();
+  while (result == -1 && errno == EINTR) result = call();
+  return result;
+}
+
+/// Owns an open file; -1: none.
+class descriptor {
+ public:
+  descriptor() = default;
+  explicit descriptor(int number) : number_(number) {}
+  descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  descriptor& operator=(descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~descriptor() { close(); }
+
+  int get() const { return number_; }
+  bool is_open() const { return number_ != -1; }
+
+  /// The error of closing, 0 if there is none. A close that a signal interrupts has closed the file all the same.
+  int close() {
+    const int number = std::exchange(number_, -1);
+    return number == -1 || ::close(number) == 0 || errno == EINTR ? 0 : errno;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+/// Not open, with errno set, if the system refuses.
+inline descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
+  return descriptor(restarted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
+}
+
+/// Up to n bytes; 0 at the end; -1 with errno set on failure.
+inline ssize_t read_some(const descriptor& from, void* to, std::size_t n) {
+  return restarted([&] { return ::read(from.get(), to, n); });
+}
+
+/// Writes all bytes; returns the error, or 0.
+inline int write_all(const descriptor& to, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = restarted([&] { return ::write(to.get(), bytes.data(), bytes.size()); });
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+/// Reads n bytes from a place in the file; returns how many there were, or -1 with errno set.
+SINTER_COLD inline ssize_t read_at(const descriptor& from, void* to, std::size_t n, std::size_t place) {
+  std::size_t total = 0;
+  while (total < n) {
+    const ssize_t got = restarted([&] {
+      return ::pread(from.get(), static_cast<char*>(to) + total, n - total, static_cast<off_t>(place + total));
+    });
+    if (got < 0) return -1;
+    if (got == 0) break;
+    total += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(total);
+}
+
+}  // namespace sinter::detail
+
+#if SINTER_WITH_ZLIB
+#include <zlib.h>
+
+#endif
+
+namespace sinter::detail {
+
+[[noreturn]] SINTER_COLD inline void refuse_gzip(const std::string& path) {
+  refuse<io_error>({path, ": the file is cut short or not in gzip format"});
+}
+
+/// Its own pipe brings the exit status of gzip: what wait would say is lost where the program ignores SIGCHLD or reaps
+/// every child by itself.
+class gzip_program {
+ public:
+  SINTER_COLD gzip_program(std::string path, descriptor file) : path_(std::move(path)) {
+    auto [unpacked, unpacked_end] = new_pipe();
+    auto [status, status_end] = new_pipe();
+    file = above_standard(std::move(file));
+    unpacked_ = std::move(unpacked), status_ = std::move(status);
+
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_adddup2(&files, file.get(), 0);
+    ::posix_spawn_file_actions_adddup2(&files, unpacked_end.get(), 1);
+    ::posix_spawn_file_actions_adddup2(&files, status_end.get(), 2);
+    // A shell that starts with SIGCHLD ignored cannot tell how gzip ended; one that ignores SIGPIPE never stops
+    // writing.
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::posix_spawnattr_setsigmask(&attributes, &set);
+    ::sigaddset(&set, SIGCHLD);
+    ::sigaddset(&set, SIGPIPE);
+    ::posix_spawnattr_setsigdefault(&attributes, &set);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    char shell[] = "sh", option[] = "-c", script[] = "gzip -dc 2>/dev/null; echo $? >&2";
+    char* const words[] = {shell, option, script, nullptr};
+    const int problem = ::posix_spawn(&child_, "/bin/sh", &files, &attributes, words, ::environ);
+    ::posix_spawnattr_destroy(&attributes);
+    ::posix_spawn_file_actions_destroy(&files);
+    if (problem != 0) refuse<io_error>({path_, ": cannot start gzip: ", system_text(problem)});
+  }
+  gzip_program(const gzip_program&) = delete;
+  gzip_program& operator=(const gzip_program&) = delete;
+  ~gzip_program() {
+    unpacked_.close(), status_.close();  // so that a gzip that still writes ends
+    int code;
+    restarted([&] { return ::waitpid(child_, &code, 0); });
+  }
+
+  /// Between 1 and n bytes; 0 after the last.
+  SINTER_COLD std::size_t read(void* to, std::size_t n) {
+    const ssize_t got = read_some(unpacked_, to, n);
+    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
+    if (got > 0) return static_cast<std::size_t>(got);
+    std::string status;
+    char digit;
+    while (read_some(status_, &digit, 1) == 1) status += digit;
+    if (status == "127\n")
+      refuse<io_error>(
+          {path_,
+           ": needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found; install it or unpack the file"});
+    if (status != "0\n") refuse_gzip(path_);
+    return 0;
+  }
+
+ private:
+  /// dup2 to 0, 1 and 2 in turn must not overwrite a source, as it would in a program that has closed some of those.
+  static descriptor above_standard(descriptor file) {
+    if (file.get() > 2) return file;
+    return descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
+  }
+
+  std::pair<descriptor, descriptor> new_pipe() const {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) refuse<io_error>({path_, ": cannot start gzip: ", system_text(errno)});
+    return {above_standard(descriptor(ends[0])), above_standard(descriptor(ends[1]))};
+  }
+
+  std::string path_;
+  descriptor unpacked_, status_;
+  pid_t child_ = -1;
+};
+
+// Both have names of their own, so that a program may hold files compiled with zlib and without.
+#if SINTER_WITH_ZLIB
+
+class zlib_unpacker {
+ public:
+  SINTER_COLD zlib_unpacker(std::string path, descriptor file)
+      : path_(std::move(path)), file_(std::move(file)), packed_(new unsigned char[piece]) {
+    constexpr int gzip_only = 16;
+    if (::inflateInit2(&stream_, MAX_WBITS + gzip_only) != Z_OK)
+      refuse<out_of_memory>({path_, ": no memory to unpack it in"});
+  }
+  zlib_unpacker(const zlib_unpacker&) = delete;
+  zlib_unpacker& operator=(const zlib_unpacker&) = delete;
+  ~zlib_unpacker() { ::inflateEnd(&stream_); }
+
+  /// Between 1 and n bytes; 0 after the last. A file is one or more members, and perhaps zeros up to a whole block.
+  SINTER_COLD std::size_t read(void* to, std::size_t n) {
+    constexpr std::size_t most = std::size_t{1} << 30;  // zlib counts in 32 bits
+    const auto room = static_cast<uInt>(n < most ? n : most);
+    stream_.next_out = static_cast<Bytef*>(to);
+    stream_.avail_out = room;
+    while (stream_.avail_out == room) {
+      if (stream_.avail_in == 0 && !fill()) {
+        if (place_ == place::start || place_ == place::member) refuse_gzip(path_);
+        return 0;
+      }
+      if (place_ >= place::between && *stream_.next_in == 0) {
+        place_ = place::padding;
+        ++stream_.next_in, --stream_.avail_in;
+        continue;
+      }
+      if (place_ == place::padding) refuse_gzip(path_);
+      place_ = place::member;
+      const int code = ::inflate(&stream_, Z_NO_FLUSH);
+      if (code == Z_MEM_ERROR) refuse<out_of_memory>({path_, ": no memory to unpack it in"});
+      if (code != Z_OK && code != Z_STREAM_END) refuse_gzip(path_);
+      if (code == Z_STREAM_END) {
+        place_ = place::between;
+        ::inflateReset(&stream_);
+      }
+    }
+    return room - stream_.avail_out;
+  }
+
+ private:
+  static constexpr std::size_t piece = std::size_t{1} << 16;
+
+  bool fill() {
+    const ssize_t got = read_some(file_, packed_.get(), piece);
+    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
+    stream_.next_in = packed_.get();
+    stream_.avail_in = static_cast<uInt>(got);
+    return got > 0;
+  }
+
+  std::string path_;
+  descriptor file_;
+  std::unique_ptr<unsigned char[]> packed_;
+  z_stream stream_{};
+  enum class place { start, member, between, padding } place_ = place::start;  // padding: zeros after the last member
+};
+
+using gzip_unpacker = zlib_unpacker;
+
+#else
+
+using gzip_unpacker = gzip_program;
+
+#endif
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+/// What a .gz file may unpack to, in bytes, unless an option says otherwise: 4 GiB.
+inline constexpr index_t default_max_unpacked = index_t{4} << 30;
+
+namespace detail {
+
+/// Reads a file from its beginning. A name that ends in .gz is unpacked, to at most `max_unpacked` bytes.
+template <class Unpacker>
+class basic_byte_source {
+ public:
+  SINTER_COLD explicit basic_byte_source(std::string path, index_t max_unpacked = default_max_unpacked)
+      : path_(std::move(path)), limit_(max_unpacked) {
+    if (limit_ < 0) refuse<value_error>({path_, ": max_unpacked is ", limit_, "; it must not be negative"});
+    file_ = open_file(path_, O_RDONLY);
+    if (!file_.is_open()) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
+    struct stat info;
+    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode))
+      refuse<io_error>({path_, ": is a directory, not a file"});
+    if (path_.ends_with(".gz")) unpacker_.emplace(path_, std::move(file_));
+  }
+
+  /// Up to n bytes; fewer only at the end of the file.
+  SINTER_COLD std::size_t read(void* to, std::size_t n) {
+    std::size_t total = 0;
+    while (total < n && !at_end_) {
+      char* const next = static_cast<char*>(to) + total;
+      const std::size_t got = unpacker_ ? unpacker_->read(next, n - total) : read_plain(next, n - total);
+      at_end_ = got == 0;
+      total += got;
+    }
+    count_ += static_cast<index_t>(total);
+    if (unpacker_ && count_ > limit_)
+      refuse<io_error>({path_, ": unpacks to more than ", limit_, " bytes; max_unpacked in the options allows more"});
+    return total;
+  }
+  bool at_end() const { return at_end_; }
+
+ private:
+  std::size_t read_plain(void* to, std::size_t n) {
+    const ssize_t got = read_some(file_, to, n);
+    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
+    return static_cast<std::size_t>(got);
+  }
+
+  std::string path_;
+  index_t limit_, count_ = 0;
+  descriptor file_;
+  std::optional<Unpacker> unpacker_;
+  bool at_end_ = false;
+};
+
+using byte_source = basic_byte_source<gzip_unpacker>;
+
+/// Adds up to n more bytes of the source to `to`, in pieces, so that memory grows with what is really there.
+template <class Source>
+SINTER_COLD std::size_t read_more(Source& source, std::string& to, std::size_t n) {
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  std::size_t total = 0;
+  while (total < n && !source.at_end()) {
+    const std::size_t want = n - total < piece ? n - total : piece;
+    const std::size_t old = to.size();
+    to.resize(old + want);
+    const std::size_t got = source.read(to.data() + old, want);
+    to.resize(old + got);
+    total += got;
+  }
+  return total;
+}
+
+template <class Source = byte_source>
+SINTER_COLD std::string read_file(const std::string& path, index_t max_unpacked = default_max_unpacked) {
+  Source source(path, max_unpacked);
+  std::string bytes;
+  read_more(source, bytes, std::size_t(-1));
+  return bytes;
+}
+
+}  // namespace detail
+}  // namespace sinter
+// sinter/io/folder.hpp: the files of a folder by name.
+
+#include <dirent.h>
+
+namespace sinter::detail {
+
+SINTER_COLD inline bool is_folder(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/// Paths of the entries of a folder whose names begin and end so, sorted. Errors: io_error if it cannot be read.
+SINTER_COLD inline std::vector<std::string> files_in(const std::string& folder, std::string_view prefix,
+                                                     std::string_view ending) {
+  struct listing {
+    DIR* open;
+    ~listing() {
+      if (open != nullptr) ::closedir(open);
+    }
+  };
+  const listing all{::opendir(folder.c_str())};
+  if (all.open == nullptr) refuse<io_error>({folder, ": cannot open the folder: ", system_text(errno)});
+  std::vector<std::string> paths;
+  errno = 0;
+  while (const dirent* const entry = ::readdir(all.open)) {
+    const std::string_view name = entry->d_name;
+    if (name.starts_with(prefix) && name.ends_with(ending))
+      paths.push_back(folder + (folder.ends_with('/') ? "" : "/") + std::string(name));
+    errno = 0;
+  }
+  if (errno != 0) refuse<io_error>({folder, ": reading the folder failed: ", system_text(errno)});
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+struct cifar10_options {
+  std::string prefix = "";                      ///< of a folder, reads files whose names begin so, such as "data_batch"
+  index_t max_unpacked = default_max_unpacked;  ///< bytes that a .gz file may hold
+};
+
+/// The images of a file, or of every *.bin in a folder in the order of their names: `inputs` (N, 3, 32, 32), planes of
+/// red, green and blue from 0 to 255, and `targets` (N,), labels from 0 to 9. Errors: io_error for a file that cannot
+/// be read, is empty, is no multiple of 3073 bytes or has a label above 9, and for a folder without such files.
+/// https://www.cs.toronto.edu/~kriz/cifar.html
+///
+///     auto [images, labels] = read_cifar10("cifar-10-batches-bin", {.prefix = "data_batch"});
+///     auto [test_images, test_labels] = read_cifar10("cifar-10-batches-bin/test_batch.bin");
+SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_cifar10(
+    const std::string& path, const cifar10_options& options = {}) {
+  constexpr std::size_t pixels = 3 * 32 * 32, record = 1 + pixels;
+  std::vector<std::string> paths = {path};
+  if (detail::is_folder(path)) {
+    paths = detail::files_in(path, options.prefix, ".bin");
+    if (paths.empty()) detail::refuse<io_error>({path, ": no file in it is named ", options.prefix, "*.bin"});
+  }
+  std::vector<std::string> files;
+  std::size_t count = 0;
+  for (const std::string& name : paths) {
+    const std::string& bytes = files.emplace_back(detail::read_file(name, options.max_unpacked));
+    if (bytes.empty() || bytes.size() % record != 0)
+      detail::refuse<io_error>({name, ": has ", bytes.size(), " bytes, but a file of CIFAR-10 has a multiple of ",
+                                record, "; it is cut short or holds something else"});
+    for (std::size_t i = 0; i < bytes.size(); i += record)
+      if (const int label = static_cast<unsigned char>(bytes[i]); label > 9)
+        detail::refuse<io_error>({name, ": image ", i / record, " has the label ", label,
+                                  ", but CIFAR-10 has the labels 0 to 9; CIFAR-100 is not read"});
+    count += bytes.size() / record;
+  }
+  const auto n = static_cast<index_t>(count);
+  const auto images = tensor<std::uint8_t, 4>::uninitialized(extents<4>{{n, 3, 32, 32}});
+  const auto labels = tensor<std::int64_t, 1>::uninitialized(extents<1>{{n}});
+  std::uint8_t* image = images.data();
+  std::int64_t* label = labels.data();
+  for (std::string& bytes : files) {
+    for (std::size_t i = 0; i < bytes.size(); i += record, image += pixels) {
+      *label++ = static_cast<unsigned char>(bytes[i]);
+      std::memcpy(image, bytes.data() + i + 1, pixels);
+    }
+    bytes = {};
+  }
+  return {images, labels};
+}
+
+}  // namespace sinter
+// sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
+
+#include <condition_variable>
+#include <deque>
+#include <iterator>
+
+namespace sinter {
+
 struct loader_options {
   index_t batch_size = 32;
   bool shuffle = false;
@@ -27801,321 +33425,6 @@ class tensor_dataset {
 
 // sinter/io/csv.hpp: tables of numbers in text files.
 
-// sinter/io/file.hpp: reads files whole or piece by piece, those whose names end in .gz unpacked.
-
-#include <sys/stat.h>
-
-// sinter/io/gzip.hpp: unpacks gzip: by zlib where SINTER_WITH_ZLIB is defined as 1, otherwise by the program gzip.
-
-#include <spawn.h>
-#include <sys/wait.h>
-
-#include <csignal>
-
-// sinter/io/descriptor.hpp: open files as the system knows them; calls that a signal interrupts start again.
-
-#include <fcntl.h>
-
-#include <cerrno>
-
-namespace sinter::detail {
-
-SINTER_COLD inline std::string system_text(int code) { return std::generic_category().message(code); }
-
-/// The result of a system call, made again for as long as signals interrupt it.
-template <class F>
-auto restarted(F call) {
-  auto result = call();
-  while (result == -1 && errno == EINTR) result = call();
-  return result;
-}
-
-/// Owns an open file; -1: none.
-class descriptor {
- public:
-  descriptor() = default;
-  explicit descriptor(int number) : number_(number) {}
-  descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~descriptor() { close(); }
-
-  int get() const { return number_; }
-  bool is_open() const { return number_ != -1; }
-
-  /// The error of closing, 0 if there is none. A close that a signal interrupts has closed the file all the same.
-  int close() {
-    const int number = std::exchange(number_, -1);
-    return number == -1 || ::close(number) == 0 || errno == EINTR ? 0 : errno;
-  }
-
- private:
-  int number_ = -1;
-};
-
-/// Not open, with errno set, if the system refuses.
-inline descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
-  return descriptor(restarted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
-}
-
-/// Up to n bytes; 0 at the end; -1 with errno set on failure.
-inline ssize_t read_some(const descriptor& from, void* to, std::size_t n) {
-  return restarted([&] { return ::read(from.get(), to, n); });
-}
-
-/// Writes all bytes; returns the error, or 0.
-inline int write_all(const descriptor& to, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = restarted([&] { return ::write(to.get(), bytes.data(), bytes.size()); });
-    if (written < 0) return errno;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
-}
-
-}  // namespace sinter::detail
-
-#if SINTER_WITH_ZLIB
-#include <zlib.h>
-
-#endif
-
-namespace sinter::detail {
-
-[[noreturn]] SINTER_COLD inline void refuse_gzip(const std::string& path) {
-  refuse<io_error>({path, ": the file is cut short or not in gzip format"});
-}
-
-/// Its own pipe brings the exit status of gzip: what wait would say is lost where the program ignores SIGCHLD or reaps
-/// every child by itself.
-class gzip_program {
- public:
-  SINTER_COLD gzip_program(std::string path, descriptor file) : path_(std::move(path)) {
-    auto [unpacked, unpacked_end] = new_pipe();
-    auto [status, status_end] = new_pipe();
-    file = above_standard(std::move(file));
-    unpacked_ = std::move(unpacked), status_ = std::move(status);
-
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    ::posix_spawn_file_actions_init(&files);
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawn_file_actions_adddup2(&files, file.get(), 0);
-    ::posix_spawn_file_actions_adddup2(&files, unpacked_end.get(), 1);
-    ::posix_spawn_file_actions_adddup2(&files, status_end.get(), 2);
-    // A shell that starts with SIGCHLD ignored cannot tell how gzip ended; one that ignores SIGPIPE never stops
-    // writing.
-    sigset_t set;
-    ::sigemptyset(&set);
-    ::posix_spawnattr_setsigmask(&attributes, &set);
-    ::sigaddset(&set, SIGCHLD);
-    ::sigaddset(&set, SIGPIPE);
-    ::posix_spawnattr_setsigdefault(&attributes, &set);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    char shell[] = "sh", option[] = "-c", script[] = "gzip -dc 2>/dev/null; echo $? >&2";
-    char* const words[] = {shell, option, script, nullptr};
-    const int problem = ::posix_spawn(&child_, "/bin/sh", &files, &attributes, words, ::environ);
-    ::posix_spawnattr_destroy(&attributes);
-    ::posix_spawn_file_actions_destroy(&files);
-    if (problem != 0) refuse<io_error>({path_, ": cannot start gzip: ", system_text(problem)});
-  }
-  gzip_program(const gzip_program&) = delete;
-  gzip_program& operator=(const gzip_program&) = delete;
-  ~gzip_program() {
-    unpacked_.close(), status_.close();  // so that a gzip that still writes ends
-    int code;
-    restarted([&] { return ::waitpid(child_, &code, 0); });
-  }
-
-  /// Between 1 and n bytes; 0 after the last.
-  SINTER_COLD std::size_t read(void* to, std::size_t n) {
-    const ssize_t got = read_some(unpacked_, to, n);
-    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
-    if (got > 0) return static_cast<std::size_t>(got);
-    std::string status;
-    char digit;
-    while (read_some(status_, &digit, 1) == 1) status += digit;
-    if (status == "127\n")
-      refuse<io_error>(
-          {path_,
-           ": needs zlib (SINTER_WITH_ZLIB) or the program gzip, which was not found; install it or unpack the file"});
-    if (status != "0\n") refuse_gzip(path_);
-    return 0;
-  }
-
- private:
-  /// dup2 to 0, 1 and 2 in turn must not overwrite a source, as it would in a program that has closed some of those.
-  static descriptor above_standard(descriptor file) {
-    if (file.get() > 2) return file;
-    return descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
-  }
-
-  std::pair<descriptor, descriptor> new_pipe() const {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) refuse<io_error>({path_, ": cannot start gzip: ", system_text(errno)});
-    return {above_standard(descriptor(ends[0])), above_standard(descriptor(ends[1]))};
-  }
-
-  std::string path_;
-  descriptor unpacked_, status_;
-  pid_t child_ = -1;
-};
-
-// Both have names of their own, so that a program may hold files compiled with zlib and without.
-#if SINTER_WITH_ZLIB
-
-class zlib_unpacker {
- public:
-  SINTER_COLD zlib_unpacker(std::string path, descriptor file)
-      : path_(std::move(path)), file_(std::move(file)), packed_(new unsigned char[piece]) {
-    constexpr int gzip_only = 16;
-    if (::inflateInit2(&stream_, MAX_WBITS + gzip_only) != Z_OK)
-      refuse<out_of_memory>({path_, ": no memory to unpack it in"});
-  }
-  zlib_unpacker(const zlib_unpacker&) = delete;
-  zlib_unpacker& operator=(const zlib_unpacker&) = delete;
-  ~zlib_unpacker() { ::inflateEnd(&stream_); }
-
-  /// Between 1 and n bytes; 0 after the last. A file is one or more members, and perhaps zeros up to a whole block.
-  SINTER_COLD std::size_t read(void* to, std::size_t n) {
-    constexpr std::size_t most = std::size_t{1} << 30;  // zlib counts in 32 bits
-    const auto room = static_cast<uInt>(n < most ? n : most);
-    stream_.next_out = static_cast<Bytef*>(to);
-    stream_.avail_out = room;
-    while (stream_.avail_out == room) {
-      if (stream_.avail_in == 0 && !fill()) {
-        if (place_ == place::start || place_ == place::member) refuse_gzip(path_);
-        return 0;
-      }
-      if (place_ >= place::between && *stream_.next_in == 0) {
-        place_ = place::padding;
-        ++stream_.next_in, --stream_.avail_in;
-        continue;
-      }
-      if (place_ == place::padding) refuse_gzip(path_);
-      place_ = place::member;
-      const int code = ::inflate(&stream_, Z_NO_FLUSH);
-      if (code == Z_MEM_ERROR) refuse<out_of_memory>({path_, ": no memory to unpack it in"});
-      if (code != Z_OK && code != Z_STREAM_END) refuse_gzip(path_);
-      if (code == Z_STREAM_END) {
-        place_ = place::between;
-        ::inflateReset(&stream_);
-      }
-    }
-    return room - stream_.avail_out;
-  }
-
- private:
-  static constexpr std::size_t piece = std::size_t{1} << 16;
-
-  bool fill() {
-    const ssize_t got = read_some(file_, packed_.get(), piece);
-    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
-    stream_.next_in = packed_.get();
-    stream_.avail_in = static_cast<uInt>(got);
-    return got > 0;
-  }
-
-  std::string path_;
-  descriptor file_;
-  std::unique_ptr<unsigned char[]> packed_;
-  z_stream stream_{};
-  enum class place { start, member, between, padding } place_ = place::start;  // padding: zeros after the last member
-};
-
-using gzip_unpacker = zlib_unpacker;
-
-#else
-
-using gzip_unpacker = gzip_program;
-
-#endif
-
-}  // namespace sinter::detail
-
-namespace sinter {
-
-/// What a .gz file may unpack to, in bytes, unless an option says otherwise: 4 GiB.
-inline constexpr index_t default_max_unpacked = index_t{4} << 30;
-
-namespace detail {
-
-/// Reads a file from its beginning. A name that ends in .gz is unpacked, to at most `max_unpacked` bytes.
-template <class Unpacker>
-class basic_byte_source {
- public:
-  SINTER_COLD explicit basic_byte_source(std::string path, index_t max_unpacked = default_max_unpacked)
-      : path_(std::move(path)), limit_(max_unpacked) {
-    if (limit_ < 0) refuse<value_error>({path_, ": max_unpacked is ", limit_, "; it must not be negative"});
-    file_ = open_file(path_, O_RDONLY);
-    if (!file_.is_open()) refuse<io_error>({path_, ": cannot open for reading: ", system_text(errno)});
-    struct stat info;
-    if (::fstat(file_.get(), &info) == 0 && S_ISDIR(info.st_mode))
-      refuse<io_error>({path_, ": is a directory, not a file"});
-    if (path_.ends_with(".gz")) unpacker_.emplace(path_, std::move(file_));
-  }
-
-  /// Up to n bytes; fewer only at the end of the file.
-  SINTER_COLD std::size_t read(void* to, std::size_t n) {
-    std::size_t total = 0;
-    while (total < n && !at_end_) {
-      char* const next = static_cast<char*>(to) + total;
-      const std::size_t got = unpacker_ ? unpacker_->read(next, n - total) : read_plain(next, n - total);
-      at_end_ = got == 0;
-      total += got;
-    }
-    count_ += static_cast<index_t>(total);
-    if (unpacker_ && count_ > limit_)
-      refuse<io_error>({path_, ": unpacks to more than ", limit_, " bytes; max_unpacked in the options allows more"});
-    return total;
-  }
-  bool at_end() const { return at_end_; }
-
- private:
-  std::size_t read_plain(void* to, std::size_t n) {
-    const ssize_t got = read_some(file_, to, n);
-    if (got < 0) refuse<io_error>({path_, ": reading failed: ", system_text(errno)});
-    return static_cast<std::size_t>(got);
-  }
-
-  std::string path_;
-  index_t limit_, count_ = 0;
-  descriptor file_;
-  std::optional<Unpacker> unpacker_;
-  bool at_end_ = false;
-};
-
-using byte_source = basic_byte_source<gzip_unpacker>;
-
-/// Adds up to n more bytes of the source to `to`, in pieces, so that memory grows with what is really there.
-template <class Source>
-SINTER_COLD std::size_t read_more(Source& source, std::string& to, std::size_t n) {
-  constexpr std::size_t piece = std::size_t{1} << 20;
-  std::size_t total = 0;
-  while (total < n && !source.at_end()) {
-    const std::size_t want = n - total < piece ? n - total : piece;
-    const std::size_t old = to.size();
-    to.resize(old + want);
-    const std::size_t got = source.read(to.data() + old, want);
-    to.resize(old + got);
-    total += got;
-  }
-  return total;
-}
-
-template <class Source = byte_source>
-SINTER_COLD std::string read_file(const std::string& path, index_t max_unpacked = default_max_unpacked) {
-  Source source(path, max_unpacked);
-  std::string bytes;
-  read_more(source, bytes, std::size_t(-1));
-  return bytes;
-}
-
-}  // namespace detail
-}  // namespace sinter
-
 namespace sinter {
 
 struct csv_options {
@@ -28243,6 +33552,44 @@ SINTER_COLD tensor<T, 2> read_csv(const std::string& path, const csv_options& op
 }
 
 }  // namespace sinter
+// sinter/io/elements.hpp: elements out of the bytes of a file, in either byte order, converted where that is asked for.
+
+namespace sinter::detail {
+
+/// Turns the bytes of each element around.
+SINTER_COLD inline void swap_bytes(char* data, std::size_t bytes, std::size_t element_size) {
+  for (std::size_t i = 0; i < bytes; i += element_size) std::reverse(data + i, data + i + element_size);
+}
+
+/// Fills `to` with n elements that fetch(place, count, bytes) supplies: it writes `count` bytes of the elements, from
+/// byte `place` of them on, and is called for whole elements. They are of `kind` and in the byte order of the machine,
+/// or `swapped`. Needs a bounded amount of memory beside `to`. Errors: io_error for an element that does not fit T;
+/// `what` begins its text.
+template <element T, class Fetch>
+void fetch_elements(element_kind kind, bool swapped, std::size_t n, T* to, Fetch fetch, const std::string& what) {
+  if (kind == kind_of_element<T>() && !std::is_same_v<T, bool>) {
+    auto* const bytes = reinterpret_cast<char*>(to);
+    if (n > 0) fetch(std::size_t{0}, n * sizeof(T), bytes);
+    if (swapped) swap_bytes(bytes, n * sizeof(T), sizeof(T));
+    return;
+  }
+  const std::size_t size = element_size(kind), at_once = std::size_t{1} << 16;  // elements
+  std::string piece;
+  for (std::size_t i = 0; i < n; i += at_once) {
+    const std::size_t count = n - i < at_once ? n - i : at_once;
+    piece.resize(count * size);
+    fetch(i * size, count * size, piece.data());
+    if (swapped) swap_bytes(piece.data(), piece.size(), size);
+    with_element(kind, [&](auto from) {
+      using From = decltype(from);
+      const std::size_t done = convert_elements<From>(piece.data(), count, to + i);
+      if (done < count)
+        refuse<io_error>({what, ": ", unfit_text<From, T>(piece.data(), done, i + done), "; read another type"});
+    });
+  }
+}
+
+}  // namespace sinter::detail
 // sinter/io/idx.hpp: the idx format of MNIST: a type, the extents, and the elements, big-endian.
 
 namespace sinter {
@@ -28315,7 +33662,292 @@ SINTER_COLD tensor<T, R> read_idx(const std::string& path, const idx_options& op
 }
 
 }  // namespace sinter
-// sinter/io/png.hpp: greyscale and RGB images as PNG files.
+// sinter/io/json.hpp: a strict reader of JSON texts (RFC 8259) that nobody vouches for, and how to write strings.
+
+// sinter/io/utf8.hpp: where the characters of a text in UTF-8 end.
+
+namespace sinter::detail {
+
+/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8. RFC 3629.
+SINTER_COLD inline std::size_t utf8_size(std::string_view text) {
+  const std::uint32_t first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC0 || first >= 0xF8 || text.size() < size) return 0;
+  std::uint32_t code = first & (0x7Fu >> size);
+  for (char c : text.substr(1, size - 1)) {
+    if ((static_cast<unsigned char>(c) & 0xC0u) != 0x80u) return 0;
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  }
+  const bool shortest = code >= (size == 2 ? 0x80u : size == 3 ? 0x800u : 0x10000u);
+  const bool surrogate = code >= 0xD800 && code < 0xE000;
+  return shortest && !surrogate && code < 0x110000 ? size : 0;
+}
+
+/// The place of the first byte that is no part of a character; the size of the text if there is none.
+SINTER_COLD inline std::size_t valid_utf8(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t size = static_cast<unsigned char>(text[at]) < 0x80 ? 1 : utf8_size(text.substr(at));
+    if (size == 0) break;
+    at += size;
+  }
+  return at;
+}
+
+}  // namespace sinter::detail
+
+namespace sinter::detail {
+
+/// Walks over a JSON text value by value, in the order in which its user asks. Takes what RFC 8259 allows and nothing
+/// else; values lie in at most `max_depth` objects and arrays. The text must live on; `source` begins messages. Errors:
+/// io_error with the source and the byte.
+class json_reader {
+ public:
+  static constexpr int max_depth = 64;
+
+  json_reader(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {
+    if (const std::size_t good = valid_utf8(text_); good < text_.size()) {
+      at_ = good;
+      fail({"not UTF-8"});
+    }
+  }
+
+  /// Calls member(name) for each member of an object; it has to read the value.
+  template <class F>
+  void object(F member) {
+    enter('{', "an object");
+    if (!accept('}')) do {
+        const std::string name = string();
+        expect(':', "':' after the name of a member");
+        member(name);
+      } while (accept(',') || (expect('}', "',' or '}' after a member"), false));
+    --depth_;
+  }
+
+  /// Calls element() for each element of an array; it has to read the element.
+  template <class F>
+  void array(F element) {
+    enter('[', "an array");
+    if (!accept(']')) do
+        element();
+      while (accept(',') || (expect(']', "',' or ']' after an element"), false));
+    --depth_;
+  }
+
+  SINTER_COLD std::string string() {
+    expect('"', "a string");
+    std::string value;
+    for (;;) {
+      const char c = next("a string has no end");
+      if (c == '"') return value;
+      if (static_cast<unsigned char>(c) < 0x20) fail({"a control character in a string; write it as \\u00XX"});
+      if (c != '\\') value += c;
+      else escape(value);
+    }
+  }
+
+  /// An integer from 0 to 2^63 - 1, without a fraction or an exponent.
+  SINTER_COLD std::int64_t natural() {
+    skip_blanks();
+    const std::string_view digits = number();
+    if (digits.find_first_not_of("0123456789") != std::string_view::npos)
+      fail({digits.substr(0, 24), " where an integer of 0 or more is expected"});
+    std::int64_t value = 0;
+    for (char c : digits) {
+      if (value > (INT64_MAX - (c - '0')) / 10) fail({digits.substr(0, 24), " overflows an integer of 64 bits"});
+      value = value * 10 + (c - '0');
+    }
+    return value;
+  }
+
+  /// Reads any value and forgets it.
+  SINTER_COLD void skip() {
+    skip_blanks();
+    switch (peek()) {
+      case '{':
+        return object([&](const std::string&) { skip(); });
+      case '[':
+        return array([&] { skip(); });
+      case '"':
+        string();
+        return;
+      default:
+        for (std::string_view word : {"true", "false", "null"})
+          if (text_.substr(at_).starts_with(word)) {
+            at_ += word.size();
+            return;
+          }
+        number();
+    }
+  }
+
+  /// Errors: io_error if anything but blanks is left.
+  SINTER_COLD void finish() {
+    skip_blanks();
+    if (at_ < text_.size()) fail({"more text after the end of the object"});
+  }
+
+  /// Throws io_error that names the source and the byte reached.
+  [[noreturn]] SINTER_COLD void fail(std::initializer_list<text_piece> what) const {
+    refuse<io_error>({source_, ", byte ", at_, ": ", joined(what)});
+  }
+
+ private:
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  char next(const char* otherwise) {
+    if (at_ == text_.size()) fail({otherwise});
+    return text_[at_++];
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+  }
+  bool accept(char c) {
+    skip_blanks();
+    if (at_ == text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  SINTER_COLD void expect(char c, const char* what) {
+    if (!accept(c)) fail({what, " is expected"});
+  }
+  SINTER_COLD void enter(char open, const char* what) {
+    expect(open, what);
+    if (++depth_ > max_depth) fail({"more than ", max_depth, " objects and arrays within each other"});
+  }
+
+  /// The text of a number.
+  SINTER_COLD std::string_view number() {
+    const std::size_t begin = at_;
+    const auto digits = [&] {
+      if (peek() < '0' || peek() > '9') fail({"a value is expected"});
+      while (peek() >= '0' && peek() <= '9') ++at_;
+    };
+    if (peek() == '-') ++at_;
+    if (peek() == '0') ++at_;
+    else digits();
+    if (peek() >= '0' && peek() <= '9') fail({"a number begins with 0"});
+    if (peek() == '.') {
+      ++at_;
+      digits();
+    }
+    if (peek() == 'e' || peek() == 'E') {
+      ++at_;
+      if (peek() == '+' || peek() == '-') ++at_;
+      digits();
+    }
+    return text_.substr(begin, at_ - begin);
+  }
+
+  SINTER_COLD void escape(std::string& to) {
+    const char c = next("a string has no end");
+    constexpr std::string_view letters = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
+    if (const std::size_t i = letters.find(c); i != std::string_view::npos) {
+      to += meanings[i];
+      return;
+    }
+    if (c != 'u') fail({"an unknown escape in a string"});
+    std::uint32_t code = four_digits();
+    if (code >= 0xDC00 && code < 0xE000) fail({"half of a surrogate pair in a string"});
+    if (code >= 0xD800 && code < 0xDC00) {
+      if (next("a string has no end") != '\\' || next("a string has no end") != 'u')
+        fail({"half of a surrogate pair in a string"});
+      const std::uint32_t low = four_digits();
+      if (low < 0xDC00 || low >= 0xE000) fail({"half of a surrogate pair in a string"});
+      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+    }
+    append_utf8(to, code);
+  }
+
+  SINTER_COLD std::uint32_t four_digits() {
+    std::uint32_t code = 0;
+    for (int i = 0; i < 4; ++i) {
+      const char c = next("a string has no end");
+      const bool digit = c >= '0' && c <= '9', lower = c >= 'a' && c <= 'f', upper = c >= 'A' && c <= 'F';
+      if (!digit && !lower && !upper) fail({"\\u is not followed by four hexadecimal digits"});
+      code = code << 4 | static_cast<std::uint32_t>(digit ? c - '0' : lower ? c - 'a' + 10 : c - 'A' + 10);
+    }
+    return code;
+  }
+
+  static void append_utf8(std::string& to, std::uint32_t code) {
+    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes after the first
+    const std::uint32_t marks[] = {0, 0xC0, 0xE0, 0xF0};
+    to += static_cast<char>(marks[more] | code >> (6 * more));
+    for (int i = more - 1; i >= 0; --i) to += static_cast<char>(0x80u | (code >> (6 * i) & 0x3Fu));
+  }
+
+  std::string_view text_;
+  std::string source_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+/// The text in quotes, with the escapes that JSON needs and no others.
+SINTER_COLD inline std::string json_string(std::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    constexpr std::string_view meanings = "\"\\\b\f\n\r\t", letters = "\"\\bfnrt";
+    if (const std::size_t i = meanings.find(c); i != std::string_view::npos) {
+      quoted += {'\\', letters[i]};
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      const char* const digits = "0123456789abcdef";
+      quoted += "\\u00";
+      quoted += {digits[c >> 4], digits[c & 15]};
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+}  // namespace sinter::detail
+// sinter/io/mapping.hpp: files mapped into memory, and tensors over them.
+
+#include <sys/mman.h>
+
+namespace sinter::detail {
+
+/// The bytes of a file in memory. Pages are read when they are touched; what is written to them stays in this process.
+class file_mapping {
+ public:
+  SINTER_COLD file_mapping(const std::string& path, const descriptor& file, std::size_t size) : size_(size) {
+#if defined(MAP_NORESERVE)
+    const int flags = MAP_PRIVATE | MAP_NORESERVE;
+#else
+    const int flags = MAP_PRIVATE;
+#endif
+    data_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file.get(), 0);
+    if (data_ == MAP_FAILED) refuse<io_error>({path, ": cannot be mapped into memory: ", system_text(errno)});
+  }
+  file_mapping(const file_mapping&) = delete;
+  file_mapping& operator=(const file_mapping&) = delete;
+  ~file_mapping() { ::munmap(data_, size_); }
+
+  char* data() const { return static_cast<char*>(data_); }
+
+ private:
+  void* data_;
+  std::size_t size_;
+};
+
+/// Storage of a tensor inside a mapping, which it keeps.
+SINTER_COLD inline storage_ptr mapped_storage(std::shared_ptr<const file_mapping> mapping, void* data,
+                                              std::size_t bytes) {
+  struct owner : storage {
+    std::shared_ptr<const file_mapping> mapping;
+  };
+  auto* s = new owner;
+  s->mapping = std::move(mapping);
+  s->data = data;
+  s->bytes = bytes;
+  s->borrowed = true;
+  s->destroy = [](storage* p) noexcept { delete static_cast<owner*>(p); };
+  return storage_ptr(s);
+}
+
+}  // namespace sinter::detail
+// sinter/io/npy.hpp: NumPy's .npy files, one array each, of versions 1.0, 2.0 and 3.0.
 
 // sinter/io/write.hpp: writes files that are complete or as they were before.
 
@@ -28344,7 +33976,8 @@ SINTER_COLD inline int copy_mode(const descriptor& file, const struct stat& old)
 
 /// Writes to a new file in the folder of `name`, which then takes that name; returns the error, or 0. A file of the
 /// name keeps its contents until then, and its mode passes on. `old` is null if there is none.
-SINTER_COLD inline int replace_file(const std::string& name, std::string_view bytes, const struct stat* old) {
+SINTER_COLD inline int replace_file(const std::string& name, std::span<const std::string_view> pieces,
+                                    const struct stat* old) {
   static std::atomic<unsigned> count{0};
   const std::string prefix = name.substr(0, name.rfind('/') + 1) + ".sinter-" + std::to_string(::getpid()) + "-";
   std::string part;
@@ -28354,7 +33987,8 @@ SINTER_COLD inline int replace_file(const std::string& name, std::string_view by
     file = open_file(part, O_WRONLY | O_CREAT | O_EXCL, old != nullptr ? 0600 : 0666);
   } while (!file.is_open() && errno == EEXIST);
   if (!file.is_open()) refuse<io_error>({name, ": cannot make a new file in its folder: ", system_text(errno)});
-  int problem = write_all(file, bytes);
+  int problem = 0;
+  for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
   if (problem == 0 && old != nullptr) problem = copy_mode(file, *old);
   if (const int closing = file.close(); problem == 0) problem = closing;
   if (problem == 0 && std::rename(part.c_str(), name.c_str()) != 0) problem = errno;
@@ -28362,9 +33996,9 @@ SINTER_COLD inline int replace_file(const std::string& name, std::string_view by
   return problem;
 }
 
-/// Writes all of it or leaves what was there. Symbolic links lead to the file that is written; what is no regular file,
-/// such as a device or a pipe, is written straight to.
-SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+/// Writes all pieces, one after the other, or leaves what was there. Symbolic links lead to the file that is written;
+/// what is no regular file, such as a device or a pipe, is written straight to.
+SINTER_COLD inline void write_file(const std::string& path, std::span<const std::string_view> pieces) {
   struct stat old, target;
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (!exists && errno != ENOENT) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
@@ -28374,17 +34008,339 @@ SINTER_COLD inline void write_file(const std::string& path, std::string_view byt
   if (exists && (!S_ISREG(old.st_mode) || ::stat(name.c_str(), &target) != 0)) {
     descriptor file = open_file(path, O_WRONLY | O_TRUNC | O_NOCTTY);
     if (!file.is_open()) refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    problem = write_all(file, bytes);
+    for (std::size_t i = 0; i < pieces.size() && problem == 0; ++i) problem = write_all(file, pieces[i]);
     if (const int closing = file.close(); problem == 0) problem = closing;
   } else {
     if (exists && ::faccessat(AT_FDCWD, name.c_str(), W_OK, AT_EACCESS) != 0)
       refuse<io_error>({path, ": cannot open for writing: ", system_text(errno)});
-    problem = replace_file(name, bytes, exists ? &old : nullptr);
+    problem = replace_file(name, pieces, exists ? &old : nullptr);
   }
   if (problem != 0) refuse<io_error>({path, ": writing failed: ", system_text(problem)});
 }
 
+/// The same of one piece.
+SINTER_COLD inline void write_file(const std::string& path, std::string_view bytes) {
+  write_file(path, std::span(&bytes, 1));
+}
+
 }  // namespace sinter::detail
+
+namespace sinter {
+
+struct npy_has_no_bfloat16;
+struct use_float_and_cast;
+
+struct npy_options {
+  index_t max_unpacked = default_max_unpacked;  ///< bytes that a .gz file may hold
+};
+
+namespace detail {
+
+/// What the header of a .npy file says.
+struct npy_header {
+  element_kind element = element_kind::other;
+  bool swapped = false;  ///< not in the machine's byte order
+  bool fortran_order = false;
+  int rank = 0;
+  index_t shape[std::size_t{max_rank}] = {};
+};
+
+inline constexpr std::size_t npy_max_header = std::size_t{1} << 20;
+
+struct npy_type {
+  std::string_view code;
+  element_kind element;
+};
+inline constexpr npy_type npy_types[] = {
+    {"b1", element_kind::boolean}, {"u1", element_kind::uint8},   {"i1", element_kind::int8},
+    {"i2", element_kind::int16},   {"i4", element_kind::int32},   {"i8", element_kind::int64},
+    {"f2", element_kind::float16}, {"f4", element_kind::float32}, {"f8", element_kind::float64},
+    {"u2", element_kind::uint16},  {"u4", element_kind::uint32},  {"u8", element_kind::uint64},
+};
+
+/// Reads the one literal of Python that a header consists of: a dict of 'descr', 'fortran_order' and 'shape'.
+class npy_header_reader {
+ public:
+  npy_header_reader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+
+  SINTER_COLD npy_header read() {
+    unsigned seen = 0;
+    const auto once = [&](unsigned bit, const std::string& key) {
+      if ((seen & bit) != 0) fail({"has '", key, "' twice"});
+      seen |= bit;
+    };
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = string();
+      expect(':');
+      if (key == "descr") {
+        once(1, key);
+        descr();
+      } else if (key == "fortran_order") {
+        once(2, key);
+        fortran_order();
+      } else if (key == "shape") {
+        once(4, key);
+        shape();
+      } else {
+        fail({"has an unknown key"});
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip_blanks();
+    if (at_ < text_.size()) fail({"goes on after the dict"});
+    if (seen != 7) fail({"lacks 'descr', 'fortran_order' or 'shape'"});
+    return header_;
+  }
+
+ private:
+  [[noreturn]] SINTER_COLD void fail(std::initializer_list<text_piece> what) const {
+    refuse<io_error>({path_, ": its npy header ", joined(what), " (byte ", at_,
+                      "); it is damaged or no .npy file: save it again with numpy.save"});
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+  }
+  char peek() {
+    skip_blanks();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool accept(char c) {
+    if (peek() != c || at_ == text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  SINTER_COLD void expect(char c) {
+    if (!accept(c)) fail({"has no '", c, "' where one is expected"});
+  }
+  SINTER_COLD std::string string() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') fail({"has no string where one is expected"});
+    const std::size_t begin = ++at_, end = text_.find(quote, begin);
+    if (end == std::string_view::npos) fail({"has a string without an end"});
+    const std::string_view value = text_.substr(begin, end - begin);
+    if (value.find('\\') != std::string_view::npos) fail({"has an escape in a string"});
+    at_ = end + 1;
+    return std::string(value);
+  }
+  bool accept_word(std::string_view word) {
+    skip_blanks();
+    if (!text_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  SINTER_COLD void descr() {
+    if (peek() == '[' || peek() == '(')
+      refuse<io_error>({path_, ": holds records of several fields; save each field of the array for itself"});
+    const std::string descr = string();
+    std::string_view code = descr;
+    char order = '=';
+    if (!code.empty() && std::string_view("<>=|").find(code[0]) != std::string_view::npos) {
+      order = code[0];
+      code.remove_prefix(1);
+    }
+    if (code.starts_with('O'))
+      refuse<io_error>({path_,
+                        ": holds Python objects in a pickle, which could run any program and is not read; "
+                        "save the array as numbers, as with astype(numpy.float32)"});
+    for (const npy_type& known : npy_types)
+      if (known.code == code) header_.element = known.element;
+    const std::size_t size = element_size(header_.element);
+    if (size == 0 || (size > 1 && order == '|')) {
+      std::string shown;
+      for (char c : descr.substr(0, 24)) shown += c >= ' ' && c <= '~' ? c : '?';
+      refuse<io_error>({path_, ": holds elements of NumPy's type '", shown,
+                        "', which cannot be read; save the array as numbers, as with astype(numpy.float32)"});
+    }
+    constexpr bool little = std::endian::native == std::endian::little;
+    header_.swapped = size > 1 && order == (little ? '>' : '<');
+  }
+
+  SINTER_COLD void fortran_order() {
+    header_.fortran_order = accept_word("True");
+    if (!header_.fortran_order && !accept_word("False")) fail({"has a 'fortran_order' other than True and False"});
+  }
+
+  SINTER_COLD void shape() {
+    expect('(');
+    bool comma = true;
+    while (!accept(')')) {
+      if (!comma) fail({"has a shape that is no tuple of integers"});
+      if (header_.rank == max_rank) fail({"has more than ", max_rank, " extents"});
+      header_.shape[header_.rank++] = natural();
+      comma = accept(',');
+    }
+    if (header_.rank == 1 && !comma) fail({"has a shape that is no tuple"});  // (3) is a number
+  }
+
+  SINTER_COLD index_t natural() {
+    const char first = peek();
+    if (first < '0' || first > '9') fail({"has a shape that is no tuple of integers of 0 or more"});
+    index_t value = 0;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
+      const index_t digit = text_[at_] - '0';
+      if (value > (INT64_MAX - digit) / 10) fail({"has an extent that overflows an integer of 64 bits"});
+      value = value * 10 + digit;
+    }
+    if (first == '0' && value != 0) fail({"has an extent that begins with 0"});
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // as Python 2 writes long integers
+    return value;
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  std::size_t at_ = 0;
+  npy_header header_;
+};
+
+/// The bytes up to the elements, with the header in them.
+SINTER_COLD inline npy_header read_npy_header(byte_source& source, const std::string& path) {
+  constexpr std::string_view magic = "\x93NUMPY";
+  const auto read = [&](std::string& to, std::size_t n) {
+    if (read_more(source, to, n) < n)
+      refuse<io_error>({path, ": cut short: incomplete npy header; fetch or save it again"});
+  };
+  std::string head;
+  read_more(source, head, 8);
+  if (head.starts_with("PK\3\4"))
+    refuse<io_error>({path, ": is a .npz archive; unpack it and read the .npy files in it"});
+  if (head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5)
+    refuse<io_error>(
+        {path, ": is a pickle, which could run any program and is not read; save the array with numpy.save"});
+  if (!head.starts_with(magic)) refuse<io_error>({path, ": not a .npy file; save the array with numpy.save"});
+  if (head.size() < 8) read(head, 8);  // says that it is cut short
+  const int version = static_cast<unsigned char>(head[6]), revision = static_cast<unsigned char>(head[7]);
+  if (version < 1 || version > 3 || revision != 0)
+    refuse<io_error>(
+        {path, ": is of version ", version, '.', revision, " of the npy format; versions 1.0, 2.0 and 3.0 are known"});
+  std::string length, text;
+  read(length, version == 1 ? 2 : 4);
+  std::size_t size = 0;
+  for (std::size_t i = length.size(); i-- > 0;) size = size << 8 | static_cast<unsigned char>(length[i]);
+  if (size > npy_max_header)
+    refuse<io_error>({path, ": claims an npy header of ", size, " bytes; more than ", npy_max_header,
+                      " are not read: save the array again with numpy.save"});
+  read(text, size);
+  return npy_header_reader(text, path).read();
+}
+
+/// The elements of a .npy file, as they lie there, and the shape that they have in that order.
+template <element T, int R>
+tensor<T, R> npy_elements(const std::string& path, byte_source& source, const npy_header& header) {
+  extents<R> shape;
+  for (int d = 0; d < R; ++d) shape[d] = header.shape[header.fortran_order ? R - 1 - d : d];
+  const std::size_t size = element_size(header.element);
+  index_t n = 0;
+  try {
+    n = checked_numel("read_npy", shape.data(), R, size > sizeof(T) ? size : sizeof(T));
+  } catch (const shape_error& e) {
+    refuse<io_error>({path, ": ", e.what(), "; it is damaged: save it again with numpy.save"});
+  }
+  std::string data;
+  const std::size_t bytes = static_cast<std::size_t>(n) * size;
+  const std::size_t got = read_more(source, data, bytes);
+  if (got < bytes)
+    refuse<io_error>({path, ": cut short: ", got, " bytes of data where its shape ", shape_piece{header.shape, R},
+                      " needs ", bytes, "; fetch or save it again"});
+  char extra;
+  if (!source.at_end() && source.read(&extra, 1) == 1)
+    refuse<io_error>(
+        {path, ": longer than its shape ", shape_piece{header.shape, R}, " needs; only files of one array are read"});
+  auto t = tensor<T, R>::uninitialized(shape);
+  fetch_elements<T>(
+      header.element, header.swapped, static_cast<std::size_t>(n), t.data(),
+      [&](std::size_t place, std::size_t count, char* to) { std::memcpy(to, data.data() + place, count); }, path);
+  return t;
+}
+
+template <element T, int R>
+tensor<T, R> read_npy(const std::string& path, const npy_options& options, bool converts) {
+  byte_source source(path, options.max_unpacked);
+  const npy_header header = read_npy_header(source, path);
+  if (!converts && header.element != kind_of_element<T>())
+    refuse<io_error>({path, ": holds elements of type ", element_name(header.element), ", not ", element_name<T>(),
+                      "; read_npy_as converts"});
+  if (header.rank != R)
+    refuse<io_error>({path, ": holds an array of shape ", shape_piece{header.shape, header.rank}, " of rank ",
+                      header.rank, ", not ", R});
+  tensor<T, R> t = npy_elements<T, R>(path, source, header);
+  if constexpr (R > 1)
+    if (header.fortran_order) {
+      index_t reversed[std::size_t{R}];
+      for (int d = 0; d < R; ++d) reversed[d] = R - 1 - d;
+      return t.permute(reversed).contiguous();
+    }
+  return t;
+}
+
+/// The bytes in front of the elements, a multiple of 64, as NumPy writes them.
+SINTER_COLD inline std::string npy_head(element_kind element, const index_t* shape, int rank) {
+  std::string text = "{'descr': '";
+  for (const npy_type& known : npy_types)
+    if (known.element == element) {
+      text += element_size(element) == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
+      text += known.code;
+    }
+  text += joined({"', 'fortran_order': False, 'shape': ", rank == 0 ? "()" : shape_text(shape, rank), ", }"});
+  const std::size_t before = 10;  // magic, version and length
+  text.append(63 - (before + text.size()) % 64, ' ');
+  text += '\n';
+  return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(text.size() & 0xff) + static_cast<char>(text.size() >> 8) +
+         text;
+}
+
+}  // namespace detail
+
+/// The array of a .npy file of elements T and rank R, plain or (a name ending in .gz) packed; row-major, whatever its
+/// order in the file. Types are bool, the integers of tensors, half, float and double, in either byte order. The header
+/// is not trusted: memory grows with the bytes that are there. Errors: io_error for a file that is no .npy file, holds
+/// another type or rank, records or Python objects, or is shorter or longer than its header says.
+/// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+///
+///     tensor x = read_npy<float, 2>("x.npy");
+template <element T, int R>
+  requires(!std::is_same_v<T, bfloat16> && R >= 0 && R <= max_rank)
+SINTER_COLD tensor<T, R> read_npy(const std::string& path, const npy_options& options = {}) {
+  return detail::read_npy<T, R>(path, options, false);
+}
+template <element T, int R, class Problem = npy_has_no_bfloat16, class Fix = use_float_and_cast>
+  requires std::is_same_v<T, bfloat16>
+tensor<T, R> read_npy(const std::string& path, const npy_options& options = {}) = delete;
+
+/// The same of any type of numbers that a .npy file holds, unsigned ones included, converted. Errors: also io_error for
+/// a number that T cannot hold, such as 0.5 as int32 or 1e300 as float.
+///
+///     tensor x = read_npy_as<float, 2>("doubles.npy");
+template <element T, int R>
+  requires(R >= 0 && R <= max_rank)
+SINTER_COLD tensor<T, R> read_npy_as(const std::string& path, const npy_options& options = {}) {
+  return detail::read_npy<T, R>(path, options, true);
+}
+
+/// Writes a tensor, of any device, as a .npy file of version 1.0, row-major and in the byte order of the machine, byte
+/// for byte as numpy.save does; the file is complete or as it was before. Errors: value_error for an undefined tensor,
+/// io_error if the file cannot be written.
+///
+///     write_npy("x.npy", x);
+template <element T, auto Shape, device D>
+  requires(!std::is_same_v<T, bfloat16>)
+void write_npy(const std::string& path, const tensor<T, Shape, D>& x) {
+  const named_tensor entry(path, x);
+  const host_tensor& dense = entry.value;
+  const std::string head = detail::npy_head(dense.element, dense.shape.data(), static_cast<int>(dense.shape.size()));
+  const std::string_view pieces[] = {head, {reinterpret_cast<const char*>(dense.bytes.data()), dense.bytes.size()}};
+  detail::write_file(path, pieces);
+}
+template <element T, auto Shape, device D, class Problem = npy_has_no_bfloat16, class Fix = use_float_and_cast>
+  requires std::is_same_v<T, bfloat16>
+void write_npy(const std::string& path, const tensor<T, Shape, D>& x) = delete;
+
+}  // namespace sinter
+// sinter/io/png.hpp: greyscale and RGB images as PNG files.
 
 namespace sinter {
 
@@ -28581,6 +34537,380 @@ class progress_bar {
 };
 
 }  // namespace sinter
+// sinter/io/safetensors.hpp: reads safetensors, the files in which weights are passed on: a header in JSON, then bytes.
+
+namespace sinter {
+
+/// Free text under names.
+using safetensors_metadata = std::vector<std::pair<std::string, std::string>>;
+
+struct safetensors_options {
+  bool map = false;  ///< maps the file into memory; tensors then share its pages instead of copying them
+};
+
+namespace detail {
+
+struct safetensors_type {
+  std::string_view name;
+  std::size_t bits;
+  element_kind element;
+};
+
+/// In the order of the reference implementation, which sorts by it when it writes.
+inline constexpr safetensors_type safetensors_types[] = {
+    {"BOOL", 8, element_kind::boolean},      {"F4", 4, element_kind::other},
+    {"F6_E2M3", 6, element_kind::other},     {"F6_E3M2", 6, element_kind::other},
+    {"U8", 8, element_kind::uint8},          {"I8", 8, element_kind::int8},
+    {"F8_E5M2", 8, element_kind::other},     {"F8_E4M3", 8, element_kind::other},
+    {"F8_E8M0", 8, element_kind::other},     {"F8_E4M3FNUZ", 8, element_kind::other},
+    {"F8_E5M2FNUZ", 8, element_kind::other}, {"I16", 16, element_kind::int16},
+    {"U16", 16, element_kind::uint16},       {"F16", 16, element_kind::float16},
+    {"BF16", 16, element_kind::bfloat16},    {"I32", 32, element_kind::int32},
+    {"U32", 32, element_kind::uint32},       {"F32", 32, element_kind::float32},
+    {"C64", 64, element_kind::other},        {"F64", 64, element_kind::float64},
+    {"I64", 64, element_kind::int64},        {"U64", 64, element_kind::uint64},
+};
+
+inline constexpr std::size_t safetensors_max_header = 100'000'000;
+inline constexpr std::size_t safetensors_max_rank = 64;  ///< of NumPy and PyTorch
+inline constexpr const char* safetensors_advice = "; it is damaged or no safetensors file: fetch or save it again";
+
+/// A name of the file as it may stand in a message.
+SINTER_COLD inline std::string quoted_name(std::string_view name) {
+  std::string text = "'";
+  for (char c : name.substr(0, 100)) text += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  return text + (name.size() > 100 ? "...'" : "'");
+}
+
+SINTER_COLD inline std::vector<std::size_t> sorted_numbers(std::size_t n, const void* context,
+                                                           bool (*less)(const void*, std::size_t, std::size_t)) {
+  std::vector<std::size_t> numbers(n);
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = i;
+  std::sort(numbers.begin(), numbers.end(), [=](std::size_t a, std::size_t b) { return less(context, a, b); });
+  return numbers;
+}
+
+/// The numbers from 0 to n - 1 in the order of less(a, b). The call through a pointer leaves
+/// one std::sort for all orders, which is much less to compile.
+template <class F>
+std::vector<std::size_t> sorted_numbers(std::size_t n, const F& less) {
+  return sorted_numbers(n, &less,
+                        [](const void* f, std::size_t a, std::size_t b) { return (*static_cast<const F*>(f))(a, b); });
+}
+
+/// What the header says of a tensor.
+struct safetensors_record {
+  const safetensors_type* type = nullptr;
+  std::vector<index_t> shape;
+  std::size_t begin = 0, end = 0;  ///< in the data
+};
+
+/// An open file whose header has been read and checked.
+class safetensors_file {
+ public:
+  SINTER_COLD safetensors_file(const std::string& the_path, bool map) : path(the_path) {
+    file_ = open_file(path, O_RDONLY);
+    if (!file_.is_open()) refuse<io_error>({path, ": cannot open for reading: ", system_text(errno)});
+    struct stat info;
+    if (::fstat(file_.get(), &info) != 0) refuse<io_error>({path, ": cannot be read: ", system_text(errno)});
+    if (!S_ISREG(info.st_mode)) refuse<io_error>({path, ": is no regular file; copy what it gives to one first"});
+    const auto size = static_cast<std::size_t>(info.st_size);
+    unsigned char length[8];
+    if (size < sizeof length)
+      refuse<io_error>({path, ": has ", size, " bytes, too few for the length of a header", safetensors_advice});
+    read(0, sizeof length, reinterpret_cast<char*>(length));
+    std::uint64_t header = 0;
+    for (int i = 7; i >= 0; --i) header = header << 8 | length[i];
+    if (header > safetensors_max_header)
+      refuse<io_error>({path, ": claims a header of ", header, " bytes, but the format allows ", safetensors_max_header,
+                        safetensors_advice});
+    if (header > size - sizeof length)
+      refuse<io_error>({path, ": claims a header of ", header, " bytes, but ", size - sizeof length,
+                        " follow; it is cut short", safetensors_advice});
+    data_begin_ = sizeof length + static_cast<std::size_t>(header);
+    std::string text(static_cast<std::size_t>(header), '\0');
+    read(sizeof length, text.size(), text.data());
+    parse(text);
+    check_offsets(size - data_begin_);
+    if (map) mapping_ = std::make_shared<const file_mapping>(path, file_, size);
+  }
+
+  /// Null if there is none of that name.
+  const safetensors_record* find(std::string_view name) const {
+    std::size_t first = 0, last = by_name_.size();
+    while (first < last) {
+      const std::size_t middle = first + (last - first) / 2;
+      if (names[by_name_[middle]] < name) first = middle + 1;
+      else last = middle;
+    }
+    return first < by_name_.size() && names[by_name_[first]] == name ? &records_[by_name_[first]] : nullptr;
+  }
+  const safetensors_record& at(std::string_view name) const {
+    const safetensors_record* const r = find(name);
+    if (r == nullptr)
+      refuse<io_error>(
+          {path, ": holds no tensor ", quoted_name(name), "; names() lists the ", names.size(), " that it holds"});
+    return *r;
+  }
+
+  /// Copies bytes of the data.
+  SINTER_COLD void copy(std::size_t place, std::size_t n, char* to) const {
+    if (n == 0) return;
+    if (mapping_) std::memcpy(to, mapping_->data() + data_begin_ + place, n);
+    else read(data_begin_ + place, n, to);
+  }
+  const std::shared_ptr<const file_mapping>& mapping() const { return mapping_; }
+  char* mapped(const safetensors_record& r) const { return mapping_->data() + data_begin_ + r.begin; }
+
+  std::string path;
+  std::vector<std::string> names;  ///< in the order of the header
+  safetensors_metadata metadata;
+
+ private:
+  void read(std::size_t place, std::size_t n, char* to) const {
+    const ssize_t got = read_at(file_, to, n, place);
+    if (got < 0) refuse<io_error>({path, ": reading failed: ", system_text(errno)});
+    if (static_cast<std::size_t>(got) < n) refuse<io_error>({path, ": was cut short after it had been opened"});
+  }
+
+  SINTER_COLD void parse(const std::string& text) {
+    json_reader json(text, path + ": header");
+    if (!text.starts_with('{')) json.fail({"a header begins with '{'", safetensors_advice});
+    bool has_metadata = false;
+    json.object([&](const std::string& name) {
+      if (name == "__metadata__") {
+        if (std::exchange(has_metadata, true)) json.fail({"'__metadata__' stands there twice", safetensors_advice});
+        json.object([&](const std::string& key) { metadata.emplace_back(key, json.string()); });
+      } else {
+        records_.push_back(record(json, name));
+        names.push_back(name);
+      }
+    });
+    json.finish();
+    by_name_ = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+    for (std::size_t i = 1; i < names.size(); ++i)
+      if (const std::string& name = names[by_name_[i]]; name == names[by_name_[i - 1]])
+        refuse<io_error>({path, ": names ", quoted_name(name), " twice", safetensors_advice});
+    const std::vector<std::size_t> keys = sorted_numbers(
+        metadata.size(), [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+    for (std::size_t i = 1; i < keys.size(); ++i)
+      if (const std::string& key = metadata[keys[i]].first; key == metadata[keys[i - 1]].first)
+        refuse<io_error>({path, ": its metadata has ", quoted_name(key), " twice", safetensors_advice});
+  }
+
+  SINTER_COLD safetensors_record record(json_reader& json, const std::string& name) const {
+    safetensors_record r;
+    unsigned seen = 0;  // a bit for each member
+    const auto once = [&](unsigned bit, const char* member) {
+      if ((seen & bit) != 0) json.fail({quoted_name(name), " has '", member, "' twice", safetensors_advice});
+      seen |= bit;
+    };
+    json.object([&](const std::string& member) {
+      if (member == "dtype") {
+        once(1, "dtype");
+        const std::string type = json.string();
+        for (const safetensors_type& known : safetensors_types)
+          if (known.name == type) r.type = &known;
+        if (r.type == nullptr)
+          json.fail({quoted_name(name), " has the unknown dtype ", quoted_name(type), "; save it as another type"});
+      } else if (member == "shape") {
+        once(2, "shape");
+        json.array([&] {
+          if (r.shape.size() == safetensors_max_rank)
+            json.fail({quoted_name(name), " has more than ", safetensors_max_rank, " extents", safetensors_advice});
+          r.shape.push_back(json.natural());
+        });
+      } else if (member == "data_offsets") {
+        once(4, "data_offsets");
+        int count = 0;
+        json.array([&] {
+          const auto offset = static_cast<std::size_t>(json.natural());
+          if (++count > 2) return;
+          (count == 1 ? r.begin : r.end) = offset;
+        });
+        if (count != 2) json.fail({"data_offsets of ", quoted_name(name), " are not two numbers", safetensors_advice});
+      } else {
+        json.skip();  // what later versions may add
+      }
+    });
+    if (seen != 7) json.fail({quoted_name(name), " lacks dtype, shape or data_offsets", safetensors_advice});
+    return r;
+  }
+
+  /// Tensors fill the data one after the other, without gaps, and each has the bytes that its shape needs.
+  SINTER_COLD void check_offsets(std::size_t data) const {
+    const std::vector<std::size_t> order = sorted_numbers(names.size(), [&](std::size_t a, std::size_t b) {
+      const safetensors_record &x = records_[a], &y = records_[b];
+      return x.begin != y.begin ? x.begin < y.begin : x.end < y.end;
+    });
+    std::size_t reached = 0;
+    for (const std::size_t i : order) {
+      const safetensors_record& r = records_[i];
+      if (r.begin != reached || r.end < r.begin)
+        refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets ", r.begin, " to ", r.end, " where ",
+                          reached, " is the next; ",
+                          r.begin < reached ? "it overlaps another tensor"
+                          : r.end < r.begin ? "it ends before it begins"
+                                            : "there is a gap before it",
+                          safetensors_advice});
+      if (const std::size_t bytes = bytes_of(r, names[i]); bytes != r.end - r.begin)
+        refuse<io_error>({path, ": ", quoted_name(names[i]), " has data_offsets for ", r.end - r.begin,
+                          " bytes, but its shape ", shape_of(r), " of ", r.type->name, " needs ", bytes,
+                          safetensors_advice});
+      reached = r.end;
+    }
+    if (reached != data)
+      refuse<io_error>({path, ": its tensors need ", reached, " bytes of data, but ", data,
+                        reached > data ? " follow the header; it is cut short" : " follow the header; it is too long",
+                        safetensors_advice});
+  }
+
+  static shape_piece shape_of(const safetensors_record& r) {
+    return {r.shape.data(), static_cast<int>(r.shape.size())};
+  }
+
+  SINTER_COLD std::size_t bytes_of(const safetensors_record& r, const std::string& name) const {
+    std::size_t bits = 0;
+    try {
+      bits = r.type->bits * static_cast<std::size_t>(checked_numel("safetensors", r.shape.data(),
+                                                                   static_cast<int>(r.shape.size()), r.type->bits));
+    } catch (const shape_error&) {
+      refuse<io_error>({path, ": ", quoted_name(name), " overflows: its shape ", shape_of(r),
+                        " has more elements than can be addressed", safetensors_advice});
+    }
+    if (bits % 8 != 0)
+      refuse<io_error>({path, ": ", quoted_name(name), " is misaligned: its shape ", shape_of(r), " of ", r.type->name,
+                        " does not fill whole bytes", safetensors_advice});
+    return bits / 8;
+  }
+
+  descriptor file_;
+  std::size_t data_begin_ = 0;
+  std::shared_ptr<const file_mapping> mapping_;
+  std::vector<safetensors_record> records_;
+  std::vector<std::size_t> by_name_;  ///< numbers of the tensors, sorted by name
+};
+
+}  // namespace detail
+
+/// An open safetensors file: the names, types and shapes of its tensors. Elements are read where get or entry asks for
+/// them. Copies of this object share the file; threads may read from it at the same time. Made by read_safetensors.
+class safetensors {
+ public:
+  /// In the order of the header.
+  const std::vector<std::string>& names() const { return file_->names; }
+  std::size_t size() const { return names().size(); }
+  bool contains(std::string_view name) const { return file_->find(name) != nullptr; }
+  /// What `__metadata__` says, in the order of the header.
+  const safetensors_metadata& metadata() const { return file_->metadata; }
+
+  /// Errors of all that take a name: io_error if the file holds no tensor of that name.
+  const std::vector<index_t>& shape(std::string_view name) const { return file_->at(name).shape; }
+  element_kind kind(std::string_view name) const { return file_->at(name).type->element; }
+  /// The type as the file names it, such as "F32".
+  std::string_view dtype(std::string_view name) const { return file_->at(name).type->name; }
+
+  /// The tensor of that name, on the host. With `map` in the options it shares the memory of the mapped file, if its
+  /// elements are aligned there and no bool. Errors: io_error for another element type or rank.
+  ///
+  ///     tensor w = file.get<float, 2>("0.weight");
+  template <element T, int R>
+  tensor<T, R> get(std::string_view name) const {
+    const detail::safetensors_record& r = file_->at(name);
+    if (r.type->element != kind_of_element<T>())
+      refuse(name, {"holds ", r.type->name, r.type->element == element_kind::other ? ", which no tensor can hold" : "",
+                    ", not ", element_name<T>(),
+                    r.type->element == element_kind::other ? "; save it as another type" : "; get_as converts"});
+    const extents<R> shape = shape_as<R>(r, name);
+    if constexpr (std::endian::native == std::endian::little && !std::is_same_v<T, bool>)
+      if (file_->mapping() && r.end > r.begin) {
+        char* const data = file_->mapped(r);
+        if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0)
+          return detail::access::make<T, R, cpu>(detail::mapped_storage(file_->mapping(), data, r.end - r.begin),
+                                                 reinterpret_cast<T*>(data), shape, detail::row_major_strides(shape));
+      }
+    return fetch<T, R>(r, shape, name);
+  }
+
+  /// The same of any element type, converted: floating-point elements are rounded to the nearest. Errors: io_error for
+  /// another rank, and for a number that T cannot hold, such as 0.5 as int32 or 1e300 as float.
+  ///
+  ///     tensor w = file.get_as<float, 2>("0.weight");   // from F16, BF16, F64, I32, ...
+  template <element T, int R>
+  tensor<T, R> get_as(std::string_view name) const {
+    const detail::safetensors_record& r = file_->at(name);
+    if (r.type->element == element_kind::other)
+      refuse(name, {"holds ", r.type->name, ", which cannot be read; save it as another type"});
+    return fetch<T, R>(r, shape_as<R>(r, name), name);
+  }
+
+  /// Name and tensor, whatever its type and rank. The bytes are a copy, or with `map` those of the mapped file.
+  SINTER_COLD named_tensor entry(std::string_view name) const {
+    const detail::safetensors_record& r = file_->at(name);
+    const std::size_t bytes = r.end - r.begin, size = element_size(r.type->element);
+    constexpr bool little = std::endian::native == std::endian::little;
+    const auto value = [&](const char* data, std::shared_ptr<const void> owner) {
+      return host_tensor(r.type->element, r.shape, std::as_bytes(std::span(data, bytes)), std::move(owner));
+    };
+    if (little && file_->mapping()) return {std::string(name), value(file_->mapped(r), file_->mapping())};
+    const auto copy = std::make_shared<std::vector<char>>(bytes);
+    file_->copy(r.begin, bytes, copy->data());
+    if (!little && size > 1) detail::swap_bytes(copy->data(), bytes, size);
+    return {std::string(name), value(copy->data(), copy)};
+  }
+
+  /// All entries, in the order of the header.
+  SINTER_COLD std::vector<named_tensor> entries() const {
+    std::vector<named_tensor> all;
+    for (const std::string& name : names()) all.push_back(entry(name));
+    return all;
+  }
+  /// The same where a state is expected, as in nn::load_state(model, file).
+  operator std::vector<named_tensor>() const { return entries(); }
+
+ private:
+  friend safetensors read_safetensors(const std::string&, const safetensors_options&);
+  explicit safetensors(std::shared_ptr<const detail::safetensors_file> file) : file_(std::move(file)) {}
+
+  [[noreturn]] SINTER_COLD void refuse(std::string_view name, std::initializer_list<detail::text_piece> what) const {
+    detail::refuse<io_error>({file_->path, ": ", detail::quoted_name(name), " ", detail::joined(what)});
+  }
+
+  template <int R>
+  extents<R> shape_as(const detail::safetensors_record& r, std::string_view name) const {
+    extents<R> shape;
+    if (r.shape.size() != R)
+      refuse(name, {"has shape ", detail::shape_piece{r.shape.data(), static_cast<int>(r.shape.size())}, " of rank ",
+                    r.shape.size(), ", not ", R});
+    std::copy(r.shape.begin(), r.shape.end(), shape.begin());
+    return shape;
+  }
+
+  template <element T, int R>
+  tensor<T, R> fetch(const detail::safetensors_record& r, const extents<R>& shape, std::string_view name) const {
+    auto t = tensor<T, R>::uninitialized(shape);
+    detail::fetch_elements<T>(
+        r.type->element, std::endian::native == std::endian::big, static_cast<std::size_t>(shape.numel()), t.data(),
+        [&](std::size_t place, std::size_t n, char* to) { file_->copy(r.begin + place, n, to); },
+        file_->path + ": " + detail::quoted_name(name));
+    return t;
+  }
+
+  std::shared_ptr<const detail::safetensors_file> file_;
+};
+
+/// Opens a safetensors file, reads its header and checks it against the size of the file: nothing in it is trusted.
+/// The file stays open while the result or a mapped tensor lives, and must not be written to or cut short meanwhile;
+/// replacing it by another of its name, as write_safetensors does, is fine. Errors: io_error with the reason for a file
+/// that cannot be read or is not as the format says. https://github.com/huggingface/safetensors#format
+///
+///     safetensors file = read_safetensors("model.safetensors");
+///     for (const std::string& name : file.names()) ...
+SINTER_COLD inline safetensors read_safetensors(const std::string& path, const safetensors_options& options = {}) {
+  return safetensors(std::make_shared<const detail::safetensors_file>(path, options.map));
+}
+
+}  // namespace sinter
 // sinter/io/svg.hpp: line plots and grids of small images as SVG files, for learning curves and looking at mistakes.
 
 namespace sinter {
@@ -28600,21 +34930,10 @@ struct line_plot {
 
 namespace detail {
 
-/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML. RFC 3629;
+/// Number of bytes of the character that begins `text`, 0 if it is not UTF-8 or not allowed in XML: U+FFFE and U+FFFF.
 /// XML 1.0, 2.2.
 SINTER_COLD inline std::size_t xml_character(std::string_view text) {
-  const std::uint32_t first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return 1;
-  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC0 || first >= 0xF8 || text.size() < size) return 0;
-  std::uint32_t code = first & (0x7Fu >> size);
-  for (char c : text.substr(1, size - 1)) {
-    if ((static_cast<unsigned char>(c) & 0xC0u) != 0x80u) return 0;
-    code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
-  }
-  const bool shortest = code >= (size == 2 ? 0x80u : size == 3 ? 0x800u : 0x10000u);
-  const bool surrogate = code >= 0xD800 && code < 0xE000;
-  return shortest && !surrogate && code != 0xFFFE && code != 0xFFFF && code < 0x110000 ? size : 0;
+  return text.starts_with("\xEF\xBF\xBE") || text.starts_with("\xEF\xBF\xBF") ? 0 : utf8_size(text);
 }
 
 /// U+FFFD stands for each byte that is no part of a character.
@@ -28822,6 +35141,116 @@ SINTER_COLD void write_image_grid(const std::string& path, const tensor<std::uin
 }
 
 }  // namespace sinter
+// sinter/io/write_safetensors.hpp: writes safetensors files, byte for byte as the reference implementation does.
+
+namespace sinter {
+
+namespace detail {
+
+/// Errors: value_error for an entry that cannot be written.
+SINTER_COLD inline void check_entry(const named_tensor& entry) {
+  const host_tensor& e = entry.value;
+  const auto rank = static_cast<int>(e.shape.size());
+  const std::string name = quoted_name(entry.name);
+  if (valid_utf8(entry.name) < entry.name.size())
+    refuse<value_error>({"write_safetensors: the name ", name, " is not UTF-8"});
+  if (entry.name == "__metadata__")
+    refuse<value_error>({"write_safetensors: a tensor cannot have the name '__metadata__'; pass metadata as such"});
+  if (e.element == element_kind::other)
+    refuse<value_error>(
+        {"write_safetensors: the elements of ", name, " have no type that can be written; convert them"});
+  if (e.shape.size() > safetensors_max_rank)
+    refuse<value_error>(
+        {"write_safetensors: ", name, " has ", rank, " extents; at most ", safetensors_max_rank, " can be written"});
+  const std::size_t size = element_size(e.element);
+  const auto n = static_cast<std::size_t>(checked_numel("write_safetensors", e.shape.data(), rank, 8));
+  if (n * size != e.bytes.size())
+    refuse<value_error>({"write_safetensors: ", name, " has ", e.bytes.size(), " bytes, but its shape ",
+                         shape_piece{e.shape.data(), rank}, " of ", element_name(e.element), " needs ", n * size});
+}
+
+/// The place of a type among those of the format.
+constexpr int safetensors_index(element_kind kind) {
+  int i = 0;
+  while (safetensors_types[i].element != kind) ++i;
+  return i;
+}
+
+/// The length, and the header padded with blanks to a multiple of 8 bytes.
+SINTER_COLD inline std::string safetensors_head(const std::vector<named_tensor>& entries,
+                                                const std::vector<std::size_t>& order,
+                                                const safetensors_metadata& metadata) {
+  std::string text = "{";
+  const auto keys = sorted_numbers(metadata.size(),
+                                   [&](std::size_t a, std::size_t b) { return metadata[a].first < metadata[b].first; });
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto& [key, value] = metadata[keys[i]];
+    if (valid_utf8(key) < key.size() || valid_utf8(value) < value.size())
+      refuse<value_error>({"write_safetensors: metadata ", quoted_name(key), " is not UTF-8"});
+    if (i > 0 && key == metadata[keys[i - 1]].first)
+      refuse<value_error>({"write_safetensors: metadata has ", quoted_name(key), " twice"});
+    text += (i == 0 ? "\"__metadata__\":{" : ",") + json_string(key) + ':' + json_string(value);
+  }
+  if (!metadata.empty()) text += '}';
+  std::size_t at = 0;
+  for (const std::size_t i : order) {
+    const auto& [name, e] = entries[i];
+    if (text.size() > 1) text += ',';
+    text += json_string(name) +
+            joined({":{\"dtype\":\"", safetensors_types[safetensors_index(e.element)].name, "\",\"shape\":["});
+    for (std::size_t d = 0; d < e.shape.size(); ++d) text += (d > 0 ? "," : "") + std::to_string(e.shape[d]);
+    text += joined({"],\"data_offsets\":[", at, ',', at + e.bytes.size(), "]}"});
+    at += e.bytes.size();
+  }
+  text += '}';
+  text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > safetensors_max_header)
+    refuse<value_error>({"write_safetensors: the header would have ", text.size(), " bytes; the format allows ",
+                         safetensors_max_header});
+  std::string length;
+  for (int shift = 0; shift < 64; shift += 8)
+    length += static_cast<char>(static_cast<std::uint64_t>(text.size()) >> shift & 0xff);
+  return length + text;
+}
+
+}  // namespace detail
+
+/// Writes the entries as a safetensors file, which is complete or as it was before. Tensors come in the order of the
+/// reference implementation, wide types first and then by name, so that elements are aligned; the same entries give the
+/// same bytes whatever their order. Errors: value_error for two entries of one name, for bytes that do not fit the
+/// shape and type of an entry, for a type without a name, and for names or metadata that are not UTF-8; shape_error for
+/// a negative extent; io_error if the file cannot be written.
+///
+///     write_safetensors("model.safetensors", {{"weight", w}, {"bias", b}}, {{"epoch", "3"}});
+SINTER_COLD inline void write_safetensors(const std::string& path, const std::vector<named_tensor>& entries,
+                                          const safetensors_metadata& metadata = {}) {
+  for (const named_tensor& e : entries) detail::check_entry(e);
+  const auto by_name = detail::sorted_numbers(
+      entries.size(), [&](std::size_t a, std::size_t b) { return entries[a].name < entries[b].name; });
+  for (std::size_t i = 1; i < by_name.size(); ++i)
+    if (const std::string& name = entries[by_name[i]].name; name == entries[by_name[i - 1]].name)
+      detail::refuse<value_error>({"write_safetensors: two entries have the name ", detail::quoted_name(name)});
+  const auto order = detail::sorted_numbers(entries.size(), [&](std::size_t a, std::size_t b) {
+    const int x = detail::safetensors_index(entries[a].value.element),
+              y = detail::safetensors_index(entries[b].value.element);
+    return x != y ? x > y : entries[a].name < entries[b].name;
+  });
+  const std::string head = detail::safetensors_head(entries, order, metadata);
+  std::vector<std::string_view> pieces = {head};
+  std::vector<std::string> swapped(std::endian::native == std::endian::big ? entries.size() : 0);
+  for (const std::size_t i : order) {
+    const std::span<const std::byte> bytes = entries[i].value.bytes;
+    pieces.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if constexpr (std::endian::native == std::endian::big) {
+      swapped[i] = pieces.back();
+      detail::swap_bytes(swapped[i].data(), bytes.size(), element_size(entries[i].value.element));
+      pieces.back() = swapped[i];
+    }
+  }
+  detail::write_file(path, pieces);
+}
+
+}  // namespace sinter
 // sinter/nn.hpp: modules and losses.
 
 // sinter/nn/activation.hpp: modules without parameters: activations, softmax, flatten, dropout.
@@ -28933,6 +35362,18 @@ struct [[nodiscard]] dropout_node
   detail::masked_node<X> pass;
 };
 
+namespace detail {
+
+/// 0 with probability p, else 1 / (1 - p).
+template <class T>
+bernoulli_numbers<T> kept_numbers(const char* op, double p) {
+  using C = compute_type<T>;
+  const std::uint64_t limit = (std::uint64_t{1} << 32) - bernoulli_limit(op, p);
+  return {limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
+}
+
+}  // namespace detail
+
 /// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
 /// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
 /// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15
@@ -28944,9 +35385,7 @@ template <expression X>
 auto dropout(X&& x, double p, generator& gen) {
   using T = element_of<X>;
   detail::check_defined("dropout", x);
-  const std::uint64_t limit = (std::uint64_t{1} << 32) - detail::bernoulli_limit("dropout", p);
-  using C = compute_type<T>;
-  const detail::bernoulli_numbers<T> keep{limit, p < 1 ? static_cast<C>(1 / (1 - p)) : C(0), C(0)};
+  const detail::bernoulli_numbers<T> keep = detail::kept_numbers<T>("dropout", p);
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
     return dropout_node<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
@@ -28954,6 +35393,79 @@ auto dropout(X&& x, double p, generator& gen) {
     return dropout_node<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
   }
 }
+
+template <class...>
+struct operands_of_element_types;
+template <int...>
+struct operands_of_ranks;
+struct use_floating_point_operands_of_one_type;
+template <int Least, int Most>
+struct use_an_operand_of_rank;
+
+namespace detail {
+
+template <class X, int N>
+constexpr auto find_channel_dropout_mistake() {
+  if constexpr (!expression<X>) return not_operands{};
+  else if constexpr (!floating_element<element_of<X>>)
+    return mistake<operands_of_element_types<element_of<X>>, use_floating_point_operands_of_one_type>{};
+  else if constexpr (rank_of<X> != N + 2)
+    return mistake<operands_of_ranks<rank_of<X>>, use_an_operand_of_rank<N + 2, N + 2>>{};
+  else return fitting<element_of<X>>{};
+}
+/// Of an operand with N axes behind its channels.
+template <class X, int N>
+using channel_dropout_check = decltype(find_channel_dropout_mistake<bare<X>, N>());
+
+/// What x (N,C,...) is multiplied with: (N,C,1,...), drawn by the numbers n C + c.
+template <class X>
+auto channel_mask(const char* op, const X& x, double p, generator& gen) {
+  check_defined(op, x);
+  extents<rank_of<X>> shape = ones_extents<rank_of<X>>();
+  shape[0] = x.shape()[0];
+  shape[1] = x.shape()[1];
+  return draw<device_of<X>>(gen, kept_numbers<element_of<X>>(op, p), shape);
+}
+
+}  // namespace detail
+
+/// dropout of whole channels: all elements of a channel of x (N,C,H,W) are zeroed with probability p, else multiplied
+/// by 1 / (1 - p), as torch.nn.functional.dropout2d. The mask is drawn when the expression is built, channel c of
+/// picture n by the number n C + c, and kept for backward: N C elements. Elementwise work around it runs in the same
+/// pass. Derivative: g times the mask. J. Tompson et al., CVPR (2015). Errors: value_error unless p is in [0, 1].
+///
+///     tensor y = dropout2d(relu(x), 0.5, gen);
+template <class X>
+  requires detail::is_fitting<detail::channel_dropout_check<X, 2>>
+auto dropout2d(X&& x, double p, generator& gen) {
+  const auto mask = detail::channel_mask("dropout2d", x, p, gen);
+  return std::forward<X>(x) * mask;
+}
+template <class X, class Problem = typename detail::channel_dropout_check<X, 2>::problem,
+          class Fix = typename detail::channel_dropout_check<X, 2>::fix>
+void dropout2d(X&&, double, generator&) = delete;
+
+/// The same of (N,C,L).
+template <class X>
+  requires detail::is_fitting<detail::channel_dropout_check<X, 1>>
+auto dropout1d(X&& x, double p, generator& gen) {
+  const auto mask = detail::channel_mask("dropout1d", x, p, gen);
+  return std::forward<X>(x) * mask;
+}
+template <class X, class Problem = typename detail::channel_dropout_check<X, 1>::problem,
+          class Fix = typename detail::channel_dropout_check<X, 1>::fix>
+void dropout1d(X&&, double, generator&) = delete;
+
+/// The same of (N,C,D,H,W).
+template <class X>
+  requires detail::is_fitting<detail::channel_dropout_check<X, 3>>
+auto dropout3d(X&& x, double p, generator& gen) {
+  const auto mask = detail::channel_mask("dropout3d", x, p, gen);
+  return std::forward<X>(x) * mask;
+}
+template <class X, class Problem = typename detail::channel_dropout_check<X, 3>::problem,
+          class Fix = typename detail::channel_dropout_check<X, 3>::fix>
+void dropout3d(X&&, double, generator&) = delete;
 
 }  // namespace sinter
 
@@ -29018,17 +35530,16 @@ struct flatten : stateless<flatten> {
   }
 };
 
-/// Drops with probability p in training mode, passes its input on otherwise; see sinter::dropout. Holds a generator of
-/// its own, split off the one given.
-template <class Kind = tracked>
-struct dropout : module<dropout<Kind>> {
+namespace detail {
+
+/// What the modules that drop have in common. Self has drop(x, p, source).
+template <class Self, class Kind>
+struct dropping : module<Self> {
   using device_type = any_device;
   using kind = Kind;
-  template <class, class K>
-  using rebind = dropout<K>;
 
-  dropout() = default;
-  dropout(double probability, generator& gen) : p(probability), source(gen.split()) {
+  dropping() = default;
+  dropping(double probability, generator& gen) : p(probability), source(gen.split()) {
     if (!(p >= 0 && p <= 1))
       sinter::detail::refuse<value_error>({"dropout: the probability must be in [0, 1], not ", p});
   }
@@ -29039,7 +35550,7 @@ struct dropout : module<dropout<Kind>> {
       return sinter::detail::bare<X>(std::forward<X>(x));
     } else {
       if (!state.training) return sinter::eval(std::forward<X>(x));
-      return sinter::eval(sinter::dropout(std::forward<X>(x), p, source));
+      return sinter::eval(Self::drop(std::forward<X>(x), p, source));
     }
   }
 
@@ -29055,7 +35566,30 @@ struct dropout : module<dropout<Kind>> {
   mutable generator source;
 };
 
-static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && is_module<dropout<>>);
+}  // namespace detail
+
+#define SINTER_DROPOUT(name)                                                                     \
+  template <class Kind = tracked>                                                                \
+  struct name : detail::dropping<name<Kind>, Kind> {                                             \
+    template <class, class K>                                                                    \
+    using rebind = name<K>;                                                                      \
+    name() = default;                                                                            \
+    name(double probability, generator& gen) : detail::dropping<name, Kind>(probability, gen) {} \
+    template <class X>                                                                           \
+    static auto drop(X&& x, double p, generator& source) {                                       \
+      return sinter::name(std::forward<X>(x), p, source);                                        \
+    }                                                                                            \
+  };
+/// Drops with probability p in training mode, passes its input on otherwise; see sinter::dropout, and sinter::dropout2d
+/// for whole channels. Holds a generator of its own, split off the one given.
+SINTER_DROPOUT(dropout)
+SINTER_DROPOUT(dropout1d)
+SINTER_DROPOUT(dropout2d)
+SINTER_DROPOUT(dropout3d)
+#undef SINTER_DROPOUT
+
+static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && is_module<dropout<>> &&
+              is_module<dropout2d<>>);
 
 }  // namespace sinter::nn
 // sinter/nn/any_module.hpp: a module whose type is hidden, so that a deep network is not one type.
@@ -29064,11 +35598,7 @@ static_assert(is_module<relu> && is_module<leaky_relu> && is_module<flatten> && 
 
 namespace sinter::nn {
 
-/// An entry of a state.
-struct named_tensor {
-  std::string name;  ///< as in PyTorch: "0.weight", "1.running_mean"
-  host_tensor value;
-};
+using sinter::named_tensor;
 /// All parameters and buffers of a model, in the order of its lists, on the host.
 using state_dict = std::vector<named_tensor>;
 
@@ -29085,7 +35615,8 @@ struct stored_actions {
   bool is_buffer;
   std::vector<index_t> (*shape)(const void*);
   host_tensor (*read)(const void*);
-  /// The values as a tensor beside the member, if writing them could fail otherwise; null if it cannot.
+  /// The values as a tensor beside the member, if writing them could fail otherwise; null if it cannot. Errors:
+  /// value_error for a number that the element type of the member cannot hold.
   std::shared_ptr<const void> (*stage)(const void*, const host_tensor&);
   void (*write)(const void*, const host_tensor&, const void* staged);
 };
@@ -29097,27 +35628,27 @@ struct stored_member {
 };
 
 inline bool is_floating(element_kind kind) {
-  return with_element(kind, [](auto x) { return floating_element<decltype(x)>; });
+  return kind == element_kind::float32 || kind == element_kind::float64 || kind == element_kind::float16 ||
+         kind == element_kind::bfloat16;
 }
 
-/// The elements of `from`, of any address and, for floating-point T, any floating-point type.
+/// The elements of `from`, which are of type T or, for floating-point T, of any floating-point type. Errors:
+/// value_error for a number that T cannot hold.
 template <class T>
 void read_elements(const host_tensor& from, T* to) {
-  if constexpr (floating_element<T>) {
-    if (from.element != kind_of_element<T>()) {
-      with_element(from.element, [&](auto x) {
-        using From = decltype(x);
-        if constexpr (floating_element<From>) {
-          for (std::size_t i = 0; i < from.bytes.size() / sizeof(From); ++i) {
-            std::memcpy(&x, from.bytes.data() + i * sizeof(From), sizeof(From));
-            to[i] = static_cast<T>(static_cast<compute_type<From>>(x));
-          }
-        }
-      });
-      return;
-    }
+  if (from.element == kind_of_element<T>() && !std::is_same_v<T, bool>) {
+    if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+    return;
   }
-  if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+  with_element(from.element, [&](auto x) {
+    using From = decltype(x);
+    if constexpr (std::is_same_v<From, T> || (element<From> && floating_element<From> && floating_element<T>)) {
+      const std::size_t n = from.bytes.size() / sizeof(From);
+      const std::size_t done = sinter::detail::convert_elements<From>(from.bytes.data(), n, to);
+      if (done < n)
+        sinter::detail::refuse<value_error>({sinter::detail::unfit_text<From, T>(from.bytes.data(), done, done)});
+    }
+  });
 }
 
 template <class X>
@@ -29199,6 +35730,13 @@ SINTER_COLD inline std::string misfit_of(const stored_member& member, const host
   return {};
 }
 
+/// True for the counter of a batch norm, which files from before PyTorch 0.4.1 lack. As in PyTorch it stays as it is.
+inline bool may_be_missing(const stored_member& member) {
+  const std::string_view name = member.name, counter = "num_batches_tracked";
+  return member.actions->is_buffer && name.ends_with(counter) &&
+         (name.size() == counter.size() || name[name.size() - counter.size() - 1] == '.');
+}
+
 /// The values of the members on the host.
 inline state_dict read_members(const std::vector<stored_member>& members) {
   state_dict all;
@@ -29225,7 +35763,7 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
   for (const stored_member& member : members) {
     const auto entry = entries.find(member.name);
     if (entry == entries.end()) {
-      if (options.strict) report(member.name, "is missing in the state");
+      if (options.strict && !may_be_missing(member)) report(member.name, "is missing in the state");
       continue;
     }
     const std::string misfit = misfit_of(member, *entry->second, options.convert);
@@ -29237,9 +35775,19 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
     for (const named_tensor& entry : state)
       if (entries.at(entry.name) != nullptr) report(entry.name, "is not in the model");
   }
-  if (!problems.empty())
-    sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
-  for (assignment& a : plan) a.staged = a.to->actions->stage(a.to->object, *a.from);
+  const auto refuse_problems = [&] {
+    if (!problems.empty())
+      sinter::detail::refuse<value_error>({op, ": the state does not fit the model; nothing was loaded:", problems});
+  };
+  refuse_problems();
+  for (assignment& a : plan) {
+    try {
+      a.staged = a.to->actions->stage(a.to->object, *a.from);
+    } catch (const value_error& e) {
+      report(a.to->name, e.what());
+    }
+  }
+  refuse_problems();
   for (const assignment& a : plan) a.to->actions->write(a.to->object, *a.from, a.staged.get());
 }
 
@@ -29249,14 +35797,18 @@ inline void load(const char* op, const std::vector<stored_member>& members, cons
 /// value are left out. Mode, settings and generators are not part of it.
 ///
 ///     nn::state_dict saved = nn::state(model);
-///     nn::load_state(model, saved);
+///     write_safetensors("model.safetensors", saved);
 template <is_module M>
 [[nodiscard]] state_dict state(const M& model) {
   return detail::read_members(detail::stored_members(model));
 }
 
-/// Writes a state into the parameters and buffers of a model, on any devices. Errors: value_error that lists every
-/// entry that is missing, unexpected, of another shape or of another element type; the model is then as it was.
+/// Writes a state, such as an open safetensors file, into the parameters and buffers of a model, on any devices.
+/// Errors: value_error that lists every entry that is missing, unexpected, of another shape or of another element type,
+/// or that holds a number that the element type of the model cannot hold; the model is then as it was. The counters of
+/// batch norms, num_batches_tracked, may be missing, as in files from before PyTorch 0.4.1; they stay as they are.
+///
+///     nn::load_state(model, read_safetensors("model.safetensors"));
 template <is_module M>
 void load_state(const M& model, const state_dict& state, const load_options& options = {}) {
   detail::load("load_state", detail::stored_members(model), state, options);
@@ -29718,6 +36270,10 @@ static_assert(is_module<any_module<float, 2>>);
 
 }  // namespace nn
 }  // namespace sinter
+// sinter/nn/conv.hpp: convolution layers.
+
+// sinter/nn/linear.hpp: the fully connected layer.
+
 // sinter/nn/init.hpp: initial values of parameters.
 
 namespace sinter::nn::init {
@@ -29759,7 +36315,6 @@ tensor<T, R, D> xavier_uniform(generator& gen, const extents<R>& shape, double g
 }
 
 }  // namespace sinter::nn::init
-// sinter/nn/linear.hpp: the fully connected layer.
 
 namespace sinter::nn {
 
@@ -29827,6 +36382,708 @@ struct linear : module<linear<T, D, Kind, Bias>> {
 linear(index_t, index_t, generator&, no_bias_t) -> linear<float, cpu, tracked, false>;
 
 static_assert(is_module<linear<>>);
+
+}  // namespace sinter::nn
+
+namespace sinter::nn {
+
+struct pass_a_generator_behind_the_kernel;
+struct name_all_template_arguments_as_in_conv2d_double_cpu_tracked_false;
+
+template <int N>
+inline constexpr bool is_setting<conv_options<N>> = true;
+template <int N>
+inline constexpr bool is_setting<conv_transpose_options<N>> = true;
+
+namespace detail {
+
+/// What all convolution layers are; Self is the layer over N axes, Options those of its function.
+template <int N, class Self, class Options, floating_element T, device D, class Kind, bool Bias>
+struct convolution : module<Self> {
+  using device_type = D;
+  using kind = Kind;
+
+  convolution() = default;
+
+  /// Multiply-adds of one call that gives this shape; see summary().
+  template <int R>
+  index_t multiply_adds(const extents<R>& output) const {
+    if (!weight.defined()) return 0;
+    index_t windows = output[0];
+    for (int d = 0; d < N; ++d) {
+      index_t n = output[d + 2];
+      if constexpr (requires { options.output_padding; })
+        n = (n - 1 - options.output_padding[d] + 2 * options.padding.number("summary", d) -
+             options.dilation[d] * (weight.extent(d + 2) - 1)) /
+                options.stride[d] +
+            1;
+      windows *= n;
+    }
+    return windows * weight.numel();
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("weight", m.weight...);
+    if constexpr (Bias) f("bias", m.bias...);
+    f("options", m.options...);
+  }
+
+  parameter<T, N + 2, D, Kind> weight;
+  parameter<T, 1, D, Kind> bias;
+  Options options;
+
+ protected:
+  /// Weights of shape (rows, columns / groups, kernel...), of which an output sees columns / groups * taps.
+  void set_up(const char* name, index_t rows, index_t columns, index_t outputs, const per_axis<N>& kernel,
+              generator& gen) {
+    using sinter::detail::refuse;
+    const index_t groups = options.groups;
+    if (rows < 0 || columns < 0)
+      refuse<shape_error>({name, ": ", rows, " and ", columns, " channels; neither may be negative"});
+    if (groups < 1) refuse<value_error>({name, ": groups is ", groups, "; it must be 1 or more"});
+    if (rows % groups != 0 || columns % groups != 0)
+      refuse<shape_error>({name, ": ", groups, " groups do not divide ", rows, " and ", columns, " channels"});
+    extents<N + 2> shape;
+    shape[0] = rows;
+    shape[1] = columns / groups;
+    index_t inputs = shape[1];
+    for (int d = 0; d < N; ++d) {
+      if (kernel[d] < 1) refuse<shape_error>({name, ": a kernel of ", kernel[d], " taps; it needs one or more"});
+      inputs *= shape[d + 2] = kernel[d];
+    }
+    weight = init::fan_in_uniform<T, D>(gen, inputs, shape);
+    if constexpr (Bias) bias = init::fan_in_uniform<T, D>(gen, inputs, extents<1>{{outputs}});
+  }
+};
+
+}  // namespace detail
+
+/// The convolution over 2 axes: (N,C,H,W) => (N,F,H',W'), with weight (F,C/groups,KH,KW) and bias (F) as in
+/// torch.nn.Conv2d, and initialised like it. See sinter::conv2d.
+///
+///     nn::conv2d first(3, 16, 3, gen, {.padding = 1});          // kernels of 3 x 3
+///     nn::conv2d wide(3, 16, {1, 5}, gen, {.padding = {0, 2}});
+///     nn::conv2d bare(3, 16, 3, gen, {.stride = 2}, nn::no_bias);
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
+struct conv2d : detail::convolution<2, conv2d<T, D, Kind, Bias>, conv_options<2>, T, D, Kind, Bias> {
+  template <class To, class K>
+  using rebind = conv2d<T, To, K, Bias>;
+
+  conv2d() = default;
+  conv2d(index_t inputs, index_t outputs, const per_axis<2>& kernel, generator& gen, const conv_options<2>& how = {}) {
+    this->options = how;
+    this->set_up("conv2d", outputs, inputs, outputs, kernel, gen);
+  }
+  conv2d(index_t inputs, index_t outputs, const per_axis<2>& kernel, generator& gen, const conv_options<2>& how,
+         no_bias_t)
+    requires(!Bias)
+      : conv2d(inputs, outputs, kernel, gen, how) {}
+  template <class Problem = the_type_of_this_layer_has_a_bias,
+            class Fix = name_all_template_arguments_as_in_conv2d_double_cpu_tracked_false>
+    requires(Bias)
+  conv2d(index_t, index_t, const per_axis<2>&, generator&, const conv_options<2>&, no_bias_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>& = {}) = delete;
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Bias) return sinter::conv2d(std::forward<X>(x), this->weight, this->bias, this->options);
+    else return sinter::conv2d(std::forward<X>(x), this->weight, this->options);
+  }
+};
+conv2d(index_t, index_t, const per_axis<2>&, generator&) -> conv2d<float, cpu, tracked, true>;
+conv2d(index_t, index_t, const per_axis<2>&, generator&, const conv_options<2>&) -> conv2d<float, cpu, tracked, true>;
+conv2d(index_t, index_t, const per_axis<2>&, generator&, const conv_options<2>&, no_bias_t)
+    -> conv2d<float, cpu, tracked, false>;
+conv2d(index_t, index_t, const per_axis<2>&, const conv_options<2>& = {}) -> conv2d<float, cpu, tracked, true>;
+
+/// The convolution over 1 axis: (N,C,L) => (N,F,L'), with weight (F,C/groups,K) and bias (F) as in
+/// torch.nn.Conv1d, and initialised like it. See sinter::conv1d.
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
+struct conv1d : detail::convolution<1, conv1d<T, D, Kind, Bias>, conv_options<1>, T, D, Kind, Bias> {
+  template <class To, class K>
+  using rebind = conv1d<T, To, K, Bias>;
+
+  conv1d() = default;
+  conv1d(index_t inputs, index_t outputs, const per_axis<1>& kernel, generator& gen, const conv_options<1>& how = {}) {
+    this->options = how;
+    this->set_up("conv1d", outputs, inputs, outputs, kernel, gen);
+  }
+  conv1d(index_t inputs, index_t outputs, const per_axis<1>& kernel, generator& gen, const conv_options<1>& how,
+         no_bias_t)
+    requires(!Bias)
+      : conv1d(inputs, outputs, kernel, gen, how) {}
+  template <class Problem = the_type_of_this_layer_has_a_bias,
+            class Fix = name_all_template_arguments_as_in_conv2d_double_cpu_tracked_false>
+    requires(Bias)
+  conv1d(index_t, index_t, const per_axis<1>&, generator&, const conv_options<1>&, no_bias_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>& = {}) = delete;
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Bias) return sinter::conv1d(std::forward<X>(x), this->weight, this->bias, this->options);
+    else return sinter::conv1d(std::forward<X>(x), this->weight, this->options);
+  }
+};
+conv1d(index_t, index_t, const per_axis<1>&, generator&) -> conv1d<float, cpu, tracked, true>;
+conv1d(index_t, index_t, const per_axis<1>&, generator&, const conv_options<1>&) -> conv1d<float, cpu, tracked, true>;
+conv1d(index_t, index_t, const per_axis<1>&, generator&, const conv_options<1>&, no_bias_t)
+    -> conv1d<float, cpu, tracked, false>;
+conv1d(index_t, index_t, const per_axis<1>&, const conv_options<1>& = {}) -> conv1d<float, cpu, tracked, true>;
+
+/// The convolution over 3 axes: (N,C,D,H,W) => (N,F,D',H',W'), with weight (F,C/groups,KD,KH,KW) and bias (F) as in
+/// torch.nn.Conv3d, and initialised like it. See sinter::conv3d.
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
+struct conv3d : detail::convolution<3, conv3d<T, D, Kind, Bias>, conv_options<3>, T, D, Kind, Bias> {
+  template <class To, class K>
+  using rebind = conv3d<T, To, K, Bias>;
+
+  conv3d() = default;
+  conv3d(index_t inputs, index_t outputs, const per_axis<3>& kernel, generator& gen, const conv_options<3>& how = {}) {
+    this->options = how;
+    this->set_up("conv3d", outputs, inputs, outputs, kernel, gen);
+  }
+  conv3d(index_t inputs, index_t outputs, const per_axis<3>& kernel, generator& gen, const conv_options<3>& how,
+         no_bias_t)
+    requires(!Bias)
+      : conv3d(inputs, outputs, kernel, gen, how) {}
+  template <class Problem = the_type_of_this_layer_has_a_bias,
+            class Fix = name_all_template_arguments_as_in_conv2d_double_cpu_tracked_false>
+    requires(Bias)
+  conv3d(index_t, index_t, const per_axis<3>&, generator&, const conv_options<3>&, no_bias_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>& = {}) = delete;
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Bias) return sinter::conv3d(std::forward<X>(x), this->weight, this->bias, this->options);
+    else return sinter::conv3d(std::forward<X>(x), this->weight, this->options);
+  }
+};
+conv3d(index_t, index_t, const per_axis<3>&, generator&) -> conv3d<float, cpu, tracked, true>;
+conv3d(index_t, index_t, const per_axis<3>&, generator&, const conv_options<3>&) -> conv3d<float, cpu, tracked, true>;
+conv3d(index_t, index_t, const per_axis<3>&, generator&, const conv_options<3>&, no_bias_t)
+    -> conv3d<float, cpu, tracked, false>;
+conv3d(index_t, index_t, const per_axis<3>&, const conv_options<3>& = {}) -> conv3d<float, cpu, tracked, true>;
+
+/// The transposed convolution over 2 axes: (N,C,H,W) => (N,F,H',W'), with weight (C,F/groups,KH,KW) and bias (F) as in
+/// torch.nn.ConvTranspose2d, and initialised like it. See sinter::conv_transpose2d.
+///
+///     nn::conv_transpose2d up(16, 3, 4, gen, {.stride = 2, .padding = 1});
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
+struct conv_transpose2d
+    : detail::convolution<2, conv_transpose2d<T, D, Kind, Bias>, conv_transpose_options<2>, T, D, Kind, Bias> {
+  template <class To, class K>
+  using rebind = conv_transpose2d<T, To, K, Bias>;
+
+  conv_transpose2d() = default;
+  conv_transpose2d(index_t inputs, index_t outputs, const per_axis<2>& kernel, generator& gen,
+                   const conv_transpose_options<2>& how = {}) {
+    this->options = how;
+    this->set_up("conv_transpose2d", inputs, outputs, outputs, kernel, gen);
+  }
+  conv_transpose2d(index_t inputs, index_t outputs, const per_axis<2>& kernel, generator& gen,
+                   const conv_transpose_options<2>& how, no_bias_t)
+    requires(!Bias)
+      : conv_transpose2d(inputs, outputs, kernel, gen, how) {}
+  template <class Problem = the_type_of_this_layer_has_a_bias,
+            class Fix = name_all_template_arguments_as_in_conv2d_double_cpu_tracked_false>
+    requires(Bias)
+  conv_transpose2d(index_t, index_t, const per_axis<2>&, generator&, const conv_transpose_options<2>&,
+                   no_bias_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose2d(index_t, index_t, const per_axis<2>&, const conv_transpose_options<2>& = {}) = delete;
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Bias) return sinter::conv_transpose2d(std::forward<X>(x), this->weight, this->bias, this->options);
+    else return sinter::conv_transpose2d(std::forward<X>(x), this->weight, this->options);
+  }
+};
+conv_transpose2d(index_t, index_t, const per_axis<2>&, generator&) -> conv_transpose2d<float, cpu, tracked, true>;
+conv_transpose2d(index_t, index_t, const per_axis<2>&, generator&, const conv_transpose_options<2>&)
+    -> conv_transpose2d<float, cpu, tracked, true>;
+conv_transpose2d(index_t, index_t, const per_axis<2>&, generator&, const conv_transpose_options<2>&, no_bias_t)
+    -> conv_transpose2d<float, cpu, tracked, false>;
+conv_transpose2d(index_t, index_t, const per_axis<2>&, const conv_transpose_options<2>& = {})
+    -> conv_transpose2d<float, cpu, tracked, true>;
+
+/// The transposed convolution over 1 axis: (N,C,L) => (N,F,L'), with weight (C,F/groups,K) and bias (F) as in
+/// torch.nn.ConvTranspose1d, and initialised like it. See sinter::conv_transpose1d.
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
+struct conv_transpose1d
+    : detail::convolution<1, conv_transpose1d<T, D, Kind, Bias>, conv_transpose_options<1>, T, D, Kind, Bias> {
+  template <class To, class K>
+  using rebind = conv_transpose1d<T, To, K, Bias>;
+
+  conv_transpose1d() = default;
+  conv_transpose1d(index_t inputs, index_t outputs, const per_axis<1>& kernel, generator& gen,
+                   const conv_transpose_options<1>& how = {}) {
+    this->options = how;
+    this->set_up("conv_transpose1d", inputs, outputs, outputs, kernel, gen);
+  }
+  conv_transpose1d(index_t inputs, index_t outputs, const per_axis<1>& kernel, generator& gen,
+                   const conv_transpose_options<1>& how, no_bias_t)
+    requires(!Bias)
+      : conv_transpose1d(inputs, outputs, kernel, gen, how) {}
+  template <class Problem = the_type_of_this_layer_has_a_bias,
+            class Fix = name_all_template_arguments_as_in_conv2d_double_cpu_tracked_false>
+    requires(Bias)
+  conv_transpose1d(index_t, index_t, const per_axis<1>&, generator&, const conv_transpose_options<1>&,
+                   no_bias_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose1d(index_t, index_t, const per_axis<1>&, const conv_transpose_options<1>& = {}) = delete;
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Bias) return sinter::conv_transpose1d(std::forward<X>(x), this->weight, this->bias, this->options);
+    else return sinter::conv_transpose1d(std::forward<X>(x), this->weight, this->options);
+  }
+};
+conv_transpose1d(index_t, index_t, const per_axis<1>&, generator&) -> conv_transpose1d<float, cpu, tracked, true>;
+conv_transpose1d(index_t, index_t, const per_axis<1>&, generator&, const conv_transpose_options<1>&)
+    -> conv_transpose1d<float, cpu, tracked, true>;
+conv_transpose1d(index_t, index_t, const per_axis<1>&, generator&, const conv_transpose_options<1>&, no_bias_t)
+    -> conv_transpose1d<float, cpu, tracked, false>;
+conv_transpose1d(index_t, index_t, const per_axis<1>&, const conv_transpose_options<1>& = {})
+    -> conv_transpose1d<float, cpu, tracked, true>;
+
+/// The transposed convolution over 3 axes: (N,C,D,H,W) => (N,F,D',H',W'), with weight (C,F/groups,KD,KH,KW) and bias
+/// (F) as in torch.nn.ConvTranspose3d, and initialised like it. See sinter::conv_transpose3d.
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Bias = true>
+struct conv_transpose3d
+    : detail::convolution<3, conv_transpose3d<T, D, Kind, Bias>, conv_transpose_options<3>, T, D, Kind, Bias> {
+  template <class To, class K>
+  using rebind = conv_transpose3d<T, To, K, Bias>;
+
+  conv_transpose3d() = default;
+  conv_transpose3d(index_t inputs, index_t outputs, const per_axis<3>& kernel, generator& gen,
+                   const conv_transpose_options<3>& how = {}) {
+    this->options = how;
+    this->set_up("conv_transpose3d", inputs, outputs, outputs, kernel, gen);
+  }
+  conv_transpose3d(index_t inputs, index_t outputs, const per_axis<3>& kernel, generator& gen,
+                   const conv_transpose_options<3>& how, no_bias_t)
+    requires(!Bias)
+      : conv_transpose3d(inputs, outputs, kernel, gen, how) {}
+  template <class Problem = the_type_of_this_layer_has_a_bias,
+            class Fix = name_all_template_arguments_as_in_conv2d_double_cpu_tracked_false>
+    requires(Bias)
+  conv_transpose3d(index_t, index_t, const per_axis<3>&, generator&, const conv_transpose_options<3>&,
+                   no_bias_t) = delete;
+  template <class Problem = weights_without_a_generator, class Fix = pass_a_generator_behind_the_kernel>
+  conv_transpose3d(index_t, index_t, const per_axis<3>&, const conv_transpose_options<3>& = {}) = delete;
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Bias) return sinter::conv_transpose3d(std::forward<X>(x), this->weight, this->bias, this->options);
+    else return sinter::conv_transpose3d(std::forward<X>(x), this->weight, this->options);
+  }
+};
+conv_transpose3d(index_t, index_t, const per_axis<3>&, generator&) -> conv_transpose3d<float, cpu, tracked, true>;
+conv_transpose3d(index_t, index_t, const per_axis<3>&, generator&, const conv_transpose_options<3>&)
+    -> conv_transpose3d<float, cpu, tracked, true>;
+conv_transpose3d(index_t, index_t, const per_axis<3>&, generator&, const conv_transpose_options<3>&, no_bias_t)
+    -> conv_transpose3d<float, cpu, tracked, false>;
+conv_transpose3d(index_t, index_t, const per_axis<3>&, const conv_transpose_options<3>& = {})
+    -> conv_transpose3d<float, cpu, tracked, true>;
+
+static_assert(is_module<conv2d<>> && is_module<conv_transpose2d<>>);
+
+}  // namespace sinter::nn
+// sinter/nn/fold_batch_norm.hpp: batch norms that become part of the convolutions before them.
+
+// sinter/nn/norm.hpp: layers that normalise.
+
+namespace sinter::nn {
+
+/// As last argument of a norm: without weight and bias, or with them where the default is without.
+struct no_affine_t {};
+inline constexpr no_affine_t no_affine{};
+struct affine_t {};
+inline constexpr affine_t affine{};
+/// As last argument of a batch norm: without running mean and variance, which takes those of the batch always.
+struct no_running_moments_t {};
+inline constexpr no_running_moments_t no_running_moments{};
+
+/// As in torch.nn.BatchNorm2d.
+struct batch_norm_settings {
+  double eps = 1e-5;
+  std::optional<double> momentum = 0.1;  ///< std::nullopt: running moments are the averages of all batches
+};
+template <>
+inline constexpr bool is_setting<batch_norm_settings> = true;
+
+namespace detail {
+
+/// Batch norm of operands of rank Least to Most; see batch_norm2d.
+template <int Least, int Most, class Self, floating_element T, device D, class Kind, bool Affine, bool Running>
+struct batch_norm : module<Self> {
+  using device_type = D;
+  using kind = Kind;
+  using moment = compute_type<T>;
+
+  batch_norm() = default;
+  explicit batch_norm(index_t channels, const batch_norm_settings& how = {}) : settings(how) {
+    if (channels < 0)
+      sinter::detail::refuse<shape_error>({"batch_norm: ", channels, " channels; there may not be fewer than 0"});
+    sinter::detail::checked_eps("batch_norm", how.eps);
+    const extents<1> each{{channels}};
+    if constexpr (Affine) {
+      weight = ones<T, D>(each);
+      bias = zeros<T, D>(each);
+    }
+    if constexpr (Running) {
+      running_mean = zeros<moment, D>(each);
+      running_var = ones<moment, D>(each);
+      num_batches_tracked = zeros<std::int64_t, D>(extents<0>{});
+    }
+  }
+
+  template <expression X>
+    requires(rank_of<X> >= Least && rank_of<X> <= Most)
+  auto forward(X&& x) const {
+    batch_norm_options o{.eps = settings.eps};
+    if constexpr (!std::is_same_v<Kind, plain>) {
+      o.training = state.training;
+      if constexpr (Running) {
+        if (o.training) o.momentum = next_momentum();
+      }
+    }
+    if constexpr (Affine)
+      return sinter::batch_norm(std::forward<X>(x), running_mean.value(), running_var.value(), weight, bias, o);
+    else return sinter::batch_norm(std::forward<X>(x), running_mean.value(), running_var.value(), o);
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    if constexpr (Affine) {
+      f("weight", m.weight...);
+      f("bias", m.bias...);
+    }
+    if constexpr (Running) {
+      f("running_mean", m.running_mean...);
+      f("running_var", m.running_var...);
+      f("num_batches_tracked", m.num_batches_tracked...);
+    }
+    f("settings", m.settings...);
+    f("mode", m.state...);
+  }
+
+  parameter<T, 1, D, Kind> weight, bias;
+  buffer<moment, 1, D> running_mean, running_var;
+  buffer<std::int64_t, 0, D> num_batches_tracked;
+  batch_norm_settings settings;
+  mode state;
+
+ private:
+  double next_momentum() const {
+    num_batches_tracked.value().in_place() += 1;
+    if (settings.momentum) return *settings.momentum;
+    return 1 / static_cast<double>(num_batches_tracked.value().item());
+  }
+};
+
+}  // namespace detail
+
+/// Batch norm of pictures, (N,C,H,W) => (N,C,H,W), as torch.nn.BatchNorm2d: parameters weight and bias (C), buffers
+/// running_mean, running_var (C), of float where T is half or bfloat16, and num_batches_tracked (). train() normalises
+/// by the moments of the batch and moves the running ones, eval() and infer() normalise by these. See
+/// sinter::batch_norm.
+///
+///     nn::batch_norm2d norm(64);
+///     nn::batch_norm2d slow(64, {.momentum = 0.01});
+///     nn::batch_norm2d bare(64, {}, nn::no_affine);
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true, bool Running = true>
+struct batch_norm2d : detail::batch_norm<4, 4, batch_norm2d<T, D, Kind, Affine, Running>, T, D, Kind, Affine, Running> {
+  template <class To, class K>
+  using rebind = batch_norm2d<T, To, K, Affine, Running>;
+  using base = detail::batch_norm<4, 4, batch_norm2d, T, D, Kind, Affine, Running>;
+
+  batch_norm2d() = default;
+  explicit batch_norm2d(index_t channels, const batch_norm_settings& how = {}) : base(channels, how) {}
+  batch_norm2d(index_t channels, const batch_norm_settings& how, no_affine_t)
+    requires(!Affine)
+      : base(channels, how) {}
+  batch_norm2d(index_t channels, const batch_norm_settings& how, no_running_moments_t)
+    requires(!Running)
+      : base(channels, how) {}
+};
+batch_norm2d(index_t) -> batch_norm2d<float, cpu, tracked, true, true>;
+batch_norm2d(index_t, const batch_norm_settings&) -> batch_norm2d<float, cpu, tracked, true, true>;
+batch_norm2d(index_t, const batch_norm_settings&, no_affine_t) -> batch_norm2d<float, cpu, tracked, false, true>;
+batch_norm2d(index_t, const batch_norm_settings&, no_running_moments_t)
+    -> batch_norm2d<float, cpu, tracked, true, false>;
+
+/// Batch norm of (N,C) or (N,C,L), as torch.nn.BatchNorm1d; see batch_norm2d.
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true, bool Running = true>
+struct batch_norm1d : detail::batch_norm<2, 3, batch_norm1d<T, D, Kind, Affine, Running>, T, D, Kind, Affine, Running> {
+  template <class To, class K>
+  using rebind = batch_norm1d<T, To, K, Affine, Running>;
+  using base = detail::batch_norm<2, 3, batch_norm1d, T, D, Kind, Affine, Running>;
+
+  batch_norm1d() = default;
+  explicit batch_norm1d(index_t channels, const batch_norm_settings& how = {}) : base(channels, how) {}
+  batch_norm1d(index_t channels, const batch_norm_settings& how, no_affine_t)
+    requires(!Affine)
+      : base(channels, how) {}
+  batch_norm1d(index_t channels, const batch_norm_settings& how, no_running_moments_t)
+    requires(!Running)
+      : base(channels, how) {}
+};
+batch_norm1d(index_t) -> batch_norm1d<float, cpu, tracked, true, true>;
+batch_norm1d(index_t, const batch_norm_settings&) -> batch_norm1d<float, cpu, tracked, true, true>;
+batch_norm1d(index_t, const batch_norm_settings&, no_affine_t) -> batch_norm1d<float, cpu, tracked, false, true>;
+batch_norm1d(index_t, const batch_norm_settings&, no_running_moments_t)
+    -> batch_norm1d<float, cpu, tracked, true, false>;
+
+/// Batch norm of (N,C,D,H,W), as torch.nn.BatchNorm3d; see batch_norm2d.
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true, bool Running = true>
+struct batch_norm3d : detail::batch_norm<5, 5, batch_norm3d<T, D, Kind, Affine, Running>, T, D, Kind, Affine, Running> {
+  template <class To, class K>
+  using rebind = batch_norm3d<T, To, K, Affine, Running>;
+  using base = detail::batch_norm<5, 5, batch_norm3d, T, D, Kind, Affine, Running>;
+
+  batch_norm3d() = default;
+  explicit batch_norm3d(index_t channels, const batch_norm_settings& how = {}) : base(channels, how) {}
+  batch_norm3d(index_t channels, const batch_norm_settings& how, no_affine_t)
+    requires(!Affine)
+      : base(channels, how) {}
+  batch_norm3d(index_t channels, const batch_norm_settings& how, no_running_moments_t)
+    requires(!Running)
+      : base(channels, how) {}
+};
+batch_norm3d(index_t) -> batch_norm3d<float, cpu, tracked, true, true>;
+batch_norm3d(index_t, const batch_norm_settings&) -> batch_norm3d<float, cpu, tracked, true, true>;
+batch_norm3d(index_t, const batch_norm_settings&, no_affine_t) -> batch_norm3d<float, cpu, tracked, false, true>;
+batch_norm3d(index_t, const batch_norm_settings&, no_running_moments_t)
+    -> batch_norm3d<float, cpu, tracked, true, false>;
+
+namespace detail {
+
+/// The weight and bias of a norm, both of one number for each channel or column.
+template <class Self, floating_element T, device D, class Kind, bool Affine>
+struct affine_norm : module<Self> {
+  using device_type = D;
+  using kind = Kind;
+
+  affine_norm() = default;
+  affine_norm(const char* name, index_t features, double epsilon) : eps(sinter::detail::checked_eps(name, epsilon)) {
+    if (features < 0)
+      sinter::detail::refuse<shape_error>({name, ": ", features, " features; there may not be fewer than 0"});
+    if constexpr (Affine) {
+      weight = ones<T, D>(extents<1>{{features}});
+      bias = zeros<T, D>(extents<1>{{features}});
+    }
+  }
+
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    if constexpr (Affine) {
+      f("weight", m.weight...);
+      f("bias", m.bias...);
+    }
+    f("eps", m.eps...);
+    if constexpr (requires { (m.groups, ...); }) f("groups", m.groups...);
+  }
+
+  parameter<T, 1, D, Kind> weight, bias;
+  double eps = 1e-5;
+};
+
+}  // namespace detail
+
+/// Group norm of (N,C,...) as torch.nn.GroupNorm, with weight and bias (C); see sinter::group_norm.
+///
+///     nn::group_norm norm(4, 64);  // 4 groups of 16 channels
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true>
+struct group_norm : detail::affine_norm<group_norm<T, D, Kind, Affine>, T, D, Kind, Affine> {
+  template <class To, class K>
+  using rebind = group_norm<T, To, K, Affine>;
+  using base = detail::affine_norm<group_norm, T, D, Kind, Affine>;
+
+  group_norm() = default;
+  group_norm(index_t group_count, index_t channels, double epsilon = 1e-5)
+      : base("group_norm", channels, epsilon), groups(group_count) {
+    if (groups < 1 || channels % groups != 0)
+      sinter::detail::refuse<shape_error>({"group_norm: ", groups, " groups do not divide ", channels, " channels"});
+  }
+  group_norm(index_t group_count, index_t channels, double epsilon, no_affine_t)
+    requires(!Affine)
+      : group_norm(group_count, channels, epsilon) {}
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Affine) return sinter::group_norm(std::forward<X>(x), groups, this->weight, this->bias, this->eps);
+    else return sinter::group_norm(std::forward<X>(x), groups, this->eps);
+  }
+
+  index_t groups = 1;
+};
+group_norm(index_t, index_t) -> group_norm<float, cpu, tracked, true>;
+group_norm(index_t, index_t, double) -> group_norm<float, cpu, tracked, true>;
+group_norm(index_t, index_t, double, no_affine_t) -> group_norm<float, cpu, tracked, false>;
+
+/// Instance norm of (N,C,...) as torch.nn.InstanceNorm1d to 3d without running moments: no parameters, unless
+/// nn::affine asks for weight and bias (C). See sinter::instance_norm.
+///
+///     nn::instance_norm norm(64);
+///     nn::instance_norm scaled(64, 1e-5, nn::affine);
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = false>
+struct instance_norm : detail::affine_norm<instance_norm<T, D, Kind, Affine>, T, D, Kind, Affine> {
+  template <class To, class K>
+  using rebind = instance_norm<T, To, K, Affine>;
+  using base = detail::affine_norm<instance_norm, T, D, Kind, Affine>;
+
+  instance_norm() = default;
+  explicit instance_norm(index_t channels, double epsilon = 1e-5) : base("instance_norm", channels, epsilon) {}
+  instance_norm(index_t channels, double epsilon, affine_t)
+    requires(Affine)
+      : instance_norm(channels, epsilon) {}
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Affine) return sinter::instance_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
+    else return sinter::instance_norm(std::forward<X>(x), this->eps);
+  }
+};
+instance_norm(index_t) -> instance_norm<float, cpu, tracked, false>;
+instance_norm(index_t, double) -> instance_norm<float, cpu, tracked, false>;
+instance_norm(index_t, double, affine_t) -> instance_norm<float, cpu, tracked, true>;
+
+/// Layer norm of the last axis as torch.nn.LayerNorm, with weight and bias (features); see sinter::layer_norm.
+///
+///     nn::layer_norm norm(256);
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true>
+struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine>, T, D, Kind, Affine> {
+  template <class To, class K>
+  using rebind = layer_norm<T, To, K, Affine>;
+  using base = detail::affine_norm<layer_norm, T, D, Kind, Affine>;
+
+  layer_norm() = default;
+  explicit layer_norm(index_t features, double epsilon = 1e-5) : base("layer_norm", features, epsilon) {}
+  layer_norm(index_t features, double epsilon, no_affine_t)
+    requires(!Affine)
+      : layer_norm(features, epsilon) {}
+
+  template <class X>
+  auto forward(X&& x) const {
+    if constexpr (Affine) return sinter::layer_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
+    else return sinter::layer_norm(std::forward<X>(x), this->eps);
+  }
+};
+layer_norm(index_t) -> layer_norm<float, cpu, tracked, true>;
+layer_norm(index_t, double) -> layer_norm<float, cpu, tracked, true>;
+layer_norm(index_t, double, no_affine_t) -> layer_norm<float, cpu, tracked, false>;
+
+static_assert(is_module<batch_norm2d<>> && is_module<group_norm<>> && is_module<instance_norm<>> &&
+              is_module<layer_norm<>>);
+
+}  // namespace sinter::nn
+
+namespace sinter::nn {
+
+namespace detail {
+
+template <class M>
+concept is_convolution_layer = requires(M& m) {
+  m.weight;
+  m.bias;
+  m.options.padding_mode;
+};
+template <class M>
+concept has_running_moments = requires(M& m) {
+  m.running_mean.value();
+  m.settings.eps;
+};
+
+/// Goes through lists of members, and folds each batch norm into the convolution that stands before it.
+template <device D>
+class batch_norm_folder {
+ public:
+  index_t folded = 0;
+
+  template <class M>
+  void operator()(sinter::detail::text_piece, M& member) {
+    if constexpr (is_convolution_layer<M>) {
+      before_ = [&member](const vector& scale, const vector& shift) { return absorb(member, scale, shift); };
+    } else if constexpr (has_running_moments<M>) {
+      if (before_) fold(member);
+      before_ = nullptr;
+    } else if constexpr (is_module<M> && !is_erased<M>) {
+      before_ = nullptr;
+      M::visit(*this, member);
+      before_ = nullptr;
+    }
+  }
+
+ private:
+  using vector = tensor<double, 1, D>;
+  enum class taken { nothing, scale, all };
+
+  /// The convolution's result becomes result * scale, and + shift where it has a bias.
+  template <class M>
+  static taken absorb(const M& conv, const vector& scale, const vector& shift) {
+    const auto weight = stored_value(conv.weight);
+    using T = element_of<decltype(weight)>;
+    constexpr int R = rank_of<decltype(weight)>;
+    if (weight.shape()[0] != scale.numel()) return taken::nothing;
+    index_t to[std::size_t{R}];
+    for (int d = 1; d < R; ++d) to[d] = 1;
+    to[0] = scale.numel();
+    weight.in_place() = cast<T>(cast<double>(weight) * scale.reshape(to));
+    if (!conv.bias.defined()) return taken::scale;
+    const auto bias = stored_value(conv.bias);
+    bias.in_place() = cast<T>(cast<double>(bias) * scale + shift);
+    return taken::all;
+  }
+
+  /// What the convolution does not take stays as the running mean.
+  template <class M>
+  void fold(const M& norm) {
+    const auto mean = norm.running_mean.value(), variance = norm.running_var.value();
+    using C = element_of<decltype(mean)>;
+    const double eps = norm.settings.eps;
+    vector scale = 1 / sqrt(cast<double>(variance) + eps);
+    vector shift = cast<double>(mean) * -scale;
+    const bool affine = norm.weight.defined();
+    if (affine) {
+      scale = eval(scale * cast<double>(stored_value(norm.weight)));
+      shift = eval(cast<double>(stored_value(norm.bias)) - cast<double>(mean) * scale);
+    }
+    const taken by_convolution = before_(scale, shift);
+    if (by_convolution == taken::nothing) return;
+    ++folded;
+    mean.in_place() = cast<C>(by_convolution == taken::all ? shift * 0.0 : shift * -1.0);
+    variance.in_place() = zeros<C, D>(variance.shape()) + static_cast<C>(1 - eps);
+    if (!affine) return;
+    const auto weight = stored_value(norm.weight), bias = stored_value(norm.bias);
+    weight.in_place() = ones<element_of<decltype(weight)>, D>(weight.shape());
+    bias.in_place() = zeros<element_of<decltype(bias)>, D>(bias.shape());
+  }
+
+  std::function<taken(const vector&, const vector&)> before_;
+};
+
+}  // namespace detail
+
+/// Folds every batch norm of a model that stands behind a convolution, in the list of their module, into that
+/// convolution's weights and bias, in place, and returns how many it was. Afterwards the norm does nothing in eval()
+/// and infer(), or, behind a convolution without a bias, adds one. For models whose weights go elsewhere: here a batch
+/// norm with running moments runs inside the convolution anyway. The order in the list must be that of the computation.
+/// Norms inside any_module and behind transposed convolutions stay as they are.
+///
+///     index_t folded = nn::fold_batch_norm(model);  // infer(model)(x) is the same, to rounding
+template <class M>
+  requires is_module<M>
+index_t fold_batch_norm(const M& model) {
+  const no_grad untracked;
+  detail::batch_norm_folder<device_of<M>> folder;
+  M::visit(folder, model);
+  return folder.folded;
+}
 
 }  // namespace sinter::nn
 // sinter/nn/loss.hpp: losses: mse_loss, nll_loss, bce_with_logits; cross_entropy is in ops/.
@@ -30010,6 +37267,224 @@ module_list(sinter::detail::whole, Make) -> module_list<std::invoke_result_t<Mak
 
 }  // namespace nn
 }  // namespace sinter
+// sinter/nn/pooling.hpp: the pooling modules.
+
+namespace sinter::nn {
+
+template <int N>
+inline constexpr bool is_setting<max_pool_options<N>> = true;
+template <int N>
+inline constexpr bool is_setting<avg_pool_options<N>> = true;
+
+/// The functions of the same names with their kernel and options, or their size.
+///
+///     nn::max_pool2d pool(3, {.stride = 2, .padding = 1});
+///     nn::adaptive_avg_pool2d global(1);
+#define SINTER_POOLING(name, axes, options_type)                                                                  \
+  struct name : stateless<name> {                                                                                 \
+    name() = default;                                                                                             \
+    explicit name(const per_axis<axes>& window, const options_type<axes>& o = {}) : kernel(window), options(o) {} \
+    template <class X>                                                                                            \
+    auto forward(X&& x) const {                                                                                   \
+      return sinter::name(std::forward<X>(x), kernel, options);                                                   \
+    }                                                                                                             \
+    template <class F, class... M>                                                                                \
+    static void visit(F&& f, M&... m) {                                                                           \
+      f("kernel", m.kernel...);                                                                                   \
+      f("options", m.options...);                                                                                 \
+    }                                                                                                             \
+    per_axis<axes> kernel = 1;                                                                                    \
+    options_type<axes> options = {};                                                                              \
+  };
+#define SINTER_ADAPTIVE_POOLING(name, axes)                             \
+  struct name : stateless<name> {                                       \
+    name() = default;                                                   \
+    explicit name(const per_axis<axes>& of_result) : size(of_result) {} \
+    template <class X>                                                  \
+    auto forward(X&& x) const {                                         \
+      return sinter::name(std::forward<X>(x), size);                    \
+    }                                                                   \
+    template <class F, class... M>                                      \
+    static void visit(F&& f, M&... m) {                                 \
+      f("size", m.size...);                                             \
+    }                                                                   \
+    per_axis<axes> size = 1;                                            \
+  };
+SINTER_POOLING(max_pool1d, 1, max_pool_options)
+SINTER_POOLING(max_pool2d, 2, max_pool_options)
+SINTER_POOLING(max_pool3d, 3, max_pool_options)
+SINTER_POOLING(avg_pool1d, 1, avg_pool_options)
+SINTER_POOLING(avg_pool2d, 2, avg_pool_options)
+SINTER_POOLING(avg_pool3d, 3, avg_pool_options)
+SINTER_ADAPTIVE_POOLING(adaptive_max_pool1d, 1)
+SINTER_ADAPTIVE_POOLING(adaptive_max_pool2d, 2)
+SINTER_ADAPTIVE_POOLING(adaptive_max_pool3d, 3)
+SINTER_ADAPTIVE_POOLING(adaptive_avg_pool1d, 1)
+SINTER_ADAPTIVE_POOLING(adaptive_avg_pool2d, 2)
+SINTER_ADAPTIVE_POOLING(adaptive_avg_pool3d, 3)
+#undef SINTER_POOLING
+#undef SINTER_ADAPTIVE_POOLING
+
+static_assert(is_module<max_pool2d> && is_module<avg_pool1d> && is_module<adaptive_avg_pool2d>);
+
+}  // namespace sinter::nn
+// sinter/nn/rearrange.hpp: modules without parameters that rearrange images: paddings, upsample, pixel_shuffle, unfold.
+
+namespace sinter::nn {
+
+template <>
+inline constexpr bool is_setting<pad_amounts> = true;
+template <>
+inline constexpr bool is_setting<interpolate_options> = true;
+template <>
+inline constexpr bool is_setting<unfold_options> = true;
+
+namespace detail {
+
+/// pad over N axes: one number for all sides, or two for each axis, the last axis first.
+template <class Self, int N, pad_mode Mode>
+struct padding_of : stateless<Self> {
+  padding_of() = default;
+  explicit padding_of(index_t all) {
+    index_t each[std::size_t{2 * N}];
+    for (index_t& n : each) n = all;
+    amounts = pad_amounts(each);
+  }
+  explicit padding_of(const pad_amounts& each) : amounts(each) {
+    if (each.axes() != N)
+      sinter::detail::refuse<value_error>(
+          {"padding of ", N, " axes takes one number or ", 2 * N, ", not ", 2 * each.axes()});
+  }
+  template <class X>
+  auto forward(X&& x) const {
+    return sinter::pad(std::forward<X>(x), amounts, Mode);
+  }
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("amounts", m.amounts...);
+  }
+  pad_amounts amounts;
+};
+
+}  // namespace detail
+
+#define SINTER_PADDING(name, N, mode)                              \
+  struct name : detail::padding_of<name, N, pad_mode::mode> {      \
+    using detail::padding_of<name, N, pad_mode::mode>::padding_of; \
+  };
+/// sinter::pad as a module: `nn::reflection_pad2d(1)` on all sides, `nn::reflection_pad2d({1, 1, 2, 2})` left, right,
+/// top and bottom.
+SINTER_PADDING(zero_pad1d, 1, constant)
+SINTER_PADDING(zero_pad2d, 2, constant)
+SINTER_PADDING(zero_pad3d, 3, constant)
+SINTER_PADDING(reflection_pad1d, 1, reflect)
+SINTER_PADDING(reflection_pad2d, 2, reflect)
+SINTER_PADDING(reflection_pad3d, 3, reflect)
+SINTER_PADDING(replication_pad1d, 1, replicate)
+SINTER_PADDING(replication_pad2d, 2, replicate)
+SINTER_PADDING(replication_pad3d, 3, replicate)
+SINTER_PADDING(circular_pad1d, 1, circular)
+SINTER_PADDING(circular_pad2d, 2, circular)
+SINTER_PADDING(circular_pad3d, 3, circular)
+#undef SINTER_PADDING
+
+#define SINTER_CONSTANT_PADDING(name, N)                                                \
+  struct name : detail::padding_of<name, N, pad_mode::constant> {                       \
+    using base = detail::padding_of<name, N, pad_mode::constant>;                       \
+    name() = default;                                                                   \
+    name(index_t all, double with) : base(all), value(with) {}                          \
+    name(const pad_amounts& each, double with) : base(each), value(with) {}             \
+    template <class X>                                                                  \
+    auto forward(X&& x) const {                                                         \
+      return sinter::pad(std::forward<X>(x), this->amounts, pad_mode::constant, value); \
+    }                                                                                   \
+    template <class F, class... M>                                                      \
+    static void visit(F&& f, M&... m) {                                                 \
+      base::visit(f, m...);                                                             \
+      f("value", m.value...);                                                           \
+    }                                                                                   \
+    double value = 0;                                                                   \
+  };
+/// The same with a value: `nn::constant_pad2d(1, -1)`.
+SINTER_CONSTANT_PADDING(constant_pad1d, 1)
+SINTER_CONSTANT_PADDING(constant_pad2d, 2)
+SINTER_CONSTANT_PADDING(constant_pad3d, 3)
+#undef SINTER_CONSTANT_PADDING
+
+/// sinter::interpolate as a module: `nn::upsample({.scale_factor = 2, .mode = interpolation::bilinear})`.
+struct upsample : stateless<upsample> {
+  upsample() = default;
+  explicit upsample(const interpolate_options& o) : options(o) {}
+  template <class X>
+  auto forward(X&& x) const {
+    return sinter::interpolate(std::forward<X>(x), options);
+  }
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("options", m.options...);
+  }
+  interpolate_options options;
+};
+
+#define SINTER_PIXEL_BLOCKS(name)                      \
+  struct name : stateless<name> {                      \
+    name() = default;                                  \
+    explicit name(index_t by) : factor(by) {}          \
+    template <class X>                                 \
+    auto forward(X&& x) const {                        \
+      return sinter::name(std::forward<X>(x), factor); \
+    }                                                  \
+    template <class F, class... M>                     \
+    static void visit(F&& f, M&... m) {                \
+      f("factor", m.factor...);                        \
+    }                                                  \
+    index_t factor = 1;                                \
+  };
+/// The functions of the same names as modules.
+SINTER_PIXEL_BLOCKS(pixel_shuffle)
+SINTER_PIXEL_BLOCKS(pixel_unshuffle)
+#undef SINTER_PIXEL_BLOCKS
+
+/// sinter::unfold as a module: `nn::unfold({3, 3}, {.padding = 1})`.
+struct unfold : stateless<unfold> {
+  unfold() = default;
+  explicit unfold(const per_axis<2>& kernel, const unfold_options& o = {}) : kernel_size(kernel), options(o) {}
+  template <class X>
+  auto forward(X&& x) const {
+    return sinter::unfold(std::forward<X>(x), kernel_size, options);
+  }
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("kernel_size", m.kernel_size...);
+    f("options", m.options...);
+  }
+  per_axis<2> kernel_size = 1;
+  unfold_options options;
+};
+
+/// sinter::fold as a module: `nn::fold({28, 28}, {3, 3}, {.padding = 1})`.
+struct fold : stateless<fold> {
+  fold() = default;
+  fold(const per_axis<2>& size, const per_axis<2>& kernel, const unfold_options& o = {})
+      : output_size(size), kernel_size(kernel), options(o) {}
+  template <class X>
+  auto forward(X&& x) const {
+    return sinter::fold(std::forward<X>(x), output_size, kernel_size, options);
+  }
+  template <class F, class... M>
+  static void visit(F&& f, M&... m) {
+    f("output_size", m.output_size...);
+    f("kernel_size", m.kernel_size...);
+    f("options", m.options...);
+  }
+  per_axis<2> output_size = 1, kernel_size = 1;
+  unfold_options options;
+};
+
+static_assert(is_module<zero_pad2d> && is_module<constant_pad2d> && is_module<upsample> && is_module<pixel_shuffle> &&
+              is_module<unfold> && is_module<fold>);
+
+}  // namespace sinter::nn
 // sinter/nn/sequential.hpp: modules one after the other, their devices checked where they are put together.
 
 namespace sinter {
@@ -30357,6 +37832,10 @@ struct tensor_without_gradient_given_to_an_optimizer;
 struct make_it_a_variable;
 struct variable_of_order_2_given_to_an_optimizer;
 struct declare_it_with_order_1;
+struct copy_of_an_optimizer_which_would_count_steps_of_its_own;
+struct take_a_reference_or_std_move_it;
+struct number_in_place_of_options;
+struct name_the_setting_in_braces_such_as_dot_lr;
 
 }  // namespace sinter
 
@@ -30464,8 +37943,15 @@ class rule_optimizer : public optimizer {
   template <class Source, class Problem = typename detail::source_mistake<Source>::problem,
             class Fix = typename detail::source_mistake<Source>::fix>
   explicit rule_optimizer(const Source&, const options_type& = {}) = delete;
+  template <class Source, class Number, class Problem = number_in_place_of_options,
+            class Fix = name_the_setting_in_braces_such_as_dot_lr>
+    requires(std::is_arithmetic_v<Number>)
+  rule_optimizer(const Source&, Number) = delete;
   // The state of an update belongs to one optimizer: two that step the same parameters would each count their own.
   rule_optimizer(const rule_optimizer&) = delete;
+  template <class Problem = copy_of_an_optimizer_which_would_count_steps_of_its_own,
+            class Fix = take_a_reference_or_std_move_it>
+  rule_optimizer(rule_optimizer&) = delete;
   rule_optimizer(rule_optimizer&&) noexcept = default;
   rule_optimizer& operator=(const rule_optimizer&) = delete;
   rule_optimizer& operator=(rule_optimizer&&) noexcept = default;
@@ -30719,17 +38205,11 @@ struct adam_rule {
 /// D. P. Kingma and J. Ba, ICLR 2015.
 ///
 ///     optim::adam optimizer(model, {.lr = 1e-3});
-class adam : public rule_optimizer<detail::adam_rule<adam_options, false>> {
- public:
-  using rule_optimizer::rule_optimizer;
-};
+using adam = rule_optimizer<detail::adam_rule<adam_options, false>>;
 
 /// As torch.optim.AdamW: Adam without decay in the gradient, after p *= 1 - lr weight_decay.
 /// I. Loshchilov and F. Hutter, ICLR 2019.
-class adamw : public rule_optimizer<detail::adam_rule<adamw_options, true>> {
- public:
-  using rule_optimizer::rule_optimizer;
-};
+using adamw = rule_optimizer<detail::adam_rule<adamw_options, true>>;
 
 }  // namespace sinter::optim
 // sinter/optim/clip.hpp: bounds on gradients before a step.
@@ -31115,10 +38595,7 @@ struct rmsprop_rule {
 /// As torch.optim.RMSprop: g = gradient + weight_decay p, v = alpha v + (1 - alpha) g^2, d = g / (sqrt(v) + eps), or
 /// centred with v less the square of the running mean of g; p -= lr d, or p -= lr m with m = momentum m + d.
 /// G. Hinton, Neural Networks for Machine Learning, lecture 6e (2012).
-class rmsprop : public rule_optimizer<detail::rmsprop_rule> {
- public:
-  using rule_optimizer::rule_optimizer;
-};
+using rmsprop = rule_optimizer<detail::rmsprop_rule>;
 
 }  // namespace sinter::optim
 // sinter/optim/schedule.hpp: learning rates that change from epoch to epoch.
@@ -31314,10 +38791,7 @@ struct sgd_rule {
 /// m = momentum m + (1 - dampening) g (m = g at first), d = m, or g + momentum m for Nesterov's.
 ///
 ///     optim::sgd optimizer(model, {.lr = 0.1, .momentum = 0.9});
-class sgd : public rule_optimizer<detail::sgd_rule> {
- public:
-  using rule_optimizer::rule_optimizer;
-};
+using sgd = rule_optimizer<detail::sgd_rule>;
 
 }  // namespace sinter::optim
 // sinter/random.hpp: counter-based random numbers, identical on every device.
