@@ -284,7 +284,7 @@ constexpr bool derivative_is_expression() {
 template <class E>
 inline constexpr bool derivatives_are_expressions = true;
 template <class Op, class... A>
-inline constexpr bool derivatives_are_expressions<sinter::map_node<Op, A...>> =
+inline constexpr bool derivatives_are_expressions<sinter::map_expr<Op, A...>> =
     []<int... I>(std::integer_sequence<int, I...>) {
       return (derivative_is_expression<I, Op, A...>() && ...);
     }(std::make_integer_sequence<int, sizeof...(A)>());

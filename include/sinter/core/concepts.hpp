@@ -12,7 +12,7 @@ template <class T, auto Shape, device D = cpu, int Order = 1>
 class variable;
 
 template <class T>
-struct constant_node;
+struct constant_expr;
 template <class Target, class E>
 class assignment;
 

@@ -25,6 +25,11 @@ struct cuda {
   static_assert(I >= 0, "sinter: a GPU ordinal is not negative");
 };
 
+/// Another name of `cuda<I>`, for files that also see CUDA's own namespace `::cuda` (Thrust and CUB declare it): there
+/// `using namespace sinter;` leaves `cuda<0>` ambiguous.
+template <int I>
+using gpu = cuda<I>;
+
 /// "Belongs to no device": what literals in an expression have.
 struct any_device {};
 

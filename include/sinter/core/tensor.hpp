@@ -161,8 +161,8 @@ class tensor final {
   /// Errors: value_error for a number that T does not hold.
   template <literal L>
     requires(detail::literal_fits<L, T>)
-  assignment<tensor, constant_node<T>> operator=(L value) && {
-    return {*this, constant_node<T>{T(detail::number<T>(value))}};
+  assignment<tensor, constant_expr<T>> operator=(L value) && {
+    return {*this, constant_expr<T>{T(detail::number<T>(value))}};
   }
   template <literal L, class Problem = floating_literal_with_elements_of_type<T>,
             class Fix = write_an_integer_literal_or_cast_the_tensor>

@@ -9,7 +9,7 @@
 #include "sinter/cpu/detail/gemm_in_place.hpp"
 #include "sinter/cpu/detail/gemm_narrow.hpp"
 #include "sinter/cpu/detail/gemm_packed.hpp"
-#include "sinter/cpu/pool.hpp"
+#include "sinter/cpu/threads.hpp"
 
 namespace sinter::cpu_impl {
 

@@ -11,7 +11,7 @@
 
 #include "sinter/core/arena.hpp"
 #include "sinter/core/memory_format.hpp"
-#include "sinter/cpu/pool.hpp"
+#include "sinter/cpu/threads.hpp"
 #include "sinter/expr/kernel.hpp"
 #include "sinter/math/packet.hpp"
 

@@ -192,7 +192,7 @@ struct backend<D> {
   /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of
   /// that.
   struct epilogue {
-    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see layer_node
+    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see activation_backward
     bool must_keep = false;       ///< nothing is to be done where it cannot
     virtual void run() const = 0;
     virtual cuda_impl::product_tail tail(index_t columns) const = 0;

@@ -23,14 +23,15 @@ void sum_rows(grad_state& product, const state_ptr& bias) {
 
 /// The statement act(product + bias), or one that looks so: F is its formula, without the marks of what is tracked.
 template <device D, class T, class K, class F, bool Sums>
-struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>, sinter::detail::layer_node {
-  using statement = sinter::detail::statement_node<D, T, K, 2, Sums>;
+struct layer_statement final : sinter::detail::statement_backward<D, T, K, 2, Sums>,
+                               sinter::detail::activation_backward {
+  using statement = sinter::detail::statement_backward<D, T, K, 2, Sums>;
   using activation = product_tail::activation;
   static constexpr activation act = tail_formula<F>::act;
   storage_ptr kept;
 
   using statement::statement;
-  sinter::detail::layer_node* as_layer() override { return this; }
+  sinter::detail::activation_backward* as_layer() override { return this; }
   void release() override {
     statement::release();
     kept = {};
@@ -78,7 +79,7 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
 
   /// Leaves the gradient of the bias to the product for the weights'.
   static bool leave_sums(const ends& e) {
-    sinter::detail::product_node& product = *e.product->producer->as_product();
+    sinter::detail::product_backward& product = *e.product->producer->as_product();
     // its own producer, if any, must come after the product in the walk
     if (has_gradient(e.bias) || !product.state[1] || e.bias->order > e.product->order) return false;
     product.bias = e.bias;

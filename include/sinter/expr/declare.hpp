@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sinter/expr/node.hpp"
+#include "sinter/expr/expression.hpp"
 
 // As a system header, so that g++ does not follow a message with lines about the macro.
 #pragma GCC system_header

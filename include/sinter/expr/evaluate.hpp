@@ -107,7 +107,7 @@ struct leaves_before_point {
   static constexpr int value = 0;
 };
 template <class Op, class A, class... Rest>
-struct leaves_before_point<map_node<Op, A, Rest...>> {
+struct leaves_before_point<map_expr<Op, A, Rest...>> {
   template <class First, class... Others>
   static constexpr int count() {
     if constexpr (points_in<First> > 0) return leaves_before_point<First>::value;

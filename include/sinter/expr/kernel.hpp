@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "sinter/expr/node.hpp"
+#include "sinter/expr/expression.hpp"
 #include "sinter/math/inline.hpp"
 
 namespace sinter {
@@ -521,49 +521,49 @@ struct lowering<tensor<T, S, D>> {
 };
 
 template <class T>
-struct lowering<constant_node<T>> {
+struct lowering<constant_expr<T>> {
   template <bool>
-  static kernel::constant<T> plan(const constant_node<T>& e) {
+  static kernel::constant<T> plan(const constant_expr<T>& e) {
     return {e.value};
   }
   template <bool>
-  static leaf_ref* list(const constant_node<T>&, leaf_ref* to) {
+  static leaf_ref* list(const constant_expr<T>&, leaf_ref* to) {
     return to;
   }
 };
 
 template <class Op, class A>
-struct lowering<map_node<Op, A>> {
+struct lowering<map_expr<Op, A>> {
   template <bool Track>
-  static kernel::map<Op, lowered<Track, A>> plan(const map_node<Op, A>& e) {
+  static kernel::map<Op, lowered<Track, A>> plan(const map_expr<Op, A>& e) {
     return {e.op, lower<Track>(e.a)};
   }
   template <bool Track>
-  static leaf_ref* list(const map_node<Op, A>& e, leaf_ref* to) {
+  static leaf_ref* list(const map_expr<Op, A>& e, leaf_ref* to) {
     return list_leaves<Track>(e.a, to);
   }
 };
 
 template <class Op, class A, class B>
-struct lowering<map_node<Op, A, B>> {
+struct lowering<map_expr<Op, A, B>> {
   template <bool Track>
-  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>> plan(const map_node<Op, A, B>& e) {
+  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>> plan(const map_expr<Op, A, B>& e) {
     return {e.op, lower<Track>(e.a), lower<Track>(e.b)};
   }
   template <bool Track>
-  static leaf_ref* list(const map_node<Op, A, B>& e, leaf_ref* to) {
+  static leaf_ref* list(const map_expr<Op, A, B>& e, leaf_ref* to) {
     return list_leaves<Track>(e.b, list_leaves<Track>(e.a, to));
   }
 };
 
 template <class Op, class A, class B, class C>
-struct lowering<map_node<Op, A, B, C>> {
+struct lowering<map_expr<Op, A, B, C>> {
   template <bool Track>
-  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>, lowered<Track, C>> plan(const map_node<Op, A, B, C>& e) {
+  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>, lowered<Track, C>> plan(const map_expr<Op, A, B, C>& e) {
     return {e.op, lower<Track>(e.a), lower<Track>(e.b), lower<Track>(e.c)};
   }
   template <bool Track>
-  static leaf_ref* list(const map_node<Op, A, B, C>& e, leaf_ref* to) {
+  static leaf_ref* list(const map_expr<Op, A, B, C>& e, leaf_ref* to) {
     return list_leaves<Track>(e.c, list_leaves<Track>(e.b, list_leaves<Track>(e.a, to)));
   }
 };

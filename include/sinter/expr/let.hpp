@@ -8,7 +8,7 @@ namespace sinter {
 
 /// The name that let() gives to a value inside its body. It may be copied, but means nothing outside of that body.
 template <class Tag, class T, int R, class D, int Order>
-struct [[nodiscard]] bound_node {
+struct [[nodiscard]] bound_expr {
   using value_type = T;
   using device_type = D;
   static constexpr int rank = R;
@@ -18,22 +18,22 @@ struct [[nodiscard]] bound_node {
   static constexpr int points = 0;
 
   const extents<R>& shape() const { return shape_; }
-  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_, let}; }
+  bound_expr<Tag, T, R, D, 0> untracked() const { return {shape_, let}; }
 
   extents<R> shape_;
   std::uint64_t let;  ///< the number of the call of let() that binds it
 };
 
 template <class Tag, class X, class Body>
-struct [[nodiscard]] let_node
-    : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
+struct [[nodiscard]] let_expr
+    : detail::expression_base<let_expr<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
                               typename detail::first_device<X, Body>::type,
                               detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
   using tag = Tag;
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
 
-  let_node(X value, Body in) : x(std::move(value)), body(std::move(in)) {
+  let_expr(X value, Body in) : x(std::move(value)), body(std::move(in)) {
     this->shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
   }
 
@@ -41,7 +41,7 @@ struct [[nodiscard]] let_node
   auto rebuild(const F& f) const {
     using NewX = detail::bare<decltype(f(x))>;
     using NewBody = detail::bare<decltype(f(body))>;
-    return let_node<Tag, NewX, NewBody>(f(x), f(body));
+    return let_expr<Tag, NewX, NewBody>(f(x), f(body));
   }
 
   X x;
@@ -152,31 +152,31 @@ struct let {
 }  // namespace kernel
 
 template <class Tag, class T, int R, class D, int Order>
-struct lowering<bound_node<Tag, T, R, D, Order>> {
+struct lowering<bound_expr<Tag, T, R, D, Order>> {
   template <bool Track>
-  static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_node<Tag, T, R, D, Order>&) {
+  static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_expr<Tag, T, R, D, Order>&) {
     return {};
   }
   template <bool>
-  static leaf_ref* list(const bound_node<Tag, T, R, D, Order>&, leaf_ref* to) {
+  static leaf_ref* list(const bound_expr<Tag, T, R, D, Order>&, leaf_ref* to) {
     return to;
   }
 };
 
 template <class Tag, class X, class Body>
-struct lowering<let_node<Tag, X, Body>> {
+struct lowering<let_expr<Tag, X, Body>> {
   template <bool Track>
-  static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_node<Tag, X, Body>& e) {
+  static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_expr<Tag, X, Body>& e) {
     return {lower<Track>(e.x), lower<Track>(e.body)};
   }
   template <bool Track>
-  static leaf_ref* list(const let_node<Tag, X, Body>& e, leaf_ref* to) {
+  static leaf_ref* list(const let_expr<Tag, X, Body>& e, leaf_ref* to) {
     return list_leaves<Track>(e.x, list_leaves<Track>(e.body, to));
   }
 };
 
 template <class Tag, class X, class Body>
-struct leaves_before_point<let_node<Tag, X, Body>> {
+struct leaves_before_point<let_expr<Tag, X, Body>> {
   static constexpr int count() {
     if constexpr (points_in<Body> > 0) return leaves_before_point<Body>::value;
     else if constexpr (points_in<X> > 0) return lowered<false, Body>::leaves + leaves_before_point<X>::value;
@@ -195,20 +195,20 @@ inline constexpr int lets_inside = 0;
 template <template <class...> class Node, class... A>
 inline constexpr int lets_inside<Node<A...>> = larger(0, lets_inside<A>...);
 template <int Depth, class X, class Body>
-inline constexpr int lets_inside<let_node<let_tag<Depth>, X, Body>> = larger(Depth + 1, lets_inside<X>);
+inline constexpr int lets_inside<let_expr<let_tag<Depth>, X, Body>> = larger(Depth + 1, lets_inside<X>);
 
 template <int Depth, class X>
-using let_name = bound_node<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
+using let_name = bound_expr<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
 
 /// True if e reads a name with this Tag that no let() inside of E binds.
 template <class Tag, class E>
 inline constexpr bool reads_tag = false;
 template <class Tag, class T, int R, class D, int Order>
-inline constexpr bool reads_tag<Tag, bound_node<Tag, T, R, D, Order>> = true;
+inline constexpr bool reads_tag<Tag, bound_expr<Tag, T, R, D, Order>> = true;
 template <class Tag, class Op, class... A>
-inline constexpr bool reads_tag<Tag, map_node<Op, A...>> = (reads_tag<Tag, A> || ...);
+inline constexpr bool reads_tag<Tag, map_expr<Op, A...>> = (reads_tag<Tag, A> || ...);
 template <class Tag, class Own, class X, class Body>
-inline constexpr bool reads_tag<Tag, let_node<Own, X, Body>> =
+inline constexpr bool reads_tag<Tag, let_expr<Own, X, Body>> =
     reads_tag<Tag, X> || (!std::is_same_v<Own, Tag> && reads_tag<Tag, Body>);
 
 inline std::uint64_t next_let() {
@@ -268,7 +268,7 @@ auto make_let(X&& x, const F& f) {
       const std::uint64_t call = next_let();
       auto body = f(let_name<depth, bare<X>>{x.shape(), call});
       check_names<let_tag<depth>>(body, call);
-      return let_node<let_tag<depth>, bare<X>, decltype(body)>(std::forward<X>(x), std::move(body));
+      return let_expr<let_tag<depth>, bare<X>, decltype(body)>(std::forward<X>(x), std::move(body));
     }
   }
 }

@@ -1,4 +1,4 @@
-// sinter/expr/point.hpp: what the nodes share that run as a kernel of their own: reductions, products, row-wise ops.
+// sinter/expr/point.hpp: what expressions share that run as a kernel of their own: reductions, products, row-wise ops.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace sinter::detail {
 
 bool recording();  // grad/tape.hpp
 
-/// The result of a point, shared by all copies of its node: used twice, it is computed once.
+/// The result of a point, shared by all its copies: used twice, it is computed once.
 template <class Result>
 struct result_slot {
   Result value;
@@ -26,21 +26,21 @@ struct result_of_point<T, R, D, 0> {
   using type = tensor<T, R, D>;
 };
 
-/// Can the gradient of Node be differentiated again?
-template <class Node>
-inline constexpr bool differentiable_twice = requires { requires Node::differentiable_twice; };
+/// Can the gradient of Point be differentiated again?
+template <class Point>
+inline constexpr bool differentiable_twice = requires { requires Point::differentiable_twice; };
 
-/// Does Node leave a row's last step to the work that follows it?
-template <class Node>
-inline constexpr bool is_by_rows = requires { requires Node::by_rows; };
+/// Does Point leave a row's last step to the work that follows it?
+template <class Point>
+inline constexpr bool is_by_rows = requires { requires Point::by_rows; };
 
 /// Of a point that keeps nothing for backward but its operands and result.
 struct nothing_saved {};
 
 /// Writes the value of a point, runs the epilogue on finished parts of it, and returns what the kernel saves for
 /// backward.
-template <class Node, class Tensor, class Epilogue>
-auto compute_point(const Node& node, const Tensor& to, const Epilogue* epilogue) {
+template <class Point, class Tensor, class Epilogue>
+auto compute_point(const Point& node, const Tensor& to, const Epilogue* epilogue) {
   if constexpr (std::is_void_v<decltype(node.compute_into(to, epilogue))>) {
     node.compute_into(to, epilogue);
     return nothing_saved{};
@@ -49,20 +49,20 @@ auto compute_point(const Node& node, const Tensor& to, const Epilogue* epilogue)
   }
 }
 /// The value of a tracked point with its place in the graph.
-template <class Node, class Tensor, class Saved>
-auto record_point(const Node& node, const Tensor& value, [[maybe_unused]] const Saved& saved) {
+template <class Point, class Tensor, class Saved>
+auto record_point(const Point& node, const Tensor& value, [[maybe_unused]] const Saved& saved) {
   if constexpr (requires { node.record(value, saved); }) return node.record(value, saved);
   else return node.record(value);
 }
 
 /// New memory for the value of a point: dense, row-major unless the point says otherwise.
-template <class Node>
-auto new_value_of(const Node& node) {
+template <class Point>
+auto new_value_of(const Point& node) {
   if constexpr (requires { node.new_value(); }) return node.new_value();
-  else return Node::tensor_type::uninitialized(node.shape());
+  else return Point::tensor_type::uninitialized(node.shape());
 }
 
-/// Base of a point. Node supplies
+/// Base of a point. Point supplies
 ///   compute_into(const tensor&, const backend<D>::epilogue*) const
 ///     writes the value; what it returns goes to record()
 ///   variable record(const tensor&[, saved]) const
@@ -75,19 +75,19 @@ auto new_value_of(const Node& node) {
 ///     optional: does it leave the last step of a row to that work?
 ///   static constexpr bool keeps_input
 ///     optional: may its kernel store what that work starts from?
-template <class Node, class T, int R, device D, int Order>
-struct point_base : expression_base<Node, T, R, D, Order> {
+template <class Point, class T, int R, device D, int Order>
+struct point_base : expression_base<Point, T, R, D, Order> {
   static constexpr bool is_point = true;
   using tensor_type = tensor<T, R, D>;
   using result_type = typename result_of_point<T, R, D, Order>::type;
 
   /// The value; computed on first use.
   const result_type& result() const {
-    static_assert(Order < 2 || differentiable_twice<Node>,
+    static_assert(Order < 2 || differentiable_twice<Point>,
                   "sinter: this op has no second derivative; use it on variables of order 1, or write it with "
                   "elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
-      const auto& node = static_cast<const Node&>(*this);
+      const auto& node = static_cast<const Point&>(*this);
       const tensor_type value = new_value_of(node);
       [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<D>);
       if constexpr (Order > 0) slot_->value = record_point(node, value, saved);
@@ -148,9 +148,9 @@ const auto& point_of(const E& e) {
 template <class E>
 inline constexpr int outer_points = is_point<E>;
 template <class Op, class... A>
-inline constexpr int outer_points<map_node<Op, A...>> = (outer_points<A> + ...);
+inline constexpr int outer_points<map_expr<Op, A...>> = (outer_points<A> + ...);
 template <class Tag, class X, class Body>
-inline constexpr int outer_points<let_node<Tag, X, Body>> = outer_points<X> + outer_points<Body>;
+inline constexpr int outer_points<let_expr<Tag, X, Body>> = outer_points<X> + outer_points<Body>;
 
 /// Rebuilds an expression with every point replaced by f(point).
 template <class E, class F>

@@ -107,7 +107,7 @@ struct gradient_place {
 /// makes all of them. That is handed this entry, of which it uses op, gradient(), result(), saved, operand<I>(),
 /// wants<I>() and place_of<I>().
 template <class Op, class T, int R, device D, class Saved, class... Kept>
-class kernel_backward final : public tape_node {
+class kernel_backward final : public tape_entry {
  public:
   static constexpr int differentiable = static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
   using device_type = D;
@@ -152,7 +152,7 @@ class kernel_backward final : public tape_node {
   template <int I>
   auto sum_of() const {
     const auto place = place_of<I>();
-    if (!place.add) write(constant_node<element_of<decltype(place.to)>>{0}, place.to);
+    if (!place.add) write(constant_expr<element_of<decltype(place.to)>>{0}, place.to);
     return place.to;
   }
 

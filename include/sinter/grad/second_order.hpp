@@ -93,11 +93,11 @@ variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const s
 
 /// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
 template <class Ready>
-struct graph_node final : plain_node<Ready> {
+struct second_order_backward final : first_order_backward<Ready> {
   using T = element_of<Ready>;
   using D = device_of<Ready>;
   static constexpr int R = Ready::rank;
-  using base = plain_node<Ready>;
+  using base = first_order_backward<Ready>;
   using base::base;
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&,

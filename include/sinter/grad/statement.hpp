@@ -1,4 +1,4 @@
-// sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
+// sinter/grad/statement.hpp: recording an elementwise statement, and the tape entries of views and device copies.
 #pragma once
 
 #include <memory>
@@ -50,7 +50,7 @@ inline leaf_ref nothing_to_read(int element_size) {
 }
 
 /// What is the same for all elementwise statements; one copy serves every formula.
-struct elementwise_node : tape_node {
+struct elementwise_backward : tape_entry {
   const bool* const needed;  ///< which leaves the derivative reads
   const int leaves;
   const int sinks;
@@ -64,15 +64,15 @@ struct elementwise_node : tape_node {
   std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
 
   // Calls, not inlined: there is a derived class for every formula.
-  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
-                                     storage_ptr (*memory)(std::size_t))
+  [[gnu::noinline]] elementwise_backward(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
+                                         storage_ptr (*memory)(std::size_t))
       : needed(reads_leaf),
         leaves(n_leaves),
         sinks(n_sinks),
         with_result(reads_result),
         result_size(size),
         allocate(memory) {}
-  [[gnu::noinline]] ~elementwise_node() override {}
+  [[gnu::noinline]] ~elementwise_backward() override {}
 
   virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
 
@@ -166,14 +166,14 @@ struct elementwise_node : tape_node {
 /// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
 /// surely sums, so that a GPU needs no kernel for when there are none.
 template <device D, class T, class K, int Axes, bool Sums>
-struct statement_node : elementwise_node {
+struct statement_backward : elementwise_backward {
   static constexpr kernel::leaves_read<K> reads{};
 
   K plan;
 
-  explicit statement_node(const K& k)
-      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
-                         &device_runtime<D>::allocate),
+  explicit statement_backward(const K& k)
+      : elementwise_backward(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
+                             &device_runtime<D>::allocate),
         plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
@@ -189,9 +189,9 @@ namespace sinter {
 
 namespace detail {
 
-/// The variable that `node` made.
+/// The variable that the entry `node` made.
 template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_entry> node) {
   variable<T, R, D, Order> y(value);
   access::state_of(y)->producer = node.release();
   return y;
@@ -202,30 +202,32 @@ variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
 }
 
 template <class Ready>
-struct graph_node;
+struct second_order_backward;
 
 template <class Ready>
-using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                                  is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
-                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+using first_order_backward =
+    statement_backward<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                       is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
+                       is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
 template <class Ready>
 struct node_type {
-  using type = plain_node<Ready>;
+  using type = first_order_backward<Ready>;
 };
 template <class Ready>
   requires(Ready::order >= 2)
 struct node_type<Ready> {
-  using type = graph_node<Ready>;  // grad/second_order.hpp
+  using type = second_order_backward<Ready>;  // grad/second_order.hpp
 };
 template <class Ready>
 using node_for = typename node_type<Ready>::type;
 
-/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
-/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
+/// The tape entry of an elementwise expression without points, or null where none of its variables is tracked. Its
+/// result (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all
+/// formulas.
 template <class Ready>
 auto make_statement(const Ready& ready) {
   using Node = node_for<Ready>;
-  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
+  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_backward>> node(new Node(lower<true>(ready)));
   if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
   if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
   else node->name = "statement";
@@ -233,7 +235,7 @@ auto make_statement(const Ready& ready) {
   return node;
 }
 
-/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
+/// Kept: for a activation_backward, what the kernel of the product has stored beside the result.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   if (!recording()) return unrecorded<Ready::order>(value);
@@ -325,10 +327,10 @@ class versioned_expression {
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.
 template <class T, int R, int ViewR, device D, class F>
-struct view_node final : one_input_node {
+struct view_backward final : one_input_backward {
   F view;
 
-  view_node(F f, state_ptr base) : view(std::move(f)) {
+  view_backward(F f, state_ptr base) : view(std::move(f)) {
     name = "view";
     source = std::move(base);
   }
@@ -341,8 +343,8 @@ struct view_node final : one_input_node {
 
 /// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
 template <class T, int R, int From, device D>
-struct reshape_node final : one_input_node {
-  explicit reshape_node(state_ptr base) {
+struct reshape_backward final : one_input_backward {
+  explicit reshape_backward(state_ptr base) {
     name = "reshape";
     source = std::move(base);
   }
@@ -362,8 +364,8 @@ struct reshape_node final : one_input_node {
 
 /// Backward of a copy to another device: the gradient is copied back.
 template <class T, int R, device From, device To>
-struct transfer_node final : one_input_node {
-  explicit transfer_node(state_ptr base) {
+struct transfer_backward final : one_input_backward {
+  explicit transfer_backward(state_ptr base) {
     name = "to";
     source = std::move(base);
   }
@@ -383,7 +385,7 @@ auto variable<T, Shape, D, Order>::view(F f) const {
   const auto v = f(value_);
   constexpr int R = detail::bare<decltype(v)>::rank;
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
+  return detail::produced<Order>(v, std::make_unique<detail::view_backward<T, rank, R, D, F>>(std::move(f), state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -393,7 +395,7 @@ auto variable<T, Shape, D, Order>::reshaped(const tensor<T, R, D>& v) const {
       Order < 2,
       "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::reshape_node<T, R, rank, D>>(state_));
+  return detail::produced<Order>(v, std::make_unique<detail::reshape_backward<T, R, rank, D>>(state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -405,7 +407,7 @@ variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
     static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
     auto copy = value_.template to<To>();
     if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
+    return detail::produced<Order>(copy, std::make_unique<detail::transfer_backward<T, rank, D, To>>(state_));
   }
 }
 

@@ -19,8 +19,8 @@ namespace sinter {
 namespace detail {
 
 struct grad_state;
-struct layer_node;
-struct product_node;
+struct activation_backward;
+struct product_backward;
 class graph_gradients;
 class state_ptr;
 
@@ -49,8 +49,8 @@ class state_ptr {
 };
 
 /// One recorded statement.
-struct tape_node {
-  virtual ~tape_node() = default;
+struct tape_entry {
+  virtual ~tape_entry() = default;
   /// Adds to the gradients of the inputs, given the gradient that `result` holds.
   virtual void backward(grad_state& result) = 0;
   /// Frees what was saved for backward.
@@ -58,14 +58,14 @@ struct tape_node {
   virtual const state_ptr* inputs(int& count) const = 0;
   /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
   virtual void backward_graph(const state_ptr& result, graph_gradients& to);
-  virtual product_node* as_product() { return nullptr; }  ///< see grad/layer.hpp
-  virtual layer_node* as_layer() { return nullptr; }
+  virtual product_backward* as_product() { return nullptr; }  ///< see grad/layer.hpp
+  virtual activation_backward* as_layer() { return nullptr; }
   const char* name = "";
   bool released = false;
 };
 
 /// A statement of one input.
-struct one_input_node : tape_node {
+struct one_input_backward : tape_entry {
   state_ptr source;
 
   const state_ptr* inputs(int& count) const final {
@@ -96,7 +96,7 @@ struct grad_state {
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
-  tape_node* producer = nullptr;
+  tape_entry* producer = nullptr;
   grad_state* next = nullptr;  ///< in the list of release_state, or in that of walk_back
   bool has_grad = false;       ///< of the pass that runs
   bool retain = false;
@@ -108,7 +108,7 @@ struct grad_state {
   }
 };
 
-inline void tape_node::backward_graph(const state_ptr&, graph_gradients&) {
+inline void tape_entry::backward_graph(const state_ptr&, graph_gradients&) {
   refuse<autograd_error>({"grad: '", name, "' has no second derivative"});
 }
 
@@ -187,7 +187,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     if (!(s->has_grad || passed_on)) continue;
     if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
-    tape_node& node = *s->producer;
+    tape_entry& node = *s->producer;
     int count = 0;
     const state_ptr* inputs = node.inputs(count);
     if (node.released)

@@ -49,7 +49,7 @@ struct typed_state final : grad_state {
   const tensor<T, R, D>& sum() {
     bool add = false;
     gradient(add);
-    if (!add) write(constant_node<T>{T(0)}, grad);
+    if (!add) write(constant_expr<T>{T(0)}, grad);
     return grad;
   }
   const index_t* strides() const noexcept override { return dense.data(); }
@@ -196,7 +196,7 @@ class variable final {
     if (numel() != 1)
       detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
     auto seed = tensor_type::uninitialized(shape());
-    detail::write(constant_node<T>{T(1)}, seed);
+    detail::write(constant_expr<T>{T(1)}, seed);
     backward(seed, options);
   }
   /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.

@@ -37,12 +37,12 @@ class kept_value {
 
 /// The tape entry of a call with result Y, operands X and saved values S.
 template <class B, class Y, class Saved, class Operands>
-class function_node;
+class function_backward;
 template <class B, class Y, class... S, class... X>
-class function_node<B, Y, types<S...>, types<X...>> final : public tape_node {
+class function_backward<B, Y, types<S...>, types<X...>> final : public tape_entry {
  public:
-  function_node(const char* called, const B& function, const state_ptr (&sources)[sizeof...(X)],
-                const pack<S...>& saved)
+  function_backward(const char* called, const B& function, const state_ptr (&sources)[sizeof...(X)],
+                    const pack<S...>& saved)
       : backward_(function), saved_(saved.apply([](const auto&... s) { return make_pack(kept_value<S>(s)...); })) {
     name = called;
     std::copy(sources, sources + sizeof...(X), sources_);
@@ -154,7 +154,7 @@ class function_with_gradient {
       bool tracked = false;
       for (const detail::state_ptr& s : sources) tracked = tracked || s;
       if (!tracked || !detail::recording()) return detail::unrecorded<1>(value);
-      using node = detail::function_node<B, Y, typename parts::saved, detail::types<detail::plain_operand<A>...>>;
+      using node = detail::function_backward<B, Y, typename parts::saved, detail::types<detail::plain_operand<A>...>>;
       if constexpr (expression<decltype(all)>)
         return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, detail::pack<>()));
       else return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, all.saved));

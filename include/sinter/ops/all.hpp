@@ -1,7 +1,7 @@
 // sinter/ops/all.hpp: whether every element is true.
 #pragma once
 
-#include "sinter/ops/reduction.hpp"
+#include "sinter/ops/detail/reduction.hpp"
 
 namespace sinter {
 namespace ops {

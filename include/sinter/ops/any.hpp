@@ -1,7 +1,7 @@
 // sinter/ops/any.hpp: whether at least one element is true.
 #pragma once
 
-#include "sinter/ops/reduction.hpp"
+#include "sinter/ops/detail/reduction.hpp"
 
 namespace sinter {
 namespace ops {

@@ -1,7 +1,7 @@
 // sinter/ops/argmax.hpp: the index of the largest element.
 #pragma once
 
-#include "sinter/ops/reduction.hpp"
+#include "sinter/ops/detail/reduction.hpp"
 
 namespace sinter {
 namespace ops {

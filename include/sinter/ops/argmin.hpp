@@ -1,7 +1,7 @@
 // sinter/ops/argmin.hpp: the index of the smallest element.
 #pragma once
 
-#include "sinter/ops/reduction.hpp"
+#include "sinter/ops/detail/reduction.hpp"
 
 namespace sinter {
 namespace ops {

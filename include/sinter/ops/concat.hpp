@@ -19,7 +19,7 @@ namespace detail {
 
 /// Backward of concat and stack: each source gets its part of the gradient.
 template <class T, int R, int SourceR, device D>
-struct concat_tape final : tape_node {
+struct concat_backward final : tape_entry {
   std::vector<state_ptr> sources;
   std::vector<index_t> begins;  // where each source starts along the axis, and the end
   int axis = 0;
@@ -76,7 +76,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
   if constexpr (is_variable<Part>) {
     static_assert(Part::order < 2,
                   "sinter: concat and stack have no second derivative; use them on variables of order 1");
-    auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
+    auto node = std::make_unique<concat_backward<T, R, Part::rank, D>>();
     bool any = false;
     for (const Part& p : parts) {
       node->sources.push_back(access::state_of(p));

@@ -10,7 +10,7 @@ namespace sinter {
 namespace detail {
 
 template <class E>
-struct cross_entropy_tape final : one_input_node {
+struct cross_entropy_backward final : one_input_backward {
   using T = element_of<E>;
   using D = device_of<E>;
   versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
@@ -46,20 +46,20 @@ struct cross_entropy_tape final : one_input_node {
 
 /// The loss of each row; see cross_entropy.
 template <class E>
-struct [[nodiscard]] cross_entropy_node
-    : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
+struct [[nodiscard]] cross_entropy_expr
+    : detail::point_base<cross_entropy_expr<E>, element_of<E>, 1, device_of<E>, E::order> {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
   static constexpr const char* explained_as() { return "cross_entropy"; }
 
-  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
+  cross_entropy_expr(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
     this->shape_[0] = e.shape()[0];
   }
 
   void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    // On the host they may have changed since the node was made; a GPU looks at them here only.
+    // On the host they may have changed since the expression was made; a GPU looks at them here only.
     detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(),
                                     e.shape()[1]);
     lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
@@ -69,7 +69,7 @@ struct [[nodiscard]] cross_entropy_node
   auto record(const tensor<T, 1, D>& value) const {
     const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
     if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::cross_entropy_tape<E>>();
+    auto node = std::make_unique<detail::cross_entropy_backward<E>>();
     node->name = "cross_entropy";
     node->logits.keep(detail::untrack(e));
     node->labels = labels;
@@ -96,7 +96,7 @@ auto int64_labels(const L& labels) {
 }
 
 template <class E, class L>
-cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
+cross_entropy_expr<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
   check_defined("cross_entropy", logits);
   check_defined("cross_entropy", labels);
   if (labels.shape()[0] != logits.shape()[0])
@@ -104,11 +104,11 @@ cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& label
   const auto y = int64_labels(labels);
   if constexpr (is_cpu_v<device_of<E>>)
     backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
-  return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
+  return cross_entropy_expr<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
 }
 
 template <class E>
-using cross_entropy_of = cross_entropy_node<prologue_of<E>>;
+using cross_entropy_of = cross_entropy_expr<prologue_of<E>>;
 
 }  // namespace detail
 

@@ -1,7 +1,7 @@
 // sinter/ops/cummax.hpp: running maxima.
 #pragma once
 
-#include "sinter/ops/running_extreme.hpp"
+#include "sinter/ops/detail/running_extreme.hpp"
 
 namespace sinter {
 

@@ -1,7 +1,7 @@
 // sinter/ops/cummin.hpp: running minima.
 #pragma once
 
-#include "sinter/ops/running_extreme.hpp"
+#include "sinter/ops/detail/running_extreme.hpp"
 
 namespace sinter {
 

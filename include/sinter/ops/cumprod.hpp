@@ -41,7 +41,7 @@ struct cumprod_op {
 ///     tensor survival = cumprod(1 - x, 1);
 template <expression E>
   requires detail::scannable<ops::cumprod_op, E>
-scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
+scan_expr<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
 }
 SINTER_LINES_REJECTIONS(cumprod)

@@ -1,7 +1,7 @@
 // sinter/ops/cumsum.hpp: running sums.
 #pragma once
 
-#include "sinter/ops/scan.hpp"
+#include "sinter/ops/detail/scan.hpp"
 
 namespace sinter {
 namespace ops {
@@ -28,7 +28,7 @@ struct cumsum_op {
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>
   requires detail::scannable<ops::cumsum_op, E>
-scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
+scan_expr<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
 SINTER_LINES_REJECTIONS(cumsum)

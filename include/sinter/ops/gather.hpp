@@ -3,7 +3,7 @@
 
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/detail/kernel_op.hpp"
-#include "sinter/ops/picked.hpp"
+#include "sinter/ops/detail/picked.hpp"
 
 namespace sinter {
 

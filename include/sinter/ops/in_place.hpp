@@ -45,12 +45,12 @@ using update_mistake = op_check<Op, update_check<Y, E>>;
 /// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
 template <class Op, class Y, class E>
 using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>,
-                            map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
+                            map_expr<Op, bare<Y>, bare<decltype(as_expr<element_of<Y>>(std::declval<E>()))>>>;
 
 template <class Assignment, class Op, class Y, class E>
 Assignment update(Op op, Y& y, E&& e) {
   check_defined("in-place update", y);
-  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
+  return Assignment(y, make_map(op, y, as_expr<element_of<Y>>(std::forward<E>(e))));
 }
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 
 #include "sinter/ops/abs.hpp"
 #include "sinter/ops/add.hpp"
+#include "sinter/ops/detail/scan.hpp"
 #include "sinter/ops/equal.hpp"
 #include "sinter/ops/exp.hpp"
 #include "sinter/ops/greater.hpp"
@@ -10,7 +11,6 @@
 #include "sinter/ops/logical_and.hpp"
 #include "sinter/ops/negate.hpp"
 #include "sinter/ops/not_equal.hpp"
-#include "sinter/ops/scan.hpp"
 #include "sinter/ops/subtract.hpp"
 #include "sinter/ops/where.hpp"
 
@@ -45,7 +45,7 @@ struct logcumsumexp_op {
 ///     tensor evidence = logcumsumexp(energies, 1);
 template <expression E>
   requires detail::scannable<ops::logcumsumexp_op, E>
-scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
+scan_expr<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
 SINTER_LINES_REJECTIONS(logcumsumexp)

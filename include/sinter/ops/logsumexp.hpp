@@ -1,8 +1,8 @@
 // sinter/ops/logsumexp.hpp: the logarithm of a sum of exponentials along axes.
 #pragma once
 
+#include "sinter/ops/detail/reduction.hpp"
 #include "sinter/ops/exp.hpp"
-#include "sinter/ops/reduction.hpp"
 
 namespace sinter {
 namespace ops {

@@ -10,12 +10,12 @@
 namespace sinter {
 
 template <class A, class B, bool BT>
-struct matmul_node;
+struct matmul_expr;
 
 namespace detail {
 
 template <class A, class B, bool BT>
-using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
+using matmul_of = matmul_expr<evaluated<A>, evaluated<B>, BT>;
 
 template <class T, auto S, device D>
 matrix_ref matrix_of(const tensor<T, S, D>& t) {
@@ -66,11 +66,11 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
 template <class T, device D, class A, class B>
 bool add_product_through(const state_ptr& to, const A& a, const B& b) {
   if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
-    layer_node::ends e;
+    activation_backward::ends e;
     if (!open_layer(to, e)) return false;
     auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
     struct guard {
-      const layer_node::ends& e;
+      const activation_backward::ends& e;
       grad_state& layer;
       ~guard() {
         if (layer.passed_on) return;
@@ -92,7 +92,7 @@ bool add_product_through(const state_ptr& to, const A& a, const B& b) {
 
 /// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
 template <class T, int R, device D, bool BT>
-struct matmul_node_tape : product_node {
+struct matmul_backward : product_backward {
   tensor<T, R, D> a, b;
   std::uint64_t a_version = 0, b_version = 0;
 
@@ -147,16 +147,16 @@ matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
 
 /// The same, when the gradient itself is to be differentiated.
 template <class A, class B, bool BT>
-struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device_of<A>, BT> {
+struct matmul_graph_backward final : matmul_backward<element_of<A>, A::rank, device_of<A>, BT> {
   using T = element_of<A>;
   static constexpr int R = A::rank;
   using D = device_of<A>;
   lower_order_of<A> left;
   lower_order_of<B> right;
 
-  matmul_graph_tape(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
+  matmul_graph_backward(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
   void release() override {
-    matmul_node_tape<T, R, D, BT>::release();
+    matmul_backward<T, R, D, BT>::release();
     left = {};
     right = {};
   }
@@ -179,20 +179,20 @@ struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device
 
 /// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
 template <class A, class B, bool BT>
-struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+struct [[nodiscard]] matmul_expr : detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
                                                       detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
   static constexpr bool keeps_input = true;
   static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
-  using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+  using base = detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
                                   detail::larger(A::order, B::order)>;
   using T = element_of<A>;
   using D = device_of<A>;
   static constexpr int R = A::rank;
 
-  matmul_node(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
+  matmul_expr(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
     const auto& s = a.shape();
     const auto& t = b.shape();
     const index_t inner = BT ? t[R - 1] : t[R - 2];
@@ -224,8 +224,8 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
     const detail::state_ptr sb = detail::state_if_tracked(b);
     if (!is_recorded()) return detail::unrecorded<base::order>(value);
     auto node = [&] {
-      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
-      else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
+      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_backward<A, B, BT>>(a, b);
+      else return std::make_unique<detail::matmul_backward<T, R, D, BT>>();
     }();
     node->name = BT ? "linear" : "matmul";
     node->state[0] = sa;

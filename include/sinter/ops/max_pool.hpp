@@ -1,8 +1,8 @@
 // sinter/ops/max_pool.hpp: the largest element of each window, over one, two and three spatial axes.
 #pragma once
 
+#include "sinter/ops/detail/picked.hpp"
 #include "sinter/ops/detail/pooling.hpp"
-#include "sinter/ops/picked.hpp"
 
 namespace sinter {
 

@@ -1,8 +1,8 @@
 // sinter/ops/mean.hpp: the arithmetic mean along axes.
 #pragma once
 
+#include "sinter/ops/detail/reduction.hpp"
 #include "sinter/ops/divide.hpp"
-#include "sinter/ops/reduction.hpp"
 
 namespace sinter {
 namespace ops {

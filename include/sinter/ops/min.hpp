@@ -1,7 +1,7 @@
 // sinter/ops/min.hpp: the smallest element along axes.
 #pragma once
 
-#include "sinter/ops/extreme.hpp"
+#include "sinter/ops/detail/extreme.hpp"
 
 namespace sinter {
 namespace ops {

@@ -1,7 +1,7 @@
 // sinter/ops/norm.hpp: the Euclidean norm along axes.
 #pragma once
 
-#include "sinter/ops/reduction.hpp"
+#include "sinter/ops/detail/reduction.hpp"
 #include "sinter/ops/square.hpp"
 
 namespace sinter {

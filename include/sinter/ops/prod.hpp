@@ -7,11 +7,11 @@
 #include "sinter/ops/all.hpp"
 #include "sinter/ops/cast.hpp"
 #include "sinter/ops/cumprod.hpp"
+#include "sinter/ops/detail/reduction.hpp"
 #include "sinter/ops/greater_equal.hpp"
 #include "sinter/ops/in_place.hpp"
 #include "sinter/ops/less_equal.hpp"
 #include "sinter/ops/logical_and.hpp"
-#include "sinter/ops/reduction.hpp"
 
 namespace sinter {
 namespace ops {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/ops/detail/lines.hpp"
-#include "sinter/ops/picked.hpp"
+#include "sinter/ops/detail/picked.hpp"
 
 namespace sinter {
 

@@ -1,7 +1,7 @@
 // sinter/ops/sum.hpp: the sum along axes.
 #pragma once
 
-#include "sinter/ops/reduction.hpp"
+#include "sinter/ops/detail/reduction.hpp"
 
 namespace sinter {
 namespace ops {

@@ -1,8 +1,8 @@
 // sinter/ops/var.hpp: the variance along axes.
 #pragma once
 
+#include "sinter/ops/detail/reduction.hpp"
 #include "sinter/ops/mean.hpp"
-#include "sinter/ops/reduction.hpp"
 #include "sinter/ops/square.hpp"
 #include "sinter/ops/subtract.hpp"
 

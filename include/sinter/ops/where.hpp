@@ -74,8 +74,8 @@ template <class M, class A, class B>
   requires detail::can_choose<M, A, B>
 auto where(M&& mask, A&& a, B&& b) {
   using T = detail::branch_type<A, B>;
-  return detail::make_map(ops::where_op{}, std::forward<M>(mask), detail::as_node<T>(std::forward<A>(a)),
-                          detail::as_node<T>(std::forward<B>(b)));
+  return detail::make_map(ops::where_op{}, std::forward<M>(mask), detail::as_expr<T>(std::forward<A>(a)),
+                          detail::as_expr<T>(std::forward<B>(b)));
 }
 template <class M, class A, class B, class Problem = typename detail::where_mistake<M, A, B>::problem,
           class Fix = typename detail::where_mistake<M, A, B>::fix>

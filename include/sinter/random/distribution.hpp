@@ -168,7 +168,7 @@ struct random : drawn<Numbers> {
 
 /// The whole right side of a statement that writes random numbers.
 template <class Numbers, int R, device D>
-struct random_node {
+struct random_expr {
   using value_type = typename Numbers::value_type;
   using device_type = D;
   static constexpr int rank = R;
@@ -184,8 +184,8 @@ struct random_node {
 };
 
 template <class Numbers, int R, device D>
-struct lowering<random_node<Numbers, R, D>> {
-  using node = random_node<Numbers, R, D>;
+struct lowering<random_expr<Numbers, R, D>> {
+  using node = random_expr<Numbers, R, D>;
   template <bool>
   static kernel::random<Numbers> plan(const node& e) {
     return {{e.numbers, e.key}};
@@ -210,7 +210,7 @@ random_key next_key(const char* op, generator& gen) {
 template <device D, class Numbers, int R>
 auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
-  write(random_node<Numbers, R, D>{numbers, next_key<D>("random numbers", gen), shape}, to);
+  write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen), shape}, to);
   return to;
 }
 

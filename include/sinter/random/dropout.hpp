@@ -60,7 +60,7 @@ struct dropout_name {
 
 /// The pass of a dropout: x, which holds no points, times the mask.
 template <class X>
-struct masked_node {
+struct masked_expr {
   using op_type = dropout_name;
   using value_type = element_of<X>;
   using device_type = device_of<X>;
@@ -77,13 +77,13 @@ struct masked_node {
 };
 
 template <class X>
-struct lowering<masked_node<X>> {
+struct lowering<masked_expr<X>> {
   template <bool Track>
-  static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
+  static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_expr<X>& e) {
     return {{e.keep, e.key}, lower<Track>(e.x)};
   }
   template <bool Track>
-  static leaf_ref* list(const masked_node<X>& e, leaf_ref* to) {
+  static leaf_ref* list(const masked_expr<X>& e, leaf_ref* to) {
     return list_leaves<Track>(e.x, to);
   }
 };
@@ -92,13 +92,13 @@ struct lowering<masked_node<X>> {
 
 /// A point, because the mask counts the elements of its own shape, whatever it is broadcast to.
 template <class X>
-struct [[nodiscard]] dropout_node
-    : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
+struct [[nodiscard]] dropout_expr
+    : detail::point_base<dropout_expr<X>, element_of<X>, X::rank, device_of<X>, X::order> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
   using tensor_type = tensor<element_of<X>, X::rank, device_of<X>>;
 
-  dropout_node(detail::bernoulli_numbers<element_of<X>> keep, random_key key, X x) : pass{keep, key, std::move(x)} {
+  dropout_expr(detail::bernoulli_numbers<element_of<X>> keep, random_key key, X x) : pass{keep, key, std::move(x)} {
     this->shape_ = pass.x.shape();
   }
   tensor_type new_value() const { return detail::new_result(pass); }
@@ -108,7 +108,7 @@ struct [[nodiscard]] dropout_node
   }
   auto record(const tensor_type& value) const { return detail::record(pass, value); }
 
-  detail::masked_node<X> pass;
+  detail::masked_expr<X> pass;
 };
 
 namespace detail {
@@ -124,7 +124,7 @@ bernoulli_numbers<T> kept_numbers(const char* op, double p) {
 }  // namespace detail
 
 /// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
-/// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
+/// random key when it is built: an expression evaluated twice, and its backward, see the same mask, on every device.
 /// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15
 /// (2014). Errors: value_error unless p is in [0, 1].
 ///
@@ -137,9 +137,9 @@ auto dropout(X&& x, double p, generator& gen) {
   const detail::bernoulli_numbers<T> keep = detail::kept_numbers<T>("dropout", p);
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
-    return dropout_node<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
+    return dropout_expr<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
   } else {
-    return dropout_node<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
+    return dropout_expr<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
   }
 }
 

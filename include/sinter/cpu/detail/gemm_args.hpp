@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sinter/core/types.hpp"
-#include "sinter/cpu/pool.hpp"
+#include "sinter/cpu/threads.hpp"
 
 namespace sinter::cpu_impl {
 

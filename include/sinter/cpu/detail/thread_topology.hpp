@@ -1,4 +1,4 @@
-// sinter/cpu/detail/pool_topology.hpp: which processors a pool may use, and how its threads wait.
+// sinter/cpu/detail/thread_topology.hpp: which processors a pool may use, and how its threads wait.
 #pragma once
 
 #include <cstdio>

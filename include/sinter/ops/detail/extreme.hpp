@@ -1,7 +1,7 @@
-// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
+// sinter/ops/detail/extreme.hpp: what max and min have in common: their derivative.
 #pragma once
 
-#include "sinter/ops/reduction.hpp"
+#include "sinter/ops/detail/reduction.hpp"
 #include "sinter/ops/sum.hpp"
 #include "sinter/ops/where.hpp"
 

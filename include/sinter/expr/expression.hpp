@@ -1,4 +1,4 @@
-// sinter/expr/node.hpp: the nodes of an expression, and the one helper through which every op builds one.
+// sinter/expr/expression.hpp: what expressions are made of, and the one helper through which every op builds one.
 #pragma once
 
 #include <utility>
@@ -11,7 +11,7 @@ namespace sinter {
 /// A literal in an expression, with the element type of the tensor beside it; one beside half or bfloat16 keeps the
 /// digits of a float.
 template <class T>
-struct constant_node {
+struct constant_expr {
   using value_type = T;
   using device_type = any_device;
   static constexpr int rank = 0;
@@ -29,9 +29,9 @@ namespace detail {
 template <class E>
 inline constexpr bool is_constant = false;
 template <class T>
-inline constexpr bool is_constant<constant_node<T>> = true;
+inline constexpr bool is_constant<constant_expr<T>> = true;
 
-/// Points are the nodes that run as a kernel of their own: reductions, products, row-persistent ops.
+/// Points are the expressions that run as a kernel of their own: reductions, products, row-persistent ops.
 template <class E>
 constexpr int count_points() {
   if constexpr (is_tensor<E> || is_variable<E>) return 0;
@@ -56,7 +56,7 @@ constexpr int larger(int a, int b, I... rest) {
 }  // namespace detail
 
 template <class Op, class... A>
-struct map_node;
+struct map_expr;
 
 /// Options of backward().
 struct backward_options {
@@ -158,10 +158,10 @@ struct expression_base {
 template <class Op, class... A>
 using map_value = typename Op::template result<element_of<A>...>;
 
-/// What all elementwise nodes share.
+/// What all elementwise expressions share.
 template <class Op, class... A>
 struct map_base
-    : expression_base<map_node<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
+    : expression_base<map_expr<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
                       order_of_value<map_value<Op, A...>>(larger(A::order...))> {
   using op_type = Op;
   static constexpr bool is_point = false;
@@ -174,10 +174,10 @@ struct map_base
 
 /// op(a), op(a, b) or op(a, b, c), elementwise over broadcast operands. Owns its operands; runs when assigned.
 template <class Op, class A>
-struct [[nodiscard]] map_node<Op, A> : detail::map_base<Op, A> {
+struct [[nodiscard]] map_expr<Op, A> : detail::map_base<Op, A> {
   A a;
   template <class X>
-  map_node(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
+  map_expr(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
 
   /// The same op over f(operand)s.
   template <class F>
@@ -185,11 +185,11 @@ struct [[nodiscard]] map_node<Op, A> : detail::map_base<Op, A> {
 };
 
 template <class Op, class A, class B>
-struct [[nodiscard]] map_node<Op, A, B> : detail::map_base<Op, A, B> {
+struct [[nodiscard]] map_expr<Op, A, B> : detail::map_base<Op, A, B> {
   A a;
   B b;
   template <class X, class Y>
-  map_node(Op o, X&& x, Y&& y)
+  map_expr(Op o, X&& x, Y&& y)
       : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)) {}
@@ -199,12 +199,12 @@ struct [[nodiscard]] map_node<Op, A, B> : detail::map_base<Op, A, B> {
 };
 
 template <class Op, class A, class B, class C>
-struct [[nodiscard]] map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
+struct [[nodiscard]] map_expr<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   A a;
   B b;
   C c;
   template <class X, class Y, class Z>
-  map_node(Op o, X&& x, Y&& y, Z&& z)
+  map_expr(Op o, X&& x, Y&& y, Z&& z)
       : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(
                                           Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()),
                                           z.shape())},
@@ -218,9 +218,9 @@ struct [[nodiscard]] map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
 };
 
 template <class Tag, class T, int R, class D, int Order>
-struct bound_node;  // expr/let.hpp
+struct bound_expr;  // expr/let.hpp
 template <class Tag, class X, class Body>
-struct let_node;
+struct let_expr;
 
 namespace detail {
 
@@ -228,11 +228,11 @@ namespace detail {
 template <class E, class... Own>
 inline constexpr bool reads_name = false;
 template <class Tag, class T, int R, class D, int Order, class... Own>
-inline constexpr bool reads_name<bound_node<Tag, T, R, D, Order>, Own...> = !(std::is_same_v<Tag, Own> || ...);
+inline constexpr bool reads_name<bound_expr<Tag, T, R, D, Order>, Own...> = !(std::is_same_v<Tag, Own> || ...);
 template <class Op, class... A, class... Own>
-inline constexpr bool reads_name<map_node<Op, A...>, Own...> = (reads_name<A, Own...> || ...);
+inline constexpr bool reads_name<map_expr<Op, A...>, Own...> = (reads_name<A, Own...> || ...);
 template <class Tag, class X, class Body, class... Own>
-inline constexpr bool reads_name<let_node<Tag, X, Body>, Own...> =
+inline constexpr bool reads_name<let_expr<Tag, X, Body>, Own...> =
     reads_name<X, Own...> || reads_name<Body, Own..., Tag>;
 
 /// The same of the operand of a point of E, which is computed outside of the let() and knows no names.
@@ -242,14 +242,14 @@ template <class E>
   requires(point_test<E>() && requires(const E& e) { e.e; })
 inline constexpr bool point_reads_name<E> = reads_name<decltype(E::e)>;
 template <class Op, class... A>
-inline constexpr bool point_reads_name<map_node<Op, A...>> = (point_reads_name<A> || ...);
+inline constexpr bool point_reads_name<map_expr<Op, A...>> = (point_reads_name<A> || ...);
 template <class Tag, class X, class Body>
-inline constexpr bool point_reads_name<let_node<Tag, X, Body>> = point_reads_name<X> || point_reads_name<Body>;
+inline constexpr bool point_reads_name<let_expr<Tag, X, Body>> = point_reads_name<X> || point_reads_name<Body>;
 
 template <class E>
 inline constexpr bool is_map = false;
 template <class Op, class... A>
-inline constexpr bool is_map<map_node<Op, A...>> = true;
+inline constexpr bool is_map<map_expr<Op, A...>> = true;
 
 /// Leaves must hold a tensor before they enter an expression.
 template <class E>
@@ -282,34 +282,34 @@ T literal_value(A a) {
   return static_cast<T>(a);
 }
 
-/// Operand -> node: literals take the element type T, expressions are passed on.
+/// Operand -> expression: literals take the element type T, expressions are passed on.
 template <class T, class A>
-decltype(auto) as_node(A&& a) {
-  if constexpr (literal<A>) return constant_node<T>{literal_value<compute_type<T>>(a)};
+decltype(auto) as_expr(A&& a) {
+  if constexpr (literal<A>) return constant_expr<T>{literal_value<compute_type<T>>(a)};
   else return std::forward<A>(a);
 }
 
 template <class Op, class... A>
 auto make_map(Op op, A&&... a) {
   (check_defined(Op::name, a), ...);
-  return map_node<Op, bare<A>...>(op, std::forward<A>(a)...);
+  return map_expr<Op, bare<A>...>(op, std::forward<A>(a)...);
 }
 
 }  // namespace detail
 
 template <class Op, class A>
 template <class F>
-auto map_node<Op, A>::rebuild(const F& f) const {
+auto map_expr<Op, A>::rebuild(const F& f) const {
   return detail::make_map(this->op, f(a));
 }
 template <class Op, class A, class B>
 template <class F>
-auto map_node<Op, A, B>::rebuild(const F& f) const {
+auto map_expr<Op, A, B>::rebuild(const F& f) const {
   return detail::make_map(this->op, f(a), f(b));
 }
 template <class Op, class A, class B, class C>
 template <class F>
-auto map_node<Op, A, B, C>::rebuild(const F& f) const {
+auto map_expr<Op, A, B, C>::rebuild(const F& f) const {
   return detail::make_map(this->op, f(a), f(b), f(c));
 }
 
@@ -318,13 +318,13 @@ namespace detail {
 template <class Op, class A, class B>
 auto make_binary(Op op, A&& a, B&& b) {
   using T = literals_type<A, B>;
-  return make_map(op, as_node<T>(std::forward<A>(a)), as_node<T>(std::forward<B>(b)));
+  return make_map(op, as_expr<T>(std::forward<A>(a)), as_expr<T>(std::forward<B>(b)));
 }
 
 template <class Op, class A, class B, class C>
 auto make_ternary(Op op, A&& a, B&& b, C&& c) {
   using T = literals_type<A, B, C>;
-  return make_map(op, as_node<T>(std::forward<A>(a)), as_node<T>(std::forward<B>(b)), as_node<T>(std::forward<C>(c)));
+  return make_map(op, as_expr<T>(std::forward<A>(a)), as_expr<T>(std::forward<B>(b)), as_expr<T>(std::forward<C>(c)));
 }
 
 }  // namespace detail

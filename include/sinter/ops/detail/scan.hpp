@@ -1,5 +1,5 @@
-// sinter/ops/scan.hpp: the node behind cumsum, cumprod, ...: folds of all elements up to each along an axis, with fused
-// prologue and, along the last axis, fused epilogue.
+// sinter/ops/detail/scan.hpp: the expression behind cumsum, cumprod, ...: folds of all elements up to each along an
+// axis, with fused prologue and, along the last axis, fused epilogue.
 #pragma once
 
 #include "sinter/expr/reducer.hpp"
@@ -12,7 +12,7 @@ namespace detail {
 
 /// Backward of a scan: Op::grad, from x and the result y where it reads them.
 template <class Op, class E>
-struct scan_tape final : one_input_node {
+struct scan_backward final : one_input_backward {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int R = E::rank;
@@ -44,8 +44,8 @@ struct scan_tape final : one_input_node {
 /// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative:
 /// `keeps_operands` (does it read x and y?) and grad(g, axis) or grad(g, x, y, axis), of tensors.
 template <class Op, class E>
-struct [[nodiscard]] scan_node
-    : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
+struct [[nodiscard]] scan_expr
+    : detail::point_base<scan_expr<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
                          E::order> {
   using reducer = typename Op::template reducer<element_of<E>>;
   using T = typename reducer::result;
@@ -55,7 +55,7 @@ struct [[nodiscard]] scan_node
   static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
   static constexpr const char* explained_as() { return Op::name; }
 
-  scan_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
+  scan_expr(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
 
   bool ready_for_epilogue() const { return axis == R - 1; }
 
@@ -67,7 +67,7 @@ struct [[nodiscard]] scan_node
   auto record(const tensor<T, R, D>& value) const {
     const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
     if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::scan_tape<Op, E>>();
+    auto node = std::make_unique<detail::scan_backward<Op, E>>();
     node->name = Op::name;
     if constexpr (Op::keeps_operands) {
       node->x.keep(detail::untrack(e));
@@ -86,16 +86,16 @@ struct [[nodiscard]] scan_node
 namespace detail {
 
 template <class Op, class E>
-scan_node<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
+scan_expr<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
   check_defined(Op::name, e);
   const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return scan_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
+  return scan_expr<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
 }
 
 /// The scan of plain tensors, or of elementwise work on them; used by derivatives.
 template <class Op, class E>
 auto scan_now(const E& e, int axis) {
-  return scan_node<Op, E>(e, axis).result();
+  return scan_expr<Op, E>(e, axis).result();
 }
 
 template <class Op, class E>

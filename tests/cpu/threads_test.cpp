@@ -1,5 +1,5 @@
-// tests/cpu/pool_test.cpp: the thread pool runs every task once, never deadlocks, and ends cleanly.
-#include "sinter/cpu/pool.hpp"
+// tests/cpu/threads_test.cpp: the thread pool runs every task once, never deadlocks, and ends cleanly.
+#include "sinter/cpu/threads.hpp"
 
 #include <time.h>
 

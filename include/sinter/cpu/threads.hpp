@@ -1,4 +1,4 @@
-// sinter/cpu/pool.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
+// sinter/cpu/threads.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 #include "sinter/core/fork.hpp"
 #include "sinter/core/types.hpp"
 #include "sinter/cpu/detail/float_control.hpp"
-#include "sinter/cpu/detail/pool_topology.hpp"
+#include "sinter/cpu/detail/thread_topology.hpp"
 
 namespace sinter {
 namespace cpu_impl {

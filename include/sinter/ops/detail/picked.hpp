@@ -1,4 +1,4 @@
-// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+// sinter/ops/detail/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
 #pragma once
 
 #include "sinter/grad/statement.hpp"
@@ -49,7 +49,7 @@ void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, 
 }
 
 template <class T, int R, device D>
-struct picked_tape final : one_input_node {
+struct picked_backward final : one_input_backward {
   tensor<std::int64_t, R, D> index;
   std::uint64_t version = 0;  ///< of the index
   int axis = 0;
@@ -73,7 +73,7 @@ evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int ax
     static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
     const state_ptr source = recording() ? prologue_state(x) : state_ptr();
     if (!source) return unrecorded<1>(y);
-    auto node = std::make_unique<picked_tape<T, R, D>>();
+    auto node = std::make_unique<picked_backward<T, R, D>>();
     node->name = op;
     node->index = index;
     node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);

@@ -1,9 +1,9 @@
-// sinter/ops/running_extreme.hpp: what cummax and cummin share.
+// sinter/ops/detail/running_extreme.hpp: what cummax and cummin share.
 #pragma once
 
 #include "sinter/expr/reducer.hpp"
 #include "sinter/ops/detail/lines.hpp"
-#include "sinter/ops/picked.hpp"
+#include "sinter/ops/detail/picked.hpp"
 
 namespace sinter::detail {
 

@@ -1,5 +1,5 @@
-// sinter/ops/reduction.hpp: the node behind sum, max, ...: reduces an expression along axes, with what precedes and
-// follows it.
+// sinter/ops/detail/reduction.hpp: the expression behind sum, max, ...: reduces an expression along axes, with what
+// precedes and follows it.
 #pragma once
 
 #include "sinter/expr/evaluate.hpp"
@@ -62,8 +62,8 @@ struct summand_op {
 /// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
 /// reduction.
 template <class Op, class E, int R>
-struct [[nodiscard]] reduce_node
-    : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
+struct [[nodiscard]] reduce_expr
+    : detail::point_base<reduce_expr<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
                          Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
   using T = element_of<E>;
   using reducer = typename Op::template reducer<T>;
@@ -72,11 +72,11 @@ struct [[nodiscard]] reduce_node
   static constexpr int points = 1 + detail::points_in<E>;
   static constexpr bool is_sum = !requires { typename Op::seed; };
   static constexpr bool differentiable_twice = is_sum;
-  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
+  using base = detail::point_base<reduce_expr, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
   static constexpr const char* explained_as() { return Op::name; }
 
-  reduce_node(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
+  reduce_expr(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
     index_t n = 1;
     for (int d = 0, to = 0; d < E::rank; ++d) {
       if (axes.has[d]) n *= e.shape()[d];
@@ -135,7 +135,7 @@ namespace detail {
 /// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
 template <class Op, class E>
 auto reduce_now(const E& e, const axis_set& axes) {
-  return reduce_node<Op, E, E::rank>(e, axes, true).result();
+  return reduce_expr<Op, E, E::rank>(e, axes, true).result();
 }
 
 template <class Op, class Node>
@@ -152,7 +152,7 @@ auto make_reduction(E&& e, const axis_set& set, bool keep) {
     using X = bare<decltype(x)>;
     index_t n = 1;
     for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
-    reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
+    reduce_expr<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
     return finish_fold<Op>(std::move(node), n);
   };
   using T = element_of<E>;
