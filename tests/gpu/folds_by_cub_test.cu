@@ -50,7 +50,7 @@ TEST_CASE("rows are folded by CUB where they are long and many", "[cuda]") {
   const auto wide = numbers({64, 20'000}, 2);
   CHECK(values([](const auto& v) { return max(eval(cast<sinter::half>(v)), 1); }, wide) <= rounding);
   CHECK(by_one_launch([](const auto& v) { return eval(sum(cast<double>(v), 1)); }, wide) < 1e-12);
-  CHECK(gradients([](const auto& v) { return eval(mean(v * v, 1)); }, numbers({64, 300}, 2)) < 1e-5);
+  CHECK(compare::gradients([](const auto& v) { return eval(mean(v * v, 1)); }, numbers({64, 300}, 2)) < 1e-5);
 }
 
 TEST_CASE("scans that can be cut anywhere are CUB's", "[cuda]") {

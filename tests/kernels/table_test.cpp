@@ -21,7 +21,7 @@ double distance(const A& got, const B& expected) {
 
 /// The gradients of f weighted, in each operand.
 template <class F, class... X>
-auto gradients(const F& f, const X&... x) {
+auto gradients_of(const F& f, const X&... x) {
   return [&f](const auto&... v) {
     const variable y = f(v...);
     using T = element_of<decltype(y)>;
@@ -91,9 +91,9 @@ TEST_CASE("kernel ops have the gradients of differences", "[kernels]") {
   for_each_row([](const auto& row) {
     with_operands(row, [&](const auto& f, const auto&... x) {
       differences::check(f, 12, x...);
-      const auto expected = gradients(f, x...);
-      CHECK(largest_distance(gradients(f, eval(cast<float>(x))...), expected) < 10 * tolerance<float>);
-      CHECK(largest_distance(gradients(f, eval(cast<half>(x))...), expected) < 4 * tolerance<half>);
+      const auto expected = gradients_of(f, x...);
+      CHECK(largest_distance(gradients_of(f, eval(cast<float>(x))...), expected) < 10 * tolerance<float>);
+      CHECK(largest_distance(gradients_of(f, eval(cast<half>(x))...), expected) < 4 * tolerance<half>);
     });
   });
 }
@@ -106,7 +106,7 @@ TEST_CASE("kernel ops take elementwise work before and after them", "[kernels]")
       CHECK(distance(eval(sigmoid(f(x...) * 2) + 1), eval(sigmoid(y * 2) + 1)) < 1e-12);
       const auto around = [&f](const auto&... v) { return tanh(f((v * 2)...)) * 3; };
       const auto apart = [&f](const auto&... v) { return eval(tanh(eval(f(eval(v * 2)...))) * 3); };
-      CHECK(largest_distance(gradients(around, x...), gradients(apart, x...)) < 1e-12);
+      CHECK(largest_distance(gradients_of(around, x...), gradients_of(apart, x...)) < 1e-12);
     });
   });
 }
@@ -118,9 +118,9 @@ TEST_CASE("kernel ops read operands in any layout", "[kernels]") {
       CHECK(distance(eval(f(permuted(x)...)), y) < 1e-14);
       CHECK(distance(eval(f(spread(x)...)), y) < 1e-14);
       const auto of_views = [&f](const auto&... v) { return f(turned(v)...); };
-      const auto dx = gradients(of_views, turned(x)...);
+      const auto dx = gradients_of(of_views, turned(x)...);
       const auto back = std::apply([](const auto&... g) { return std::make_tuple(turned(g)...); }, dx);
-      CHECK(largest_distance(back, gradients(f, x...)) < 1e-14);
+      CHECK(largest_distance(back, gradients_of(f, x...)) < 1e-14);
     });
   });
 }
@@ -131,15 +131,15 @@ TEST_CASE("kernel ops give the same bits whatever the number of threads and on e
     with_operands(row, [&](const auto& f, const auto&... x) {
       set_num_threads(1);
       const tensor y = f(x...);
-      const auto dx = gradients(f, x...);
+      const auto dx = gradients_of(f, x...);
       for (const int threads : {2, 3}) {
         set_num_threads(threads);
         CHECK(distance(eval(f(x...)), y) == 0);
-        CHECK(largest_distance(gradients(f, x...), dx) == 0);
+        CHECK(largest_distance(gradients_of(f, x...), dx) == 0);
       }
       const tensor there = f(x.template to<numa<0>>()...);
       CHECK(distance(there.template to<cpu>(), y) == 0);
-      const auto far = gradients(f, x.template to<numa<0>>()...);
+      const auto far = gradients_of(f, x.template to<numa<0>>()...);
       const auto near = std::apply([](const auto&... g) { return std::make_tuple(g.template to<cpu>()...); }, far);
       CHECK(largest_distance(near, dx) == 0);
     });
@@ -150,7 +150,7 @@ TEST_CASE("kernel ops give the same bits whatever the number of threads and on e
 TEST_CASE("backward of kernel ops adds up, and notices or survives writes in place", "[kernels]") {
   for_each_row([](const auto& row) {
     with_operands(row, [&](const auto& f, const auto&... x) {
-      const auto once = gradients(f, x...);
+      const auto once = gradients_of(f, x...);
       [&](const auto&... v) {
         const variable y = f(v...);
         const auto seed = differences::weights(y.shape());

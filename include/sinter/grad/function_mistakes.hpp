@@ -93,6 +93,7 @@ saved_result<detail::bare<Y>, detail::value_to_save<S>...> with_saved(Y&& y, S&&
 /// The gradients that a backward function returns, one for each operand; see with_gradient(). An expression is
 /// evaluated only if its operand is tracked.
 template <class... G>
+  requires((expression<G> || std::is_same_v<std::remove_cvref_t<G>, zero_gradient_t>) && ...)
 gradient_list<detail::bare<G>...> gradients(G&&... g) {
   return {detail::make_pack(detail::bare<G>(std::forward<G>(g))...)};
 }
@@ -133,8 +134,7 @@ using forward_value = evaluated<typename forward_parts<F, A...>::value>;
 template <class R>
 inline constexpr bool holds_gradients = expression<R> || std::is_same_v<R, zero_gradient_t>;
 template <class... G>
-inline constexpr bool holds_gradients<gradient_list<G...>> =
-    ((expression<G> || std::is_same_v<G, zero_gradient_t>) && ...);
+inline constexpr bool holds_gradients<gradient_list<G...>> = true;
 
 /// Why G is no gradient of A, operand number N.
 template <int N, class G, class A>
