@@ -43,8 +43,8 @@ inline windows_of_axis adaptive_windows(sinter::index_t in, sinter::index_t out)
 
 /// f(elements of the window, how many there are with padding) for each result.
 template <int N, class F>
-sinter::tensor<double, N + 2> pooled(const sinter::tensor<double, N + 2>& x, const std::array<windows_of_axis, N>& axes,
-                                     const F& f) {
+sinter::tensor<double, N + 2> pooled(const sinter::tensor<double, N + 2>& x,
+                                     const std::array<windows_of_axis, std::size_t{N}>& axes, const F& f) {
   windows_of_axis all[3] = {{{{0}, 1}}, {{{0}, 1}}, {{{0}, 1}}};
   sinter::index_t in[3] = {1, 1, 1};
   sinter::extents<N + 2> shape = x.shape();
