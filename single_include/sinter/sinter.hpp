@@ -712,6 +712,11 @@ struct cuda {
   static_assert(I >= 0, "sinter: a GPU ordinal is not negative");
 };
 
+/// Another name of `cuda<I>`, for files that also see CUDA's own namespace `::cuda` (Thrust and CUB declare it): there
+/// `using namespace sinter;` leaves `cuda<0>` ambiguous.
+template <int I>
+using gpu = cuda<I>;
+
 /// "Belongs to no device": what literals in an expression have.
 struct any_device {};
 
@@ -1080,7 +1085,7 @@ template <class T, auto Shape, device D = cpu, int Order = 1>
 class variable;
 
 template <class T>
-struct constant_node;
+struct constant_expr;
 template <class Target, class E>
 class assignment;
 
@@ -2337,8 +2342,8 @@ class tensor final {
   /// Errors: value_error for a number that T does not hold.
   template <literal L>
     requires(detail::literal_fits<L, T>)
-  assignment<tensor, constant_node<T>> operator=(L value) && {
-    return {*this, constant_node<T>{T(detail::number<T>(value))}};
+  assignment<tensor, constant_expr<T>> operator=(L value) && {
+    return {*this, constant_expr<T>{T(detail::number<T>(value))}};
   }
   template <literal L, class Problem = floating_literal_with_elements_of_type<T>,
             class Fix = write_an_integer_literal_or_cast_the_tensor>
@@ -2701,7 +2706,7 @@ struct access {
 }  // namespace sinter
 // sinter/expr/declare.hpp: macros that declare the functions of an op together with the rejection of every mistake.
 
-// sinter/expr/node.hpp: the nodes of an expression, and the one helper through which every op builds one.
+// sinter/expr/expression.hpp: what expressions are made of, and the one helper through which every op builds one.
 
 // sinter/expr/operands.hpp: what ops ask of their operands, and the name of each mistake.
 
@@ -2821,7 +2826,7 @@ namespace sinter {
 /// A literal in an expression, with the element type of the tensor beside it; one beside half or bfloat16 keeps the
 /// digits of a float.
 template <class T>
-struct constant_node {
+struct constant_expr {
   using value_type = T;
   using device_type = any_device;
   static constexpr int rank = 0;
@@ -2839,9 +2844,9 @@ namespace detail {
 template <class E>
 inline constexpr bool is_constant = false;
 template <class T>
-inline constexpr bool is_constant<constant_node<T>> = true;
+inline constexpr bool is_constant<constant_expr<T>> = true;
 
-/// Points are the nodes that run as a kernel of their own: reductions, products, row-persistent ops.
+/// Points are the expressions that run as a kernel of their own: reductions, products, row-persistent ops.
 template <class E>
 constexpr int count_points() {
   if constexpr (is_tensor<E> || is_variable<E>) return 0;
@@ -2866,7 +2871,7 @@ constexpr int larger(int a, int b, I... rest) {
 }  // namespace detail
 
 template <class Op, class... A>
-struct map_node;
+struct map_expr;
 
 /// Options of backward().
 struct backward_options {
@@ -2968,10 +2973,10 @@ struct expression_base {
 template <class Op, class... A>
 using map_value = typename Op::template result<element_of<A>...>;
 
-/// What all elementwise nodes share.
+/// What all elementwise expressions share.
 template <class Op, class... A>
 struct map_base
-    : expression_base<map_node<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
+    : expression_base<map_expr<Op, A...>, map_value<Op, A...>, larger(A::rank...), typename first_device<A...>::type,
                       order_of_value<map_value<Op, A...>>(larger(A::order...))> {
   using op_type = Op;
   static constexpr bool is_point = false;
@@ -2984,10 +2989,10 @@ struct map_base
 
 /// op(a), op(a, b) or op(a, b, c), elementwise over broadcast operands. Owns its operands; runs when assigned.
 template <class Op, class A>
-struct [[nodiscard]] map_node<Op, A> : detail::map_base<Op, A> {
+struct [[nodiscard]] map_expr<Op, A> : detail::map_base<Op, A> {
   A a;
   template <class X>
-  map_node(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
+  map_expr(Op o, X&& x) : detail::map_base<Op, A>{{x.shape()}, o}, a(std::forward<X>(x)) {}
 
   /// The same op over f(operand)s.
   template <class F>
@@ -2995,11 +3000,11 @@ struct [[nodiscard]] map_node<Op, A> : detail::map_base<Op, A> {
 };
 
 template <class Op, class A, class B>
-struct [[nodiscard]] map_node<Op, A, B> : detail::map_base<Op, A, B> {
+struct [[nodiscard]] map_expr<Op, A, B> : detail::map_base<Op, A, B> {
   A a;
   B b;
   template <class X, class Y>
-  map_node(Op o, X&& x, Y&& y)
+  map_expr(Op o, X&& x, Y&& y)
       : detail::map_base<Op, A, B>{{detail::broadcast_shapes(Op::name, x.shape(), y.shape())}, o},
         a(std::forward<X>(x)),
         b(std::forward<Y>(y)) {}
@@ -3009,12 +3014,12 @@ struct [[nodiscard]] map_node<Op, A, B> : detail::map_base<Op, A, B> {
 };
 
 template <class Op, class A, class B, class C>
-struct [[nodiscard]] map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
+struct [[nodiscard]] map_expr<Op, A, B, C> : detail::map_base<Op, A, B, C> {
   A a;
   B b;
   C c;
   template <class X, class Y, class Z>
-  map_node(Op o, X&& x, Y&& y, Z&& z)
+  map_expr(Op o, X&& x, Y&& y, Z&& z)
       : detail::map_base<Op, A, B, C>{{detail::broadcast_shapes(
                                           Op::name, detail::broadcast_shapes(Op::name, x.shape(), y.shape()),
                                           z.shape())},
@@ -3028,9 +3033,9 @@ struct [[nodiscard]] map_node<Op, A, B, C> : detail::map_base<Op, A, B, C> {
 };
 
 template <class Tag, class T, int R, class D, int Order>
-struct bound_node;  // expr/let.hpp
+struct bound_expr;  // expr/let.hpp
 template <class Tag, class X, class Body>
-struct let_node;
+struct let_expr;
 
 namespace detail {
 
@@ -3038,11 +3043,11 @@ namespace detail {
 template <class E, class... Own>
 inline constexpr bool reads_name = false;
 template <class Tag, class T, int R, class D, int Order, class... Own>
-inline constexpr bool reads_name<bound_node<Tag, T, R, D, Order>, Own...> = !(std::is_same_v<Tag, Own> || ...);
+inline constexpr bool reads_name<bound_expr<Tag, T, R, D, Order>, Own...> = !(std::is_same_v<Tag, Own> || ...);
 template <class Op, class... A, class... Own>
-inline constexpr bool reads_name<map_node<Op, A...>, Own...> = (reads_name<A, Own...> || ...);
+inline constexpr bool reads_name<map_expr<Op, A...>, Own...> = (reads_name<A, Own...> || ...);
 template <class Tag, class X, class Body, class... Own>
-inline constexpr bool reads_name<let_node<Tag, X, Body>, Own...> =
+inline constexpr bool reads_name<let_expr<Tag, X, Body>, Own...> =
     reads_name<X, Own...> || reads_name<Body, Own..., Tag>;
 
 /// The same of the operand of a point of E, which is computed outside of the let() and knows no names.
@@ -3052,14 +3057,14 @@ template <class E>
   requires(point_test<E>() && requires(const E& e) { e.e; })
 inline constexpr bool point_reads_name<E> = reads_name<decltype(E::e)>;
 template <class Op, class... A>
-inline constexpr bool point_reads_name<map_node<Op, A...>> = (point_reads_name<A> || ...);
+inline constexpr bool point_reads_name<map_expr<Op, A...>> = (point_reads_name<A> || ...);
 template <class Tag, class X, class Body>
-inline constexpr bool point_reads_name<let_node<Tag, X, Body>> = point_reads_name<X> || point_reads_name<Body>;
+inline constexpr bool point_reads_name<let_expr<Tag, X, Body>> = point_reads_name<X> || point_reads_name<Body>;
 
 template <class E>
 inline constexpr bool is_map = false;
 template <class Op, class... A>
-inline constexpr bool is_map<map_node<Op, A...>> = true;
+inline constexpr bool is_map<map_expr<Op, A...>> = true;
 
 /// Leaves must hold a tensor before they enter an expression.
 template <class E>
@@ -3092,34 +3097,34 @@ T literal_value(A a) {
   return static_cast<T>(a);
 }
 
-/// Operand -> node: literals take the element type T, expressions are passed on.
+/// Operand -> expression: literals take the element type T, expressions are passed on.
 template <class T, class A>
-decltype(auto) as_node(A&& a) {
-  if constexpr (literal<A>) return constant_node<T>{literal_value<compute_type<T>>(a)};
+decltype(auto) as_expr(A&& a) {
+  if constexpr (literal<A>) return constant_expr<T>{literal_value<compute_type<T>>(a)};
   else return std::forward<A>(a);
 }
 
 template <class Op, class... A>
 auto make_map(Op op, A&&... a) {
   (check_defined(Op::name, a), ...);
-  return map_node<Op, bare<A>...>(op, std::forward<A>(a)...);
+  return map_expr<Op, bare<A>...>(op, std::forward<A>(a)...);
 }
 
 }  // namespace detail
 
 template <class Op, class A>
 template <class F>
-auto map_node<Op, A>::rebuild(const F& f) const {
+auto map_expr<Op, A>::rebuild(const F& f) const {
   return detail::make_map(this->op, f(a));
 }
 template <class Op, class A, class B>
 template <class F>
-auto map_node<Op, A, B>::rebuild(const F& f) const {
+auto map_expr<Op, A, B>::rebuild(const F& f) const {
   return detail::make_map(this->op, f(a), f(b));
 }
 template <class Op, class A, class B, class C>
 template <class F>
-auto map_node<Op, A, B, C>::rebuild(const F& f) const {
+auto map_expr<Op, A, B, C>::rebuild(const F& f) const {
   return detail::make_map(this->op, f(a), f(b), f(c));
 }
 
@@ -3128,13 +3133,13 @@ namespace detail {
 template <class Op, class A, class B>
 auto make_binary(Op op, A&& a, B&& b) {
   using T = literals_type<A, B>;
-  return make_map(op, as_node<T>(std::forward<A>(a)), as_node<T>(std::forward<B>(b)));
+  return make_map(op, as_expr<T>(std::forward<A>(a)), as_expr<T>(std::forward<B>(b)));
 }
 
 template <class Op, class A, class B, class C>
 auto make_ternary(Op op, A&& a, B&& b, C&& c) {
   using T = literals_type<A, B, C>;
-  return make_map(op, as_node<T>(std::forward<A>(a)), as_node<T>(std::forward<B>(b)), as_node<T>(std::forward<C>(c)));
+  return make_map(op, as_expr<T>(std::forward<A>(a)), as_expr<T>(std::forward<B>(b)), as_expr<T>(std::forward<C>(c)));
 }
 
 }  // namespace detail
@@ -3237,7 +3242,7 @@ auto make_ternary(Op op, A&& a, B&& b, C&& c) {
             class Problem = typename ::sinter::detail::reduction_mistake<op, E, int, Rest...>::problem, \
             class Fix = typename ::sinter::detail::reduction_mistake<op, E, int, Rest...>::fix>         \
   void name(E&&, const ::sinter::index_t(&)[N], const Rest&...) = delete;
-// sinter/expr/point.hpp: what the nodes share that run as a kernel of their own: reductions, products, row-wise ops.
+// sinter/expr/point.hpp: what expressions share that run as a kernel of their own: reductions, products, row-wise ops.
 
 // sinter/expr/backend.hpp: what expressions ask of a device, free of element type where compile time counts.
 
@@ -3761,49 +3766,49 @@ struct lowering<tensor<T, S, D>> {
 };
 
 template <class T>
-struct lowering<constant_node<T>> {
+struct lowering<constant_expr<T>> {
   template <bool>
-  static kernel::constant<T> plan(const constant_node<T>& e) {
+  static kernel::constant<T> plan(const constant_expr<T>& e) {
     return {e.value};
   }
   template <bool>
-  static leaf_ref* list(const constant_node<T>&, leaf_ref* to) {
+  static leaf_ref* list(const constant_expr<T>&, leaf_ref* to) {
     return to;
   }
 };
 
 template <class Op, class A>
-struct lowering<map_node<Op, A>> {
+struct lowering<map_expr<Op, A>> {
   template <bool Track>
-  static kernel::map<Op, lowered<Track, A>> plan(const map_node<Op, A>& e) {
+  static kernel::map<Op, lowered<Track, A>> plan(const map_expr<Op, A>& e) {
     return {e.op, lower<Track>(e.a)};
   }
   template <bool Track>
-  static leaf_ref* list(const map_node<Op, A>& e, leaf_ref* to) {
+  static leaf_ref* list(const map_expr<Op, A>& e, leaf_ref* to) {
     return list_leaves<Track>(e.a, to);
   }
 };
 
 template <class Op, class A, class B>
-struct lowering<map_node<Op, A, B>> {
+struct lowering<map_expr<Op, A, B>> {
   template <bool Track>
-  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>> plan(const map_node<Op, A, B>& e) {
+  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>> plan(const map_expr<Op, A, B>& e) {
     return {e.op, lower<Track>(e.a), lower<Track>(e.b)};
   }
   template <bool Track>
-  static leaf_ref* list(const map_node<Op, A, B>& e, leaf_ref* to) {
+  static leaf_ref* list(const map_expr<Op, A, B>& e, leaf_ref* to) {
     return list_leaves<Track>(e.b, list_leaves<Track>(e.a, to));
   }
 };
 
 template <class Op, class A, class B, class C>
-struct lowering<map_node<Op, A, B, C>> {
+struct lowering<map_expr<Op, A, B, C>> {
   template <bool Track>
-  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>, lowered<Track, C>> plan(const map_node<Op, A, B, C>& e) {
+  static kernel::map<Op, lowered<Track, A>, lowered<Track, B>, lowered<Track, C>> plan(const map_expr<Op, A, B, C>& e) {
     return {e.op, lower<Track>(e.a), lower<Track>(e.b), lower<Track>(e.c)};
   }
   template <bool Track>
-  static leaf_ref* list(const map_node<Op, A, B, C>& e, leaf_ref* to) {
+  static leaf_ref* list(const map_expr<Op, A, B, C>& e, leaf_ref* to) {
     return list_leaves<Track>(e.c, list_leaves<Track>(e.b, list_leaves<Track>(e.a, to)));
   }
 };
@@ -3972,7 +3977,7 @@ namespace sinter::detail {
 
 bool recording();  // grad/tape.hpp
 
-/// The result of a point, shared by all copies of its node: used twice, it is computed once.
+/// The result of a point, shared by all its copies: used twice, it is computed once.
 template <class Result>
 struct result_slot {
   Result value;
@@ -3989,21 +3994,21 @@ struct result_of_point<T, R, D, 0> {
   using type = tensor<T, R, D>;
 };
 
-/// Can the gradient of Node be differentiated again?
-template <class Node>
-inline constexpr bool differentiable_twice = requires { requires Node::differentiable_twice; };
+/// Can the gradient of Point be differentiated again?
+template <class Point>
+inline constexpr bool differentiable_twice = requires { requires Point::differentiable_twice; };
 
-/// Does Node leave a row's last step to the work that follows it?
-template <class Node>
-inline constexpr bool is_by_rows = requires { requires Node::by_rows; };
+/// Does Point leave a row's last step to the work that follows it?
+template <class Point>
+inline constexpr bool is_by_rows = requires { requires Point::by_rows; };
 
 /// Of a point that keeps nothing for backward but its operands and result.
 struct nothing_saved {};
 
 /// Writes the value of a point, runs the epilogue on finished parts of it, and returns what the kernel saves for
 /// backward.
-template <class Node, class Tensor, class Epilogue>
-auto compute_point(const Node& node, const Tensor& to, const Epilogue* epilogue) {
+template <class Point, class Tensor, class Epilogue>
+auto compute_point(const Point& node, const Tensor& to, const Epilogue* epilogue) {
   if constexpr (std::is_void_v<decltype(node.compute_into(to, epilogue))>) {
     node.compute_into(to, epilogue);
     return nothing_saved{};
@@ -4012,20 +4017,20 @@ auto compute_point(const Node& node, const Tensor& to, const Epilogue* epilogue)
   }
 }
 /// The value of a tracked point with its place in the graph.
-template <class Node, class Tensor, class Saved>
-auto record_point(const Node& node, const Tensor& value, [[maybe_unused]] const Saved& saved) {
+template <class Point, class Tensor, class Saved>
+auto record_point(const Point& node, const Tensor& value, [[maybe_unused]] const Saved& saved) {
   if constexpr (requires { node.record(value, saved); }) return node.record(value, saved);
   else return node.record(value);
 }
 
 /// New memory for the value of a point: dense, row-major unless the point says otherwise.
-template <class Node>
-auto new_value_of(const Node& node) {
+template <class Point>
+auto new_value_of(const Point& node) {
   if constexpr (requires { node.new_value(); }) return node.new_value();
-  else return Node::tensor_type::uninitialized(node.shape());
+  else return Point::tensor_type::uninitialized(node.shape());
 }
 
-/// Base of a point. Node supplies
+/// Base of a point. Point supplies
 ///   compute_into(const tensor&, const backend<D>::epilogue*) const
 ///     writes the value; what it returns goes to record()
 ///   variable record(const tensor&[, saved]) const
@@ -4038,19 +4043,19 @@ auto new_value_of(const Node& node) {
 ///     optional: does it leave the last step of a row to that work?
 ///   static constexpr bool keeps_input
 ///     optional: may its kernel store what that work starts from?
-template <class Node, class T, int R, device D, int Order>
-struct point_base : expression_base<Node, T, R, D, Order> {
+template <class Point, class T, int R, device D, int Order>
+struct point_base : expression_base<Point, T, R, D, Order> {
   static constexpr bool is_point = true;
   using tensor_type = tensor<T, R, D>;
   using result_type = typename result_of_point<T, R, D, Order>::type;
 
   /// The value; computed on first use.
   const result_type& result() const {
-    static_assert(Order < 2 || differentiable_twice<Node>,
+    static_assert(Order < 2 || differentiable_twice<Point>,
                   "sinter: this op has no second derivative; use it on variables of order 1, or write it with "
                   "elementwise ops, sum, mean and matmul");
     if (!slot_->filled || (Order > 0 && !slot_->recorded && recording())) {
-      const auto& node = static_cast<const Node&>(*this);
+      const auto& node = static_cast<const Point&>(*this);
       const tensor_type value = new_value_of(node);
       [[maybe_unused]] const auto saved = compute_point(node, value, no_epilogue<D>);
       if constexpr (Order > 0) slot_->value = record_point(node, value, saved);
@@ -4111,9 +4116,9 @@ const auto& point_of(const E& e) {
 template <class E>
 inline constexpr int outer_points = is_point<E>;
 template <class Op, class... A>
-inline constexpr int outer_points<map_node<Op, A...>> = (outer_points<A> + ...);
+inline constexpr int outer_points<map_expr<Op, A...>> = (outer_points<A> + ...);
 template <class Tag, class X, class Body>
-inline constexpr int outer_points<let_node<Tag, X, Body>> = outer_points<X> + outer_points<Body>;
+inline constexpr int outer_points<let_expr<Tag, X, Body>> = outer_points<X> + outer_points<Body>;
 
 /// Rebuilds an expression with every point replaced by f(point).
 template <class E, class F>
@@ -4231,7 +4236,7 @@ struct leaves_before_point {
   static constexpr int value = 0;
 };
 template <class Op, class A, class... Rest>
-struct leaves_before_point<map_node<Op, A, Rest...>> {
+struct leaves_before_point<map_expr<Op, A, Rest...>> {
   template <class First, class... Others>
   static constexpr int count() {
     if constexpr (points_in<First> > 0) return leaves_before_point<First>::value;
@@ -4626,8 +4631,8 @@ namespace sinter {
 namespace detail {
 
 struct grad_state;
-struct layer_node;
-struct product_node;
+struct activation_backward;
+struct product_backward;
 class graph_gradients;
 class state_ptr;
 
@@ -4656,8 +4661,8 @@ class state_ptr {
 };
 
 /// One recorded statement.
-struct tape_node {
-  virtual ~tape_node() = default;
+struct tape_entry {
+  virtual ~tape_entry() = default;
   /// Adds to the gradients of the inputs, given the gradient that `result` holds.
   virtual void backward(grad_state& result) = 0;
   /// Frees what was saved for backward.
@@ -4665,14 +4670,14 @@ struct tape_node {
   virtual const state_ptr* inputs(int& count) const = 0;
   /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
   virtual void backward_graph(const state_ptr& result, graph_gradients& to);
-  virtual product_node* as_product() { return nullptr; }  ///< see grad/layer.hpp
-  virtual layer_node* as_layer() { return nullptr; }
+  virtual product_backward* as_product() { return nullptr; }  ///< see grad/layer.hpp
+  virtual activation_backward* as_layer() { return nullptr; }
   const char* name = "";
   bool released = false;
 };
 
 /// A statement of one input.
-struct one_input_node : tape_node {
+struct one_input_backward : tape_entry {
   state_ptr source;
 
   const state_ptr* inputs(int& count) const final {
@@ -4703,7 +4708,7 @@ struct grad_state {
   std::atomic<std::int64_t> references{1};
   std::uint64_t order = next_order();
   std::uint64_t visit = 0;  ///< number of the last backward that reached this state
-  tape_node* producer = nullptr;
+  tape_entry* producer = nullptr;
   grad_state* next = nullptr;  ///< in the list of release_state, or in that of walk_back
   bool has_grad = false;       ///< of the pass that runs
   bool retain = false;
@@ -4715,7 +4720,7 @@ struct grad_state {
   }
 };
 
-inline void tape_node::backward_graph(const state_ptr&, graph_gradients&) {
+inline void tape_entry::backward_graph(const state_ptr&, graph_gradients&) {
   refuse<autograd_error>({"grad: '", name, "' has no second derivative"});
 }
 
@@ -4794,7 +4799,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     if (!(s->has_grad || passed_on)) continue;
     if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
-    tape_node& node = *s->producer;
+    tape_entry& node = *s->producer;
     int count = 0;
     const state_ptr* inputs = node.inputs(count);
     if (node.released)
@@ -4875,7 +4880,7 @@ struct typed_state final : grad_state {
   const tensor<T, R, D>& sum() {
     bool add = false;
     gradient(add);
-    if (!add) write(constant_node<T>{T(0)}, grad);
+    if (!add) write(constant_expr<T>{T(0)}, grad);
     return grad;
   }
   const index_t* strides() const noexcept override { return dense.data(); }
@@ -5022,7 +5027,7 @@ class variable final {
     if (numel() != 1)
       detail::refuse<shape_error>({"backward: shape ", shape(), " is not a scalar; pass a seed of that shape"});
     auto seed = tensor_type::uninitialized(shape());
-    detail::write(constant_node<T>{T(1)}, seed);
+    detail::write(constant_expr<T>{T(1)}, seed);
     backward(seed, options);
   }
   /// Adds the vector-Jacobian product seed * d(this)/d(leaf) to the gradient of every leaf.
@@ -6830,7 +6835,7 @@ SINTER_UNARY_FUNCTION(acos, ops::acos_op)
 
 #include <functional>
 
-// sinter/grad/statement.hpp: recording an elementwise statement, and the nodes of views and device copies.
+// sinter/grad/statement.hpp: recording an elementwise statement, and the tape entries of views and device copies.
 
 // sinter/grad/narrow.hpp: backward of statements over half and bfloat16 on host devices: gradients that are sums are
 // gathered in float. GPUs round them where they are made.
@@ -6921,7 +6926,7 @@ inline leaf_ref nothing_to_read(int element_size) {
 }
 
 /// What is the same for all elementwise statements; one copy serves every formula.
-struct elementwise_node : tape_node {
+struct elementwise_backward : tape_entry {
   const bool* const needed;  ///< which leaves the derivative reads
   const int leaves;
   const int sinks;
@@ -6935,15 +6940,15 @@ struct elementwise_node : tape_node {
   std::vector<state_ptr> state;    ///< their gradients; null where a variable was made under no_grad
 
   // Calls, not inlined: there is a derived class for every formula.
-  [[gnu::noinline]] elementwise_node(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
-                                     storage_ptr (*memory)(std::size_t))
+  [[gnu::noinline]] elementwise_backward(const bool* reads_leaf, int n_leaves, int n_sinks, bool reads_result, int size,
+                                         storage_ptr (*memory)(std::size_t))
       : needed(reads_leaf),
         leaves(n_leaves),
         sinks(n_sinks),
         with_result(reads_result),
         result_size(size),
         allocate(memory) {}
-  [[gnu::noinline]] ~elementwise_node() override {}
+  [[gnu::noinline]] ~elementwise_backward() override {}
 
   virtual void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) = 0;
 
@@ -7037,14 +7042,14 @@ struct elementwise_node : tape_node {
 /// An elementwise statement over at most Axes axes: plan K on elements T on device D. Sums: it has gradients that are
 /// surely sums, so that a GPU needs no kernel for when there are none.
 template <device D, class T, class K, int Axes, bool Sums>
-struct statement_node : elementwise_node {
+struct statement_backward : elementwise_backward {
   static constexpr kernel::leaves_read<K> reads{};
 
   K plan;
 
-  explicit statement_node(const K& k)
-      : elementwise_node(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
-                         &device_runtime<D>::allocate),
+  explicit statement_backward(const K& k)
+      : elementwise_backward(reads.leaf, K::leaves, K::sinks, kernel::reads_result<K>, sizeof(T),
+                             &device_runtime<D>::allocate),
         plan(k) {}
 
   void run(const leaf_ref* in, const sink_ref* out, const saved_leaf& swept) override {
@@ -7060,9 +7065,9 @@ namespace sinter {
 
 namespace detail {
 
-/// The variable that `node` made.
+/// The variable that the entry `node` made.
 template <int Order, class T, int R, device D>
-variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_node> node) {
+variable<T, R, D, Order> produced(const tensor<T, R, D>& value, std::unique_ptr<tape_entry> node) {
   variable<T, R, D, Order> y(value);
   access::state_of(y)->producer = node.release();
   return y;
@@ -7073,30 +7078,32 @@ variable<T, R, D, Order> unrecorded(const tensor<T, R, D>& value) {
 }
 
 template <class Ready>
-struct graph_node;
+struct second_order_backward;
 
 template <class Ready>
-using plain_node = statement_node<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
-                                  is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
-                                  is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
+using first_order_backward =
+    statement_backward<device_of<Ready>, element_of<Ready>, lowered<true, Ready>,
+                       is_cuda_v<device_of<Ready>> ? rank_of<Ready> : max_rank,
+                       is_cuda_v<device_of<Ready>> && (lowest_tracked_rank<Ready> < Ready::rank)>;
 template <class Ready>
 struct node_type {
-  using type = plain_node<Ready>;
+  using type = first_order_backward<Ready>;
 };
 template <class Ready>
   requires(Ready::order >= 2)
 struct node_type<Ready> {
-  using type = graph_node<Ready>;  // grad/second_order.hpp
+  using type = second_order_backward<Ready>;  // grad/second_order.hpp
 };
 template <class Ready>
 using node_for = typename node_type<Ready>::type;
 
-/// The node of an elementwise expression without points, or null where none of its variables is tracked. Its result
-/// (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all formulas.
+/// The tape entry of an elementwise expression without points, or null where none of its variables is tracked. Its
+/// result (shape, and memory where a derivative reads it) is still to be filled in. Below order 2 one type for all
+/// formulas.
 template <class Ready>
 auto make_statement(const Ready& ready) {
   using Node = node_for<Ready>;
-  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_node>> node(new Node(lower<true>(ready)));
+  std::unique_ptr<std::conditional_t<Ready::order >= 2, Node, elementwise_backward>> node(new Node(lower<true>(ready)));
   if constexpr (Ready::order >= 2) static_cast<Node&>(*node).keep_graph(ready);
   if constexpr (requires { Ready::op_type::name; }) node->name = Ready::op_type::name;
   else node->name = "statement";
@@ -7104,7 +7111,7 @@ auto make_statement(const Ready& ready) {
   return node;
 }
 
-/// Kept: for a layer_node, what the kernel of the product has stored beside the result.
+/// Kept: for a activation_backward, what the kernel of the product has stored beside the result.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   if (!recording()) return unrecorded<Ready::order>(value);
@@ -7196,10 +7203,10 @@ class versioned_expression {
 
 /// Backward of a view: its gradient goes to the same elements of the base's gradient.
 template <class T, int R, int ViewR, device D, class F>
-struct view_node final : one_input_node {
+struct view_backward final : one_input_backward {
   F view;
 
-  view_node(F f, state_ptr base) : view(std::move(f)) {
+  view_backward(F f, state_ptr base) : view(std::move(f)) {
     name = "view";
     source = std::move(base);
   }
@@ -7212,8 +7219,8 @@ struct view_node final : one_input_node {
 
 /// Backward of reshape(): the gradient in the other shape; the same memory where nobody else has it.
 template <class T, int R, int From, device D>
-struct reshape_node final : one_input_node {
-  explicit reshape_node(state_ptr base) {
+struct reshape_backward final : one_input_backward {
+  explicit reshape_backward(state_ptr base) {
     name = "reshape";
     source = std::move(base);
   }
@@ -7233,8 +7240,8 @@ struct reshape_node final : one_input_node {
 
 /// Backward of a copy to another device: the gradient is copied back.
 template <class T, int R, device From, device To>
-struct transfer_node final : one_input_node {
-  explicit transfer_node(state_ptr base) {
+struct transfer_backward final : one_input_backward {
+  explicit transfer_backward(state_ptr base) {
     name = "to";
     source = std::move(base);
   }
@@ -7254,7 +7261,7 @@ auto variable<T, Shape, D, Order>::view(F f) const {
   const auto v = f(value_);
   constexpr int R = detail::bare<decltype(v)>::rank;
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::view_node<T, rank, R, D, F>>(std::move(f), state_));
+  return detail::produced<Order>(v, std::make_unique<detail::view_backward<T, rank, R, D, F>>(std::move(f), state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -7264,7 +7271,7 @@ auto variable<T, Shape, D, Order>::reshaped(const tensor<T, R, D>& v) const {
       Order < 2,
       "sinter: views have no second derivative; use variables of order 1, or take the view of a plain tensor");
   if (!state_ || !detail::recording()) return detail::unrecorded<Order>(v);
-  return detail::produced<Order>(v, std::make_unique<detail::reshape_node<T, R, rank, D>>(state_));
+  return detail::produced<Order>(v, std::make_unique<detail::reshape_backward<T, R, rank, D>>(state_));
 }
 
 template <class T, auto Shape, device D, int Order>
@@ -7276,7 +7283,7 @@ variable<T, Shape, To, Order> variable<T, Shape, D, Order>::to() const {
     static_assert(Order < 2, "sinter: copies to another device have no second derivative; use variables of order 1");
     auto copy = value_.template to<To>();
     if (!state_ || !detail::recording()) return detail::unrecorded<Order>(copy);
-    return detail::produced<Order>(copy, std::make_unique<detail::transfer_node<T, rank, D, To>>(state_));
+    return detail::produced<Order>(copy, std::make_unique<detail::transfer_backward<T, rank, D, To>>(state_));
   }
 }
 
@@ -7382,7 +7389,7 @@ struct gradient_place {
 /// makes all of them. That is handed this entry, of which it uses op, gradient(), result(), saved, operand<I>(),
 /// wants<I>() and place_of<I>().
 template <class Op, class T, int R, device D, class Saved, class... Kept>
-class kernel_backward final : public tape_node {
+class kernel_backward final : public tape_entry {
  public:
   static constexpr int differentiable = static_cast<int>(sizeof(Op::grad_uses) / sizeof(unsigned));
   using device_type = D;
@@ -7427,7 +7434,7 @@ class kernel_backward final : public tape_node {
   template <int I>
   auto sum_of() const {
     const auto place = place_of<I>();
-    if (!place.add) write(constant_node<element_of<decltype(place.to)>>{0}, place.to);
+    if (!place.add) write(constant_expr<element_of<decltype(place.to)>>{0}, place.to);
     return place.to;
   }
 
@@ -7992,7 +7999,7 @@ SINTER_AVG_POOL_REJECTIONS(avg_pool3d, 3)
 }  // namespace sinter
 // sinter/ops/max_pool.hpp: the largest element of each window, over one, two and three spatial axes.
 
-// sinter/ops/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
+// sinter/ops/detail/picked.hpp: backward of ops whose results are elements of x, picked along an axis by an index.
 
 // sinter/ops/cast.hpp: conversion to another element type.
 
@@ -8184,12 +8191,12 @@ using update_mistake = op_check<Op, update_check<Y, E>>;
 /// The pending assignment that `y += e` is. Named, so that asking whether the operator exists runs nothing.
 template <class Op, class Y, class E>
 using updating = assignment<std::conditional_t<std::is_lvalue_reference_v<Y>, const bare<Y>&, bare<Y>>,
-                            map_node<Op, bare<Y>, bare<decltype(as_node<element_of<Y>>(std::declval<E>()))>>>;
+                            map_expr<Op, bare<Y>, bare<decltype(as_expr<element_of<Y>>(std::declval<E>()))>>>;
 
 template <class Assignment, class Op, class Y, class E>
 Assignment update(Op op, Y& y, E&& e) {
   check_defined("in-place update", y);
-  return Assignment(y, make_map(op, y, as_node<element_of<Y>>(std::forward<E>(e))));
+  return Assignment(y, make_map(op, y, as_expr<element_of<Y>>(std::forward<E>(e))));
 }
 
 }  // namespace detail
@@ -8247,7 +8254,7 @@ void add_picked(const tensor<T, R, D>& to, int axis, const tensor<std::int64_t, 
 }
 
 template <class T, int R, device D>
-struct picked_tape final : one_input_node {
+struct picked_backward final : one_input_backward {
   tensor<std::int64_t, R, D> index;
   std::uint64_t version = 0;  ///< of the index
   int axis = 0;
@@ -8271,7 +8278,7 @@ evaluated<X> picked(const char* op, const tensor<T, R, D>& y, const X& x, int ax
     static_assert(X::order < 2, "sinter: this op has no second derivative; use it on variables of order 1");
     const state_ptr source = recording() ? prologue_state(x) : state_ptr();
     if (!source) return unrecorded<1>(y);
-    auto node = std::make_unique<picked_tape<T, R, D>>();
+    auto node = std::make_unique<picked_backward<T, R, D>>();
     node->name = op;
     node->index = index;
     node->version = access::storage_of(index)->version.load(std::memory_order_relaxed);
@@ -8585,8 +8592,8 @@ SINTER_ADAPTIVE_POOL_REJECTIONS(adaptive_max_pool3d_with_indices, adaptive_max_p
 }  // namespace sinter
 // sinter/ops/all.hpp: whether every element is true.
 
-// sinter/ops/reduction.hpp: the node behind sum, max, ...: reduces an expression along axes, with what precedes and
-// follows it.
+// sinter/ops/detail/reduction.hpp: the expression behind sum, max, ...: reduces an expression along axes, with what
+// precedes and follows it.
 
 // sinter/expr/reducer.hpp: the folds behind reductions; they know nothing of axes, memory or devices.
 //
@@ -9258,11 +9265,11 @@ variable<T, Space, D> widened_gradient(const graph_gradients& gradients, const s
 
 /// An elementwise statement, or the elementwise part of a sum, that can be differentiated as an expression.
 template <class Ready>
-struct graph_node final : plain_node<Ready> {
+struct second_order_backward final : first_order_backward<Ready> {
   using T = element_of<Ready>;
   using D = device_of<Ready>;
   static constexpr int R = Ready::rank;
-  using base = plain_node<Ready>;
+  using base = first_order_backward<Ready>;
   using base::base;
 
   variable<T, R, D> (*widen)(const graph_gradients&, const state_ptr&,
@@ -9369,8 +9376,8 @@ struct summand_op {
 /// other than that of a sum, `seed`: an elementwise op (value, result, aux) whose derivative in `value` is that of the
 /// reduction.
 template <class Op, class E, int R>
-struct [[nodiscard]] reduce_node
-    : detail::point_base<reduce_node<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
+struct [[nodiscard]] reduce_expr
+    : detail::point_base<reduce_expr<Op, E, R>, typename Op::template reducer<element_of<E>>::result, R, device_of<E>,
                          Op::differentiable && floating_element<element_of<E>> ? E::order : 0> {
   using T = element_of<E>;
   using reducer = typename Op::template reducer<T>;
@@ -9379,11 +9386,11 @@ struct [[nodiscard]] reduce_node
   static constexpr int points = 1 + detail::points_in<E>;
   static constexpr bool is_sum = !requires { typename Op::seed; };
   static constexpr bool differentiable_twice = is_sum;
-  using base = detail::point_base<reduce_node, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
+  using base = detail::point_base<reduce_expr, Out, R, D, Op::differentiable && floating_element<T> ? E::order : 0>;
   static constexpr bool takes_epilogue = R < E::rank && is_sum;
   static constexpr const char* explained_as() { return Op::name; }
 
-  reduce_node(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
+  reduce_expr(E x, const detail::axis_set& set, bool keep) : e(std::move(x)), axes(set) {
     index_t n = 1;
     for (int d = 0, to = 0; d < E::rank; ++d) {
       if (axes.has[d]) n *= e.shape()[d];
@@ -9442,7 +9449,7 @@ namespace detail {
 /// Folds an expression without points over `axes`, keeping them with extent 1; used by derivatives.
 template <class Op, class E>
 auto reduce_now(const E& e, const axis_set& axes) {
-  return reduce_node<Op, E, E::rank>(e, axes, true).result();
+  return reduce_expr<Op, E, E::rank>(e, axes, true).result();
 }
 
 template <class Op, class Node>
@@ -9459,7 +9466,7 @@ auto make_reduction(E&& e, const axis_set& set, bool keep) {
     using X = bare<decltype(x)>;
     index_t n = 1;
     for (int d = 0; d < X::rank; ++d) n *= set.has[d] ? x.shape()[d] : 1;
-    reduce_node<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
+    reduce_expr<Op, X, R> node(std::forward<decltype(x)>(x), set, keep);
     return finish_fold<Op>(std::move(node), n);
   };
   using T = element_of<E>;
@@ -10326,7 +10333,7 @@ void batch_norm(X&&, const M&, const V&, const W&...) = delete;
 
 // sinter/ops/max.hpp: the largest element along axes.
 
-// sinter/ops/extreme.hpp: what max and min have in common: their derivative.
+// sinter/ops/detail/extreme.hpp: what max and min have in common: their derivative.
 
 // sinter/ops/sum.hpp: the sum along axes.
 
@@ -10437,8 +10444,8 @@ template <class M, class A, class B>
   requires detail::can_choose<M, A, B>
 auto where(M&& mask, A&& a, B&& b) {
   using T = detail::branch_type<A, B>;
-  return detail::make_map(ops::where_op{}, std::forward<M>(mask), detail::as_node<T>(std::forward<A>(a)),
-                          detail::as_node<T>(std::forward<B>(b)));
+  return detail::make_map(ops::where_op{}, std::forward<M>(mask), detail::as_expr<T>(std::forward<A>(a)),
+                          detail::as_expr<T>(std::forward<B>(b)));
 }
 template <class M, class A, class B, class Problem = typename detail::where_mistake<M, A, B>::problem,
           class Fix = typename detail::where_mistake<M, A, B>::fix>
@@ -10877,7 +10884,7 @@ namespace detail {
 
 /// Backward of concat and stack: each source gets its part of the gradient.
 template <class T, int R, int SourceR, device D>
-struct concat_tape final : tape_node {
+struct concat_backward final : tape_entry {
   std::vector<state_ptr> sources;
   std::vector<index_t> begins;  // where each source starts along the axis, and the end
   int axis = 0;
@@ -10934,7 +10941,7 @@ auto join(const char* op, index_t axis, const std::vector<Part>& parts) {
   if constexpr (is_variable<Part>) {
     static_assert(Part::order < 2,
                   "sinter: concat and stack have no second derivative; use them on variables of order 1");
-    auto node = std::make_unique<concat_tape<T, R, Part::rank, D>>();
+    auto node = std::make_unique<concat_backward<T, R, Part::rank, D>>();
     bool any = false;
     for (const Part& p : parts) {
       node->sources.push_back(access::state_of(p));
@@ -11901,7 +11908,7 @@ namespace sinter {
 namespace detail {
 
 template <class E>
-struct cross_entropy_tape final : one_input_node {
+struct cross_entropy_backward final : one_input_backward {
   using T = element_of<E>;
   using D = device_of<E>;
   versioned_expression<decltype(untrack(std::declval<const E&>()))> logits;
@@ -11937,20 +11944,20 @@ struct cross_entropy_tape final : one_input_node {
 
 /// The loss of each row; see cross_entropy.
 template <class E>
-struct [[nodiscard]] cross_entropy_node
-    : detail::point_base<cross_entropy_node<E>, element_of<E>, 1, device_of<E>, E::order> {
+struct [[nodiscard]] cross_entropy_expr
+    : detail::point_base<cross_entropy_expr<E>, element_of<E>, 1, device_of<E>, E::order> {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
   static constexpr const char* explained_as() { return "cross_entropy"; }
 
-  cross_entropy_node(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
+  cross_entropy_expr(E x, tensor<std::int64_t, 1, D> y) : e(std::move(x)), labels(std::move(y)) {
     this->shape_[0] = e.shape()[0];
   }
 
   void compute_into(const tensor<T, 1, D>& to, const typename detail::backend<D>::epilogue*) const {
-    // On the host they may have changed since the node was made; a GPU looks at them here only.
+    // On the host they may have changed since the expression was made; a GPU looks at them here only.
     detail::backend<D>::check_range("cross_entropy", "label", detail::access::data(labels), labels.numel(),
                                     e.shape()[1]);
     lse_ = tensor<compute_type<T>, 1, D>::uninitialized({{2 * to.numel()}});
@@ -11960,7 +11967,7 @@ struct [[nodiscard]] cross_entropy_node
   auto record(const tensor<T, 1, D>& value) const {
     const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
     if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::cross_entropy_tape<E>>();
+    auto node = std::make_unique<detail::cross_entropy_backward<E>>();
     node->name = "cross_entropy";
     node->logits.keep(detail::untrack(e));
     node->labels = labels;
@@ -11987,7 +11994,7 @@ auto int64_labels(const L& labels) {
 }
 
 template <class E, class L>
-cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
+cross_entropy_expr<prologue_of<E>> make_cross_entropy(E&& logits, const L& labels) {
   check_defined("cross_entropy", logits);
   check_defined("cross_entropy", labels);
   if (labels.shape()[0] != logits.shape()[0])
@@ -11995,11 +12002,11 @@ cross_entropy_node<prologue_of<E>> make_cross_entropy(E&& logits, const L& label
   const auto y = int64_labels(labels);
   if constexpr (is_cpu_v<device_of<E>>)
     backend<device_of<E>>::check_range("cross_entropy", "label", access::data(y), y.numel(), logits.shape()[1]);
-  return cross_entropy_node<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
+  return cross_entropy_expr<prologue_of<E>>(prologue(std::forward<E>(logits)), y);
 }
 
 template <class E>
-using cross_entropy_of = cross_entropy_node<prologue_of<E>>;
+using cross_entropy_of = cross_entropy_expr<prologue_of<E>>;
 
 }  // namespace detail
 
@@ -12076,7 +12083,7 @@ void cross_entropy(E&&, L&&, Reduction = {}) = delete;
 }  // namespace sinter
 // sinter/ops/cummax.hpp: running maxima.
 
-// sinter/ops/running_extreme.hpp: what cummax and cummin share.
+// sinter/ops/detail/running_extreme.hpp: what cummax and cummin share.
 
 // sinter/ops/detail/lines.hpp: what functions along one axis take, and their rejections.
 
@@ -12168,8 +12175,8 @@ SINTER_AXIS_REJECTION(cummin)
 
 // sinter/ops/cumsum.hpp: running sums.
 
-// sinter/ops/scan.hpp: the node behind cumsum, cumprod, ...: folds of all elements up to each along an axis, with fused
-// prologue and, along the last axis, fused epilogue.
+// sinter/ops/detail/scan.hpp: the expression behind cumsum, cumprod, ...: folds of all elements up to each along an
+// axis, with fused prologue and, along the last axis, fused epilogue.
 
 namespace sinter {
 
@@ -12177,7 +12184,7 @@ namespace detail {
 
 /// Backward of a scan: Op::grad, from x and the result y where it reads them.
 template <class Op, class E>
-struct scan_tape final : one_input_node {
+struct scan_backward final : one_input_backward {
   using T = element_of<E>;
   using D = device_of<E>;
   static constexpr int R = E::rank;
@@ -12209,8 +12216,8 @@ struct scan_tape final : one_input_node {
 /// Not of half and bfloat16: cast<float>() comes first. Op is a struct with `name`, `reducer<T>`, and the derivative:
 /// `keeps_operands` (does it read x and y?) and grad(g, axis) or grad(g, x, y, axis), of tensors.
 template <class Op, class E>
-struct [[nodiscard]] scan_node
-    : detail::point_base<scan_node<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
+struct [[nodiscard]] scan_expr
+    : detail::point_base<scan_expr<Op, E>, typename Op::template reducer<element_of<E>>::result, E::rank, device_of<E>,
                          E::order> {
   using reducer = typename Op::template reducer<element_of<E>>;
   using T = typename reducer::result;
@@ -12220,7 +12227,7 @@ struct [[nodiscard]] scan_node
   static constexpr bool takes_epilogue = E::order == 0 || !Op::keeps_operands;
   static constexpr const char* explained_as() { return Op::name; }
 
-  scan_node(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
+  scan_expr(E x, int along) : e(std::move(x)), axis(along) { this->shape_ = e.shape(); }
 
   bool ready_for_epilogue() const { return axis == R - 1; }
 
@@ -12232,7 +12239,7 @@ struct [[nodiscard]] scan_node
   auto record(const tensor<T, R, D>& value) const {
     const detail::state_ptr source = detail::recording() ? detail::prologue_state(e) : detail::state_ptr();
     if (!source) return detail::unrecorded<1>(value);
-    auto node = std::make_unique<detail::scan_tape<Op, E>>();
+    auto node = std::make_unique<detail::scan_backward<Op, E>>();
     node->name = Op::name;
     if constexpr (Op::keeps_operands) {
       node->x.keep(detail::untrack(e));
@@ -12251,16 +12258,16 @@ struct [[nodiscard]] scan_node
 namespace detail {
 
 template <class Op, class E>
-scan_node<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
+scan_expr<Op, prologue_of<E>> make_scan(E&& e, index_t axis) {
   check_defined(Op::name, e);
   const int a = checked_axis(Op::name, axis, rank_of<E>);
-  return scan_node<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
+  return scan_expr<Op, prologue_of<E>>(prologue(std::forward<E>(e)), a);
 }
 
 /// The scan of plain tensors, or of elementwise work on them; used by derivatives.
 template <class Op, class E>
 auto scan_now(const E& e, int axis) {
-  return scan_node<Op, E>(e, axis).result();
+  return scan_expr<Op, E>(e, axis).result();
 }
 
 template <class Op, class E>
@@ -12294,7 +12301,7 @@ struct cumsum_op {
 ///     tensor total_so_far = cumsum(x, 0);
 template <expression E>
   requires detail::scannable<ops::cumsum_op, E>
-scan_node<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
+scan_expr<ops::cumsum_op, detail::prologue_of<E>> cumsum(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumsum_op>(std::forward<E>(x), axis);
 }
 SINTER_LINES_REJECTIONS(cumsum)
@@ -12379,7 +12386,7 @@ struct cumprod_op {
 ///     tensor survival = cumprod(1 - x, 1);
 template <expression E>
   requires detail::scannable<ops::cumprod_op, E>
-scan_node<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
+scan_expr<ops::cumprod_op, detail::prologue_of<E>> cumprod(E&& x, detail::whole axis) {
   return detail::make_scan<ops::cumprod_op>(std::forward<E>(x), axis);
 }
 SINTER_LINES_REJECTIONS(cumprod)
@@ -13946,7 +13953,7 @@ struct logcumsumexp_op {
 ///     tensor evidence = logcumsumexp(energies, 1);
 template <expression E>
   requires detail::scannable<ops::logcumsumexp_op, E>
-scan_node<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
+scan_expr<ops::logcumsumexp_op, detail::prologue_of<E>> logcumsumexp(E&& x, detail::whole axis) {
   return detail::make_scan<ops::logcumsumexp_op>(std::forward<E>(x), axis);
 }
 SINTER_LINES_REJECTIONS(logcumsumexp)
@@ -14125,21 +14132,21 @@ SINTER_REDUCTION(logsumexp, ops::logsumexp_op)
 // sinter/grad/layer.hpp: what a matrix product and the elementwise work after it do for each other in backward, where
 // the kernel of a product can take work along.
 //
-// y = act(a b + bias) is two nodes on the tape: the product, and the work after it. Without an activation the gradient
-// of the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient reads
-// anyway. And where y goes into nothing but another product, the kernel that makes its gradient can go on to that of a
-// b.
+// y = act(a b + bias) is two entries of the tape: the product, and the work after it. Without an activation the
+// gradient of the product is that of y, and the bias' is the sum of its rows, which the kernel of the weights' gradient
+// reads anyway. And where y goes into nothing but another product, the kernel that makes its gradient can go on to that
+// of a b.
 
 namespace sinter::detail {
 
 /// A product of two matrices.
-struct product_node : tape_node {
+struct product_backward : tape_entry {
   state_ptr state[2];  ///< of the factors
-  /// Set in a pass that leaves to this node the gradient of a bias, the sum of the rows of the product's.
+  /// Set in a pass that leaves to this entry the gradient of a bias, the sum of the rows of the product's.
   state_ptr bias;
   void (*sum_rows)(grad_state& product, const state_ptr& bias) = nullptr;  ///< makes it in a kernel of its own
 
-  product_node* as_product() final { return this; }
+  product_backward* as_product() final { return this; }
   const state_ptr* inputs(int& count) const final {
     count = 2;
     return state;
@@ -14153,7 +14160,7 @@ inline bool is_between(const state_ptr& s) {
 }
 
 /// act(a b + bias), where the kernel of forward has kept what the slope of act takes.
-struct layer_node {
+struct activation_backward {
   struct ends {
     storage_ptr
         kept;  ///< relu: the signs of the result, a bit each; gelu_tanh: its argument. Both as a BLAS lays them out
@@ -14165,13 +14172,13 @@ struct layer_node {
   virtual bool open(ends& e) const = 0;
 
  protected:
-  ~layer_node() = default;
+  ~activation_backward() = default;
 };
 
 /// The ends of the layer whose result `s` is, if all its gradient comes from one product.
-inline bool open_layer(const state_ptr& s, layer_node::ends& e) {
+inline bool open_layer(const state_ptr& s, activation_backward::ends& e) {
   if (!is_between(s)) return false;
-  const layer_node* const layer = s->producer->as_layer();
+  const activation_backward* const layer = s->producer->as_layer();
   return layer != nullptr && layer->open(e);
 }
 
@@ -14225,12 +14232,12 @@ class [[nodiscard]] use_matmul_precision {
 namespace sinter {
 
 template <class A, class B, bool BT>
-struct matmul_node;
+struct matmul_expr;
 
 namespace detail {
 
 template <class A, class B, bool BT>
-using matmul_of = matmul_node<evaluated<A>, evaluated<B>, BT>;
+using matmul_of = matmul_expr<evaluated<A>, evaluated<B>, BT>;
 
 template <class T, auto S, device D>
 matrix_ref matrix_of(const tensor<T, S, D>& t) {
@@ -14281,11 +14288,11 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
 template <class T, device D, class A, class B>
 bool add_product_through(const state_ptr& to, const A& a, const B& b) {
   if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
-    layer_node::ends e;
+    activation_backward::ends e;
     if (!open_layer(to, e)) return false;
     auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
     struct guard {
-      const layer_node::ends& e;
+      const activation_backward::ends& e;
       grad_state& layer;
       ~guard() {
         if (layer.passed_on) return;
@@ -14307,7 +14314,7 @@ bool add_product_through(const state_ptr& to, const A& a, const B& b) {
 
 /// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
 template <class T, int R, device D, bool BT>
-struct matmul_node_tape : product_node {
+struct matmul_backward : product_backward {
   tensor<T, R, D> a, b;
   std::uint64_t a_version = 0, b_version = 0;
 
@@ -14362,16 +14369,16 @@ matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
 
 /// The same, when the gradient itself is to be differentiated.
 template <class A, class B, bool BT>
-struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device_of<A>, BT> {
+struct matmul_graph_backward final : matmul_backward<element_of<A>, A::rank, device_of<A>, BT> {
   using T = element_of<A>;
   static constexpr int R = A::rank;
   using D = device_of<A>;
   lower_order_of<A> left;
   lower_order_of<B> right;
 
-  matmul_graph_tape(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
+  matmul_graph_backward(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
   void release() override {
-    matmul_node_tape<T, R, D, BT>::release();
+    matmul_backward<T, R, D, BT>::release();
     left = {};
     right = {};
   }
@@ -14394,20 +14401,20 @@ struct matmul_graph_tape final : matmul_node_tape<element_of<A>, A::rank, device
 
 /// a b, or a b^T where BT. Operands are evaluated; see matmul() and linear().
 template <class A, class B, bool BT>
-struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+struct [[nodiscard]] matmul_expr : detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
                                                       detail::larger(A::order, B::order)> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = A::rank == 2;
   static constexpr bool keeps_input = true;
   static constexpr bool differentiable_twice = true;
   static constexpr const char* explained_as() { return BT ? "linear" : "matmul"; }
-  using base = detail::point_base<matmul_node<A, B, BT>, element_of<A>, A::rank, device_of<A>,
+  using base = detail::point_base<matmul_expr<A, B, BT>, element_of<A>, A::rank, device_of<A>,
                                   detail::larger(A::order, B::order)>;
   using T = element_of<A>;
   using D = device_of<A>;
   static constexpr int R = A::rank;
 
-  matmul_node(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
+  matmul_expr(const char* op, A x, B y) : a(std::move(x)), b(std::move(y)) {
     const auto& s = a.shape();
     const auto& t = b.shape();
     const index_t inner = BT ? t[R - 1] : t[R - 2];
@@ -14439,8 +14446,8 @@ struct [[nodiscard]] matmul_node : detail::point_base<matmul_node<A, B, BT>, ele
     const detail::state_ptr sb = detail::state_if_tracked(b);
     if (!is_recorded()) return detail::unrecorded<base::order>(value);
     auto node = [&] {
-      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_tape<A, B, BT>>(a, b);
-      else return std::make_unique<detail::matmul_node_tape<T, R, D, BT>>();
+      if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_backward<A, B, BT>>(a, b);
+      else return std::make_unique<detail::matmul_backward<T, R, D, BT>>();
     }();
     node->name = BT ? "linear" : "matmul";
     node->state[0] = sa;
@@ -16810,455 +16817,18 @@ Stream& operator<<(Stream& out, const tensor<T, Shape, D>& t) {
 
 // sinter/cpu/machine.hpp: runs a lowered kernel over linear arrays, one vector of elements at a time.
 
-// sinter/cpu/loop.hpp: drives one compiled kernel over an index space: coalescing, rows, staging, threads, partial
-// sums.
+// sinter/cpu/loop.hpp: runs one compiled kernel over an index space, with threads and partial sums.
 //
 // A kernel sees only linear arrays: operand s of element i is in[s][i & mask[s]], with mask 0 for a value that repeats.
-// Everything that makes real operands different from that (strides, broadcasting, tails) is handled here, once, without
-// knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of threads.
+// detail/prepared_loop.hpp handles everything that makes real operands different from that (strides, broadcasting,
+// tails), without knowing the formula. Work is cut into tasks by sizes alone, so results do not depend on the number of
+// threads.
 
-// sinter/cpu/pool.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
+// sinter/cpu/detail/prepared_loop.hpp: runs a kernel on any range of an index space: in rows, in bands of short rows,
+// in tiles where operands are transposed, in staged blocks else.
 
-#include <system_error>
+// sinter/cpu/detail/loop_copies.hpp: copies between an operand with any strides and the linear arrays of a kernel.
 
-// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which
-// exceptions trap.
-
-namespace sinter::cpu_impl::detail {
-
-#if defined(__SSE2__)
-
-inline constexpr std::uint32_t mxcsr_flags = 0x3f;  ///< what has happened so far
-
-inline std::uint64_t float_control() noexcept { return __builtin_ia32_stmxcsr() & ~mxcsr_flags; }
-inline void set_float_control(std::uint64_t control) noexcept {
-  __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(control) | (__builtin_ia32_stmxcsr() & mxcsr_flags));
-}
-
-#elif defined(__aarch64__)
-
-inline std::uint64_t float_control() noexcept {
-  std::uint64_t control;
-  asm volatile("mrs %0, fpcr" : "=r"(control));
-  return control;
-}
-inline void set_float_control(std::uint64_t control) noexcept { asm volatile("msr fpcr, %0" : : "r"(control)); }
-
-#else
-
-inline std::uint64_t float_control() noexcept { return 0; }
-inline void set_float_control(std::uint64_t) noexcept {}
-
-#endif
-
-}  // namespace sinter::cpu_impl::detail
-// sinter/cpu/detail/pool_topology.hpp: which processors a pool may use, and how its threads wait.
-
-#include <cstdio>
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
-
-namespace sinter::cpu_impl::detail {
-
-inline constexpr int most_threads = 4096;
-
-inline void pause_processor() noexcept {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-/// Waiting that begins cheap and quick: `spin` returns true for about 100 microseconds, then says false, sleep.
-class backoff {
- public:
-  bool spin() noexcept {
-    if (step_ == pausing_steps + yielding_steps) return false;
-    if (++step_ > pausing_steps) std::this_thread::yield();
-    else
-      for (int i = 0; i < pauses_per_step; ++i) pause_processor();
-    return true;
-  }
-
- private:
-  // A pause takes 10 to 140 cycles, depending on the processor; a yield with nobody waiting about 0.4 us.
-  static constexpr int pauses_per_step = 4, pausing_steps = 128, yielding_steps = 384;
-  int step_ = 0;
-};
-
-#if defined(__linux__)
-
-inline cpu_set_t usable_processors() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
-  return set;
-}
-
-/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
-inline cpu_set_t node_processors(int node) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  char path[64];
-  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
-  std::FILE* const file = std::fopen(path, "r");
-  if (file == nullptr) return set;
-  int first = 0;
-  while (std::fscanf(file, "%d", &first) == 1) {
-    int last = first, separator = std::fgetc(file);
-    if (separator == '-') {
-      if (std::fscanf(file, "%d", &last) != 1) break;
-      separator = std::fgetc(file);
-    }
-    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
-    if (separator != ',') break;
-  }
-  std::fclose(file);
-  return set;
-}
-
-/// The node's processors that this process may use; all usable ones where that leaves none.
-inline cpu_set_t node_or_usable_processors(int node) noexcept {
-  const cpu_set_t usable = usable_processors();
-  if (node < 0) return usable;
-  const cpu_set_t local = node_processors(node);
-  cpu_set_t both;
-  CPU_AND(&both, &usable, &local);
-  return CPU_COUNT(&both) == 0 ? usable : both;
-}
-
-inline void pin_to_node(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
-}
-
-inline int usable_processor_count(int node) noexcept {
-  const cpu_set_t set = node_or_usable_processors(node);
-  return CPU_COUNT(&set);
-}
-
-#else
-
-inline void pin_to_node(int) noexcept {}
-inline int usable_processor_count(int) noexcept { return 0; }
-
-#endif
-
-/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
-inline int default_threads(int node) {
-  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
-    char* end = nullptr;
-    const long threads = std::strtol(text, &end, 10);
-    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
-    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
-                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
-  }
-  const int usable = usable_processor_count(node);
-  if (usable > 0) return usable;
-  const unsigned threads = std::thread::hardware_concurrency();
-  return threads == 0 ? 1 : static_cast<int>(threads);
-}
-
-}  // namespace sinter::cpu_impl::detail
-
-namespace sinter {
-namespace cpu_impl {
-
-/// A fixed team of threads that shares out the tasks of one `run` at a time.
-///
-/// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
-/// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
-/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in
-/// the floating-point environment of the caller. A forked child has none of them, and starts its own.
-class thread_pool {
- public:
-  using task_body = void (*)(void* context, index_t task);
-
-  /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
-  explicit thread_pool(int threads, int numa_node = -1) : target_(checked(threads)), node_(numa_node) {}
-  thread_pool(const thread_pool&) = delete;
-  thread_pool& operator=(const thread_pool&) = delete;
-  ~thread_pool() { stop_workers(); }
-
-  int size() const noexcept { return target_.load(std::memory_order_relaxed); }
-
-  /// Takes effect at once when the pool is idle, otherwise before its next run.
-  void resize(int threads) {
-    target_.store(checked(threads), std::memory_order_relaxed);
-    if (!acquire()) return;
-    adapt();
-    release();
-  }
-
-  /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
-  /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
-  /// thread holds it, the tasks run one after the other on the calling thread.
-  void run(index_t tasks, task_body body, void* context) {
-    if (tasks <= 0) return;
-    if (tasks == 1) return body(context, 0);
-    if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
-    if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
-    if (workers_.empty()) {
-      release();
-      return run_inline(tasks, body, context);
-    }
-    for (index_t first = 0; first < tasks; first += max_batch) {
-      base_.store(first, std::memory_order_relaxed);
-      run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
-    }
-    std::exception_ptr error = std::move(error_);
-    error_ = nullptr;
-    failed_.store(false, std::memory_order_relaxed);
-    release();
-    if (error) std::rethrow_exception(error);
-  }
-
-  /// Calls `f(task)` for every task in [0, tasks); see `run`.
-  template <class F>
-  void parallel_for(index_t tasks, F&& f) {
-    using callable = std::remove_reference_t<F>;
-    run(
-        tasks, [](void* context, index_t task) { (*static_cast<callable*>(context))(task); },
-        const_cast<void*>(static_cast<const void*>(std::addressof(f))));
-  }
-
-  /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
-  void close() noexcept {
-    target_.store(1, std::memory_order_relaxed);
-    if (!acquire()) return;
-    stop_workers();
-    release();
-  }
-
-  /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
-  void at_fork(sinter::detail::fork_step step) noexcept {
-    if (step == sinter::detail::fork_step::before) return team_.lock();
-    if (step == sinter::detail::fork_step::in_child) {
-      for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
-      workers_.clear();
-      ticket_.store(0, std::memory_order_relaxed);
-      sleepers_.store(0, std::memory_order_relaxed);
-      stop_.store(false, std::memory_order_relaxed);
-      caller_sleeps_.store(0, std::memory_order_relaxed);
-      failed_.store(false, std::memory_order_relaxed);
-      ::new (static_cast<void*>(&error_)) std::exception_ptr;
-      release();
-    }
-    team_.unlock();
-  }
-
- private:
-  static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
-  static constexpr index_t max_batch = index_t{1} << 31;
-
-  static int checked(int threads) {
-    if (threads < 1 || threads > detail::most_threads)
-      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
-                                           threads, "; the calling thread counts as one"});
-    return threads;
-  }
-
-  bool acquire() noexcept {
-    return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
-  }
-  void release() noexcept { busy_.store(false, std::memory_order_release); }
-
-  static void run_inline(index_t tasks, task_body body, void* context) {
-    std::exception_ptr error;
-    for (index_t task = 0; task < tasks; ++task) {
-      try {
-        body(context, task);
-      } catch (...) {
-        if (!error) error = std::current_exception();
-      }
-    }
-    if (error) std::rethrow_exception(error);
-  }
-
-  void run_batch(index_t tasks, task_body body, void* context) {
-    body_.store(body, std::memory_order_relaxed);
-    context_.store(context, std::memory_order_relaxed);
-    tasks_.store(tasks, std::memory_order_relaxed);
-    const std::uint64_t control = detail::float_control();
-    float_control_.store(control, std::memory_order_relaxed);
-    done_.store(0, std::memory_order_relaxed);
-    const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
-    ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
-    wake(tasks - 1);
-    work(control);
-    detail::backoff wait;
-    while (done_.load(std::memory_order_acquire) != tasks)
-      if (!wait.spin()) done_waiting(tasks);
-  }
-
-  // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
-  // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
-  void wake(index_t useful) noexcept {
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    const int sleeping = sleepers_.load(std::memory_order_seq_cst);
-    if (sleeping == 0) return;
-    if (useful >= sleeping) return epoch_.notify_all();
-    for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
-  }
-
-  void done_waiting(index_t tasks) noexcept {
-    caller_sleeps_.store(1, std::memory_order_seq_cst);
-    if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
-    caller_sleeps_.store(0, std::memory_order_relaxed);
-  }
-
-  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
-  // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
-  // done.
-  void work(std::uint64_t own_control) noexcept {
-    index_t finished = 0;
-    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-    while ((ticket & count_mask) != 0) {
-      const task_body body = body_.load(std::memory_order_relaxed);
-      void* const context = context_.load(std::memory_order_relaxed);
-      const index_t tasks = tasks_.load(std::memory_order_relaxed);
-      const index_t base = base_.load(std::memory_order_relaxed);
-      const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
-      if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
-        continue;
-      if (control != own_control) detail::set_float_control(own_control = control);
-      try {
-        body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
-      } catch (...) {
-        if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
-      }
-      ++finished;
-      ticket = ticket_.load(std::memory_order_acquire);
-    }
-    if (finished == 0) return;
-    done_.fetch_add(finished, std::memory_order_seq_cst);
-    if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
-      caller_sleeps_.store(0, std::memory_order_seq_cst);
-      caller_sleeps_.notify_one();
-    }
-  }
-
-  void worker() noexcept {
-    if (node_ >= 0) detail::pin_to_node(node_);
-    int seen = epoch_.load(std::memory_order_seq_cst);
-    while (true) {
-      work(detail::float_control());
-      detail::backoff wait;
-      int now = epoch_.load(std::memory_order_seq_cst);
-      while (now == seen) {
-        if (stop_.load(std::memory_order_relaxed)) return;
-        if (!wait.spin()) {
-          sleepers_.fetch_add(1, std::memory_order_seq_cst);
-          epoch_.wait(seen, std::memory_order_seq_cst);
-          sleepers_.fetch_sub(1, std::memory_order_seq_cst);
-        }
-        now = epoch_.load(std::memory_order_seq_cst);
-      }
-      seen = now;
-      if (stop_.load(std::memory_order_relaxed)) return;
-    }
-  }
-
-  void adapt() noexcept {
-    const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
-    if (workers_.size() > wanted) stop_workers();
-    const std::lock_guard lock(team_);
-    try {
-      while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
-    } catch (const std::system_error&) {
-      // The system grants no more threads: go on with those there are.
-      target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
-    } catch (const std::bad_alloc&) {
-      // No memory for more just now: the next run tries again.
-    }
-  }
-
-  void stop_workers() noexcept {
-    const std::lock_guard lock(team_);
-    if (workers_.empty()) return;
-    stop_.store(true, std::memory_order_relaxed);
-    epoch_.fetch_add(1, std::memory_order_seq_cst);
-    epoch_.notify_all();
-    for (std::thread& thread : workers_) thread.join();
-    workers_.clear();
-    stop_.store(false, std::memory_order_relaxed);
-  }
-
-  alignas(64) std::atomic<std::uint64_t> ticket_{0};
-  std::atomic<task_body> body_{nullptr};
-  std::atomic<void*> context_{nullptr};
-  std::atomic<index_t> tasks_{0}, base_{0};
-  std::atomic<std::uint64_t> float_control_{0};
-  alignas(64) std::atomic<int> epoch_{0};
-  std::atomic<int> sleepers_{0};
-  std::atomic<bool> stop_{false};
-  alignas(64) std::atomic<index_t> done_{0};
-  std::atomic<int> caller_sleeps_{0};
-  std::atomic<bool> failed_{false};
-  std::exception_ptr error_;
-  alignas(64) std::atomic<bool> busy_{false};
-  std::atomic<int> target_;
-  int node_;
-  std::mutex team_;  ///< held while the list of workers changes
-  std::vector<std::thread> workers_;
-  sinter::detail::fork_watch watch_{*this};
-};
-
-// The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
-// them; what is registered beside each ends its workers at exit.
-
-/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
-/// `value_error` where it is set to no number of threads.
-inline thread_pool& host_pool() {
-  static constinit std::atomic<thread_pool*> pool{nullptr};
-  return sinter::detail::make_once(pool, [] {
-    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
-    std::atexit([] {
-      if (thread_pool* const used = pool.load(std::memory_order_acquire)) used->close();
-    });
-    return one.release();
-  });
-}
-
-/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
-inline thread_pool& numa_pool(int node) {
-  struct entry {
-    int node;
-    entry* next;
-    thread_pool pool;
-  };
-  static constinit std::atomic<entry*> first{nullptr};
-  const auto find = [node](entry* e) {
-    while (e != nullptr && e->node != node) e = e->next;
-    return e;
-  };
-  entry* head = first.load(std::memory_order_acquire);
-  if (entry* const known = find(head)) return known->pool;
-  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
-  if (head == nullptr)
-    std::atexit([] {
-      for (entry* e = first.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
-    });
-  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
-    if (entry* const known = find(head)) return known->pool;
-    added->next = head;
-  }
-  return added.release()->pool;
-}
-
-}  // namespace cpu_impl
-
-/// Sets how many threads device `cpu` computes with, the caller included. Results do not depend on it.
-/// Throws `value_error` for less than 1 and more than 4096.
-inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads); }
-
-/// How many threads device `cpu` computes with.
-inline int num_threads() { return cpu_impl::host_pool().size(); }
-
-}  // namespace sinter
 // sinter/math/packet.hpp: simd<T, L>, the kind of value that is L elements in Eigen's vector registers, and its words.
 
 // sinter/math/packet_cast.hpp: conversion between element types, and between masks of different width.
@@ -18679,6 +18249,99 @@ SINTER_TRIGONOMETRIC(tan, detail::tan_of(q, r))
 
 }  // namespace sinter::math
 
+namespace sinter::cpu_impl::detail {
+
+template <class Word>
+void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n) {
+  auto* t = reinterpret_cast<Word*>(to);
+  const auto* f = reinterpret_cast<const Word*>(from);
+  if (from_step == 0) {
+    const Word v = *f;
+    for (index_t i = 0; i < n; ++i) t[i * to_step] = v;
+  } else {
+    for (index_t i = 0; i < n; ++i) t[i * to_step] = f[i * from_step];
+  }
+}
+
+inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
+  if (to_step == 1 && from_step == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(n * size));
+    return;
+  }
+  switch (size) {
+    case 1:
+      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
+    case 2:
+      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
+    case 4:
+      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
+    default:
+      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
+  }
+}
+
+/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there.
+/// Where rows stand side by side there, each line of cache is touched once.
+template <class Word, bool Back>
+void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step) {
+  auto* const t = reinterpret_cast<Word*>(tile);
+  auto* const m = reinterpret_cast<Word*>(there);
+  const auto move = [](Word& in_tile, Word& outside) {
+    if constexpr (Back) outside = in_tile;
+    else in_tile = outside;
+  };
+  if (row_step != 1) {
+    for (index_t r = 0; r < h; ++r)
+      for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r * row_step + c * step]);
+    return;
+  }
+  index_t r = 0;
+  for (; r + 16 <= h; r += 16) {
+    for (index_t c = 0; c < w; ++c) {
+      SINTER_UNROLL
+      for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
+    }
+  }
+  for (; r < h; ++r)
+    for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r + c * step]);
+}
+
+template <bool Back>
+void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step, int size) {
+  switch (size) {
+    case 1:
+      return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
+    case 2:
+      return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
+    case 4:
+      return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
+    default:
+      return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
+  }
+}
+
+template <class T>
+void add_strided(char* to, index_t step, const char* from, index_t n) {
+  auto* t = reinterpret_cast<T*>(to);
+  const auto* f = reinterpret_cast<const T*>(from);
+  if (step == 0) {
+    double sum = 0;
+    for (index_t i = 0; i < n; ++i) sum += static_cast<double>(f[i]);
+    *t += static_cast<T>(sum);
+    return;
+  }
+  for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
+}
+
+// Only gradients are summed; those of narrow elements are gathered in float.
+inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
+  if (size == 4) add_strided<float>(to, step, from, n);
+  else add_strided<double>(to, step, from, n);
+}
+
+}  // namespace sinter::cpu_impl::detail
+// sinter/cpu/detail/loop_shape.hpp: an index space with its operands, and the kernel function that runs on it.
+
 namespace sinter::cpu_impl {
 
 using sinter::detail::max_operands;
@@ -18755,91 +18418,6 @@ inline void coalesce(loop& l) {
 }
 
 namespace detail {
-
-template <class Word>
-void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n) {
-  auto* t = reinterpret_cast<Word*>(to);
-  const auto* f = reinterpret_cast<const Word*>(from);
-  if (from_step == 0) {
-    const Word v = *f;
-    for (index_t i = 0; i < n; ++i) t[i * to_step] = v;
-  } else {
-    for (index_t i = 0; i < n; ++i) t[i * to_step] = f[i * from_step];
-  }
-}
-
-inline void copy_strided(char* to, index_t to_step, const char* from, index_t from_step, index_t n, int size) {
-  if (to_step == 1 && from_step == 1) {
-    std::memcpy(to, from, static_cast<std::size_t>(n * size));
-    return;
-  }
-  switch (size) {
-    case 1:
-      return copy_strided<std::uint8_t>(to, to_step, from, from_step, n);
-    case 2:
-      return copy_strided<std::uint16_t>(to, to_step, from, from_step, n);
-    case 4:
-      return copy_strided<std::uint32_t>(to, to_step, from, from_step, n);
-    default:
-      return copy_strided<std::uint64_t>(to, to_step, from, from_step, n);
-  }
-}
-
-/// Copies a tile, h rows of w elements one after the other, from where it stands with these strides, or back to there.
-/// Where rows stand side by side there, each line of cache is touched once.
-template <class Word, bool Back>
-void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step) {
-  auto* const t = reinterpret_cast<Word*>(tile);
-  auto* const m = reinterpret_cast<Word*>(there);
-  const auto move = [](Word& in_tile, Word& outside) {
-    if constexpr (Back) outside = in_tile;
-    else in_tile = outside;
-  };
-  if (row_step != 1) {
-    for (index_t r = 0; r < h; ++r)
-      for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r * row_step + c * step]);
-    return;
-  }
-  index_t r = 0;
-  for (; r + 16 <= h; r += 16)
-    for (index_t c = 0; c < w; ++c) SINTER_UNROLL
-  for (index_t i = 0; i < 16; ++i) move(t[(r + i) * w + c], m[r + i + c * step]);
-  for (; r < h; ++r)
-    for (index_t c = 0; c < w; ++c) move(t[r * w + c], m[r + c * step]);
-}
-
-template <bool Back>
-void copy_tile(char* tile, char* there, index_t h, index_t w, index_t row_step, index_t step, int size) {
-  switch (size) {
-    case 1:
-      return copy_tile<std::uint8_t, Back>(tile, there, h, w, row_step, step);
-    case 2:
-      return copy_tile<std::uint16_t, Back>(tile, there, h, w, row_step, step);
-    case 4:
-      return copy_tile<std::uint32_t, Back>(tile, there, h, w, row_step, step);
-    default:
-      return copy_tile<std::uint64_t, Back>(tile, there, h, w, row_step, step);
-  }
-}
-
-template <class T>
-void add_strided(char* to, index_t step, const char* from, index_t n) {
-  auto* t = reinterpret_cast<T*>(to);
-  const auto* f = reinterpret_cast<const T*>(from);
-  if (step == 0) {
-    double sum = 0;
-    for (index_t i = 0; i < n; ++i) sum += static_cast<double>(f[i]);
-    *t += static_cast<T>(sum);
-    return;
-  }
-  for (index_t i = 0; i < n; ++i) t[i * step] += f[i];
-}
-
-// Only gradients are summed; those of narrow elements are gathered in float.
-inline void add_strided(char* to, index_t step, const char* from, index_t n, int size) {
-  if (size == 4) add_strided<float>(to, step, from, n);
-  else add_strided<double>(to, step, from, n);
-}
 
 /// Calls f(offset in elements, step, count) for the runs along the last axis that cover [begin, begin + n).
 template <class F>
@@ -18931,6 +18509,10 @@ inline void run_tail(kernel_fn fn, const void* plan, const kernel_args& a, int i
 }
 
 }  // namespace detail
+
+}  // namespace sinter::cpu_impl
+
+namespace sinter::cpu_impl {
 
 /// Elements below which a pass stays on the calling thread.
 inline constexpr index_t serial_below = 32768;
@@ -19350,6 +18932,452 @@ class prepared_loop {
   int in_size_[max_operands] = {};
   int out_size_[max_operands] = {};
 };
+
+}  // namespace sinter::cpu_impl
+// sinter/cpu/threads.hpp: the worker threads of the host devices; the caller works too, and nested use runs inline.
+
+#include <system_error>
+
+// sinter/cpu/detail/float_control.hpp: how a thread rounds, whether it flushes denormal numbers to zero, and which
+// exceptions trap.
+
+namespace sinter::cpu_impl::detail {
+
+#if defined(__SSE2__)
+
+inline constexpr std::uint32_t mxcsr_flags = 0x3f;  ///< what has happened so far
+
+inline std::uint64_t float_control() noexcept { return __builtin_ia32_stmxcsr() & ~mxcsr_flags; }
+inline void set_float_control(std::uint64_t control) noexcept {
+  __builtin_ia32_ldmxcsr(static_cast<std::uint32_t>(control) | (__builtin_ia32_stmxcsr() & mxcsr_flags));
+}
+
+#elif defined(__aarch64__)
+
+inline std::uint64_t float_control() noexcept {
+  std::uint64_t control;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return control;
+}
+inline void set_float_control(std::uint64_t control) noexcept { asm volatile("msr fpcr, %0" : : "r"(control)); }
+
+#else
+
+inline std::uint64_t float_control() noexcept { return 0; }
+inline void set_float_control(std::uint64_t) noexcept {}
+
+#endif
+
+}  // namespace sinter::cpu_impl::detail
+// sinter/cpu/detail/thread_topology.hpp: which processors a pool may use, and how its threads wait.
+
+#include <cstdio>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace sinter::cpu_impl::detail {
+
+inline constexpr int most_threads = 4096;
+
+inline void pause_processor() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Waiting that begins cheap and quick: `spin` returns true for about 100 microseconds, then says false, sleep.
+class backoff {
+ public:
+  bool spin() noexcept {
+    if (step_ == pausing_steps + yielding_steps) return false;
+    if (++step_ > pausing_steps) std::this_thread::yield();
+    else
+      for (int i = 0; i < pauses_per_step; ++i) pause_processor();
+    return true;
+  }
+
+ private:
+  // A pause takes 10 to 140 cycles, depending on the processor; a yield with nobody waiting about 0.4 us.
+  static constexpr int pauses_per_step = 4, pausing_steps = 128, yielding_steps = 384;
+  int step_ = 0;
+};
+
+#if defined(__linux__)
+
+inline cpu_set_t usable_processors() noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_ZERO(&set);
+  return set;
+}
+
+/// The processors of a NUMA node, from a list such as "0-3,8-11"; empty if the machine has no such node.
+inline cpu_set_t node_processors(int node) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  char path[64];
+  std::snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpulist", node);
+  std::FILE* const file = std::fopen(path, "r");
+  if (file == nullptr) return set;
+  int first = 0;
+  while (std::fscanf(file, "%d", &first) == 1) {
+    int last = first, separator = std::fgetc(file);
+    if (separator == '-') {
+      if (std::fscanf(file, "%d", &last) != 1) break;
+      separator = std::fgetc(file);
+    }
+    for (int i = first; i <= last && i < CPU_SETSIZE; ++i) CPU_SET(static_cast<unsigned>(i), &set);
+    if (separator != ',') break;
+  }
+  std::fclose(file);
+  return set;
+}
+
+/// The node's processors that this process may use; all usable ones where that leaves none.
+inline cpu_set_t node_or_usable_processors(int node) noexcept {
+  const cpu_set_t usable = usable_processors();
+  if (node < 0) return usable;
+  const cpu_set_t local = node_processors(node);
+  cpu_set_t both;
+  CPU_AND(&both, &usable, &local);
+  return CPU_COUNT(&both) == 0 ? usable : both;
+}
+
+inline void pin_to_node(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+}
+
+inline int usable_processor_count(int node) noexcept {
+  const cpu_set_t set = node_or_usable_processors(node);
+  return CPU_COUNT(&set);
+}
+
+#else
+
+inline void pin_to_node(int) noexcept {}
+inline int usable_processor_count(int) noexcept { return 0; }
+
+#endif
+
+/// SINTER_NUM_THREADS if it is set, else the usable processors (of the node, if it is not negative).
+inline int default_threads(int node) {
+  if (const char* const text = std::getenv("SINTER_NUM_THREADS"); text != nullptr && *text != '\0') {
+    char* end = nullptr;
+    const long threads = std::strtol(text, &end, 10);
+    if (*end == '\0' && threads >= 1 && threads <= most_threads) return static_cast<int>(threads);
+    sinter::detail::refuse<value_error>({"the environment variable SINTER_NUM_THREADS is '", text,
+                                         "'; set it to a number from 1 to ", most_threads, ", or not at all"});
+  }
+  const int usable = usable_processor_count(node);
+  if (usable > 0) return usable;
+  const unsigned threads = std::thread::hardware_concurrency();
+  return threads == 0 ? 1 : static_cast<int>(threads);
+}
+
+}  // namespace sinter::cpu_impl::detail
+
+namespace sinter {
+namespace cpu_impl {
+
+/// A fixed team of threads that shares out the tasks of one `run` at a time.
+///
+/// A run posts a ticket (run number, tasks left) in one atomic word; whoever lowers the count by compare-exchange owns
+/// that task, so a worker which wakes late finds a newer number or nothing left, and is never waited for. Workers spin
+/// for a moment after a run, then sleep in the kernel. Threads start at the first run that needs them. They compute in
+/// the floating-point environment of the caller. A forked child has none of them, and starts its own.
+class thread_pool {
+ public:
+  using task_body = void (*)(void* context, index_t task);
+
+  /// `threads` counts the caller. `numa_node >= 0` pins the workers to that node's processors, if the node exists.
+  explicit thread_pool(int threads, int numa_node = -1) : target_(checked(threads)), node_(numa_node) {}
+  thread_pool(const thread_pool&) = delete;
+  thread_pool& operator=(const thread_pool&) = delete;
+  ~thread_pool() { stop_workers(); }
+
+  int size() const noexcept { return target_.load(std::memory_order_relaxed); }
+
+  /// Takes effect at once when the pool is idle, otherwise before its next run.
+  void resize(int threads) {
+    target_.store(checked(threads), std::memory_order_relaxed);
+    if (!acquire()) return;
+    adapt();
+    release();
+  }
+
+  /// Calls `body(context, task)` for every task in [0, tasks) in any order and returns when all have ended. All tasks
+  /// run even if one throws; the first exception is rethrown here. From inside a task of this pool, or while another
+  /// thread holds it, the tasks run one after the other on the calling thread.
+  void run(index_t tasks, task_body body, void* context) {
+    if (tasks <= 0) return;
+    if (tasks == 1) return body(context, 0);
+    if (size() == 1 || !acquire()) return run_inline(tasks, body, context);
+    if (workers_.size() + 1 != static_cast<std::size_t>(size())) adapt();
+    if (workers_.empty()) {
+      release();
+      return run_inline(tasks, body, context);
+    }
+    for (index_t first = 0; first < tasks; first += max_batch) {
+      base_.store(first, std::memory_order_relaxed);
+      run_batch(tasks - first < max_batch ? tasks - first : max_batch, body, context);
+    }
+    std::exception_ptr error = std::move(error_);
+    error_ = nullptr;
+    failed_.store(false, std::memory_order_relaxed);
+    release();
+    if (error) std::rethrow_exception(error);
+  }
+
+  /// Calls `f(task)` for every task in [0, tasks); see `run`.
+  template <class F>
+  void parallel_for(index_t tasks, F&& f) {
+    using callable = std::remove_reference_t<F>;
+    run(
+        tasks, [](void* context, index_t task) { (*static_cast<callable*>(context))(task); },
+        const_cast<void*>(static_cast<const void*>(std::addressof(f))));
+  }
+
+  /// Ends the workers for good unless a run is going on; later runs are inline. Called at program exit.
+  void close() noexcept {
+    target_.store(1, std::memory_order_relaxed);
+    if (!acquire()) return;
+    stop_workers();
+    release();
+  }
+
+  /// For fork_watch. In the child nothing runs: who forks from inside a task may only end it, or call exec.
+  void at_fork(sinter::detail::fork_step step) noexcept {
+    if (step == sinter::detail::fork_step::before) return team_.lock();
+    if (step == sinter::detail::fork_step::in_child) {
+      for (std::thread& lost : workers_) sinter::detail::forget_thread(lost);
+      workers_.clear();
+      ticket_.store(0, std::memory_order_relaxed);
+      sleepers_.store(0, std::memory_order_relaxed);
+      stop_.store(false, std::memory_order_relaxed);
+      caller_sleeps_.store(0, std::memory_order_relaxed);
+      failed_.store(false, std::memory_order_relaxed);
+      ::new (static_cast<void*>(&error_)) std::exception_ptr;
+      release();
+    }
+    team_.unlock();
+  }
+
+ private:
+  static constexpr std::uint64_t count_bits = 32, count_mask = (std::uint64_t{1} << count_bits) - 1;
+  static constexpr index_t max_batch = index_t{1} << 31;
+
+  static int checked(int threads) {
+    if (threads < 1 || threads > detail::most_threads)
+      sinter::detail::refuse<value_error>({"sinter: a thread pool has 1 to ", detail::most_threads, " threads, got ",
+                                           threads, "; the calling thread counts as one"});
+    return threads;
+  }
+
+  bool acquire() noexcept {
+    return !busy_.load(std::memory_order_relaxed) && !busy_.exchange(true, std::memory_order_acquire);
+  }
+  void release() noexcept { busy_.store(false, std::memory_order_release); }
+
+  static void run_inline(index_t tasks, task_body body, void* context) {
+    std::exception_ptr error;
+    for (index_t task = 0; task < tasks; ++task) {
+      try {
+        body(context, task);
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+    }
+    if (error) std::rethrow_exception(error);
+  }
+
+  void run_batch(index_t tasks, task_body body, void* context) {
+    body_.store(body, std::memory_order_relaxed);
+    context_.store(context, std::memory_order_relaxed);
+    tasks_.store(tasks, std::memory_order_relaxed);
+    const std::uint64_t control = detail::float_control();
+    float_control_.store(control, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> count_bits) + 1;
+    ticket_.store(number << count_bits | static_cast<std::uint64_t>(tasks), std::memory_order_release);
+    wake(tasks - 1);
+    work(control);
+    detail::backoff wait;
+    while (done_.load(std::memory_order_acquire) != tasks)
+      if (!wait.spin()) done_waiting(tasks);
+  }
+
+  // A store to the epoch before the load of the sleepers, against the reverse order in `worker`: sequentially
+  // consistent, so that either the sleeper sees the new epoch or the caller sees the sleeper.
+  void wake(index_t useful) noexcept {
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    const int sleeping = sleepers_.load(std::memory_order_seq_cst);
+    if (sleeping == 0) return;
+    if (useful >= sleeping) return epoch_.notify_all();
+    for (index_t i = 0; i < useful; ++i) epoch_.notify_one();
+  }
+
+  void done_waiting(index_t tasks) noexcept {
+    caller_sleeps_.store(1, std::memory_order_seq_cst);
+    if (done_.load(std::memory_order_seq_cst) != tasks) caller_sleeps_.wait(1, std::memory_order_seq_cst);
+    caller_sleeps_.store(0, std::memory_order_relaxed);
+  }
+
+  // A successful exchange proves that its run is still going on, hence that body, context, count and control, which
+  // were read before it, belong to that run: the caller overwrites them only after all tasks of the run are counted as
+  // done.
+  void work(std::uint64_t own_control) noexcept {
+    index_t finished = 0;
+    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    while ((ticket & count_mask) != 0) {
+      const task_body body = body_.load(std::memory_order_relaxed);
+      void* const context = context_.load(std::memory_order_relaxed);
+      const index_t tasks = tasks_.load(std::memory_order_relaxed);
+      const index_t base = base_.load(std::memory_order_relaxed);
+      const std::uint64_t control = float_control_.load(std::memory_order_relaxed);
+      if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
+        continue;
+      if (control != own_control) detail::set_float_control(own_control = control);
+      try {
+        body(context, base + tasks - static_cast<index_t>(ticket & count_mask));
+      } catch (...) {
+        if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
+      }
+      ++finished;
+      ticket = ticket_.load(std::memory_order_acquire);
+    }
+    if (finished == 0) return;
+    done_.fetch_add(finished, std::memory_order_seq_cst);
+    if (caller_sleeps_.load(std::memory_order_seq_cst) != 0) {
+      caller_sleeps_.store(0, std::memory_order_seq_cst);
+      caller_sleeps_.notify_one();
+    }
+  }
+
+  void worker() noexcept {
+    if (node_ >= 0) detail::pin_to_node(node_);
+    int seen = epoch_.load(std::memory_order_seq_cst);
+    while (true) {
+      work(detail::float_control());
+      detail::backoff wait;
+      int now = epoch_.load(std::memory_order_seq_cst);
+      while (now == seen) {
+        if (stop_.load(std::memory_order_relaxed)) return;
+        if (!wait.spin()) {
+          sleepers_.fetch_add(1, std::memory_order_seq_cst);
+          epoch_.wait(seen, std::memory_order_seq_cst);
+          sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        }
+        now = epoch_.load(std::memory_order_seq_cst);
+      }
+      seen = now;
+      if (stop_.load(std::memory_order_relaxed)) return;
+    }
+  }
+
+  void adapt() noexcept {
+    const std::size_t wanted = static_cast<std::size_t>(size()) - 1;
+    if (workers_.size() > wanted) stop_workers();
+    const std::lock_guard lock(team_);
+    try {
+      while (workers_.size() < wanted) workers_.emplace_back([this] { worker(); });
+    } catch (const std::system_error&) {
+      // The system grants no more threads: go on with those there are.
+      target_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+    } catch (const std::bad_alloc&) {
+      // No memory for more just now: the next run tries again.
+    }
+  }
+
+  void stop_workers() noexcept {
+    const std::lock_guard lock(team_);
+    if (workers_.empty()) return;
+    stop_.store(true, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    epoch_.notify_all();
+    for (std::thread& thread : workers_) thread.join();
+    workers_.clear();
+    stop_.store(false, std::memory_order_relaxed);
+  }
+
+  alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  std::atomic<task_body> body_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<index_t> tasks_{0}, base_{0};
+  std::atomic<std::uint64_t> float_control_{0};
+  alignas(64) std::atomic<int> epoch_{0};
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<index_t> done_{0};
+  std::atomic<int> caller_sleeps_{0};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+  alignas(64) std::atomic<bool> busy_{false};
+  std::atomic<int> target_;
+  int node_;
+  std::mutex team_;  ///< held while the list of workers changes
+  std::vector<std::thread> workers_;
+  sinter::detail::fork_watch watch_{*this};
+};
+
+// The pools of the devices are never destroyed, so that code which runs after the static destructors may still use
+// them; what is registered beside each ends its workers at exit.
+
+/// The pool of device `cpu`: SINTER_NUM_THREADS threads if that is set, else one per usable processor. Throws
+/// `value_error` where it is set to no number of threads.
+inline thread_pool& host_pool() {
+  static constinit std::atomic<thread_pool*> pool{nullptr};
+  return sinter::detail::make_once(pool, [] {
+    auto one = std::make_unique<thread_pool>(detail::default_threads(-1));
+    std::atexit([] {
+      if (thread_pool* const used = pool.load(std::memory_order_acquire)) used->close();
+    });
+    return one.release();
+  });
+}
+
+/// The pool of device `numa<node>`, pinned to the processors of that node where the machine has it.
+inline thread_pool& numa_pool(int node) {
+  struct entry {
+    int node;
+    entry* next;
+    thread_pool pool;
+  };
+  static constinit std::atomic<entry*> first{nullptr};
+  const auto find = [node](entry* e) {
+    while (e != nullptr && e->node != node) e = e->next;
+    return e;
+  };
+  entry* head = first.load(std::memory_order_acquire);
+  if (entry* const known = find(head)) return known->pool;
+  std::unique_ptr<entry> added(new entry{node, head, thread_pool(detail::default_threads(node), node)});
+  if (head == nullptr)
+    std::atexit([] {
+      for (entry* e = first.load(std::memory_order_acquire); e != nullptr; e = e->next) e->pool.close();
+    });
+  while (!first.compare_exchange_weak(head, added.get(), std::memory_order_acq_rel, std::memory_order_acquire)) {
+    if (entry* const known = find(head)) return known->pool;
+    added->next = head;
+  }
+  return added.release()->pool;
+}
+
+}  // namespace cpu_impl
+
+/// Sets how many threads device `cpu` computes with, the caller included. Results do not depend on it.
+/// Throws `value_error` for less than 1 and more than 4096.
+inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads); }
+
+/// How many threads device `cpu` computes with.
+inline int num_threads() { return cpu_impl::host_pool().size(); }
+
+}  // namespace sinter
+
+namespace sinter::cpu_impl {
 
 namespace detail {
 
@@ -24243,7 +24271,7 @@ struct kernels<Op, D> {
 };
 
 }  // namespace sinter::detail
-// sinter/expr.hpp: expression nodes, lowering, evaluation.
+// sinter/expr.hpp: expressions, lowering, evaluation.
 
 // sinter/expr/explain.hpp: what evaluating an expression will run: kernels, formulas, bytes.
 
@@ -24626,7 +24654,7 @@ namespace sinter {
 
 /// The name that let() gives to a value inside its body. It may be copied, but means nothing outside of that body.
 template <class Tag, class T, int R, class D, int Order>
-struct [[nodiscard]] bound_node {
+struct [[nodiscard]] bound_expr {
   using value_type = T;
   using device_type = D;
   static constexpr int rank = R;
@@ -24636,22 +24664,22 @@ struct [[nodiscard]] bound_node {
   static constexpr int points = 0;
 
   const extents<R>& shape() const { return shape_; }
-  bound_node<Tag, T, R, D, 0> untracked() const { return {shape_, let}; }
+  bound_expr<Tag, T, R, D, 0> untracked() const { return {shape_, let}; }
 
   extents<R> shape_;
   std::uint64_t let;  ///< the number of the call of let() that binds it
 };
 
 template <class Tag, class X, class Body>
-struct [[nodiscard]] let_node
-    : detail::expression_base<let_node<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
+struct [[nodiscard]] let_expr
+    : detail::expression_base<let_expr<Tag, X, Body>, element_of<Body>, detail::larger(X::rank, Body::rank),
                               typename detail::first_device<X, Body>::type,
                               detail::order_of_value<element_of<Body>>(detail::larger(X::order, Body::order))> {
   using tag = Tag;
   static constexpr bool is_point = false;
   static constexpr int points = detail::points_in<X> + detail::points_in<Body>;
 
-  let_node(X value, Body in) : x(std::move(value)), body(std::move(in)) {
+  let_expr(X value, Body in) : x(std::move(value)), body(std::move(in)) {
     this->shape_ = detail::broadcast_shapes("let", x.shape(), body.shape());
   }
 
@@ -24659,7 +24687,7 @@ struct [[nodiscard]] let_node
   auto rebuild(const F& f) const {
     using NewX = detail::bare<decltype(f(x))>;
     using NewBody = detail::bare<decltype(f(body))>;
-    return let_node<Tag, NewX, NewBody>(f(x), f(body));
+    return let_expr<Tag, NewX, NewBody>(f(x), f(body));
   }
 
   X x;
@@ -24770,31 +24798,31 @@ struct let {
 }  // namespace kernel
 
 template <class Tag, class T, int R, class D, int Order>
-struct lowering<bound_node<Tag, T, R, D, Order>> {
+struct lowering<bound_expr<Tag, T, R, D, Order>> {
   template <bool Track>
-  static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_node<Tag, T, R, D, Order>&) {
+  static kernel::bound<Tag, T, Track && (Order > 0)> plan(const bound_expr<Tag, T, R, D, Order>&) {
     return {};
   }
   template <bool>
-  static leaf_ref* list(const bound_node<Tag, T, R, D, Order>&, leaf_ref* to) {
+  static leaf_ref* list(const bound_expr<Tag, T, R, D, Order>&, leaf_ref* to) {
     return to;
   }
 };
 
 template <class Tag, class X, class Body>
-struct lowering<let_node<Tag, X, Body>> {
+struct lowering<let_expr<Tag, X, Body>> {
   template <bool Track>
-  static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_node<Tag, X, Body>& e) {
+  static kernel::let<Tag, lowered<Track, X>, lowered<Track, Body>> plan(const let_expr<Tag, X, Body>& e) {
     return {lower<Track>(e.x), lower<Track>(e.body)};
   }
   template <bool Track>
-  static leaf_ref* list(const let_node<Tag, X, Body>& e, leaf_ref* to) {
+  static leaf_ref* list(const let_expr<Tag, X, Body>& e, leaf_ref* to) {
     return list_leaves<Track>(e.x, list_leaves<Track>(e.body, to));
   }
 };
 
 template <class Tag, class X, class Body>
-struct leaves_before_point<let_node<Tag, X, Body>> {
+struct leaves_before_point<let_expr<Tag, X, Body>> {
   static constexpr int count() {
     if constexpr (points_in<Body> > 0) return leaves_before_point<Body>::value;
     else if constexpr (points_in<X> > 0) return lowered<false, Body>::leaves + leaves_before_point<X>::value;
@@ -24813,20 +24841,20 @@ inline constexpr int lets_inside = 0;
 template <template <class...> class Node, class... A>
 inline constexpr int lets_inside<Node<A...>> = larger(0, lets_inside<A>...);
 template <int Depth, class X, class Body>
-inline constexpr int lets_inside<let_node<let_tag<Depth>, X, Body>> = larger(Depth + 1, lets_inside<X>);
+inline constexpr int lets_inside<let_expr<let_tag<Depth>, X, Body>> = larger(Depth + 1, lets_inside<X>);
 
 template <int Depth, class X>
-using let_name = bound_node<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
+using let_name = bound_expr<let_tag<Depth>, element_of<X>, rank_of<X>, device_of<X>, X::order>;
 
 /// True if e reads a name with this Tag that no let() inside of E binds.
 template <class Tag, class E>
 inline constexpr bool reads_tag = false;
 template <class Tag, class T, int R, class D, int Order>
-inline constexpr bool reads_tag<Tag, bound_node<Tag, T, R, D, Order>> = true;
+inline constexpr bool reads_tag<Tag, bound_expr<Tag, T, R, D, Order>> = true;
 template <class Tag, class Op, class... A>
-inline constexpr bool reads_tag<Tag, map_node<Op, A...>> = (reads_tag<Tag, A> || ...);
+inline constexpr bool reads_tag<Tag, map_expr<Op, A...>> = (reads_tag<Tag, A> || ...);
 template <class Tag, class Own, class X, class Body>
-inline constexpr bool reads_tag<Tag, let_node<Own, X, Body>> =
+inline constexpr bool reads_tag<Tag, let_expr<Own, X, Body>> =
     reads_tag<Tag, X> || (!std::is_same_v<Own, Tag> && reads_tag<Tag, Body>);
 
 inline std::uint64_t next_let() {
@@ -24886,7 +24914,7 @@ auto make_let(X&& x, const F& f) {
       const std::uint64_t call = next_let();
       auto body = f(let_name<depth, bare<X>>{x.shape(), call});
       check_names<let_tag<depth>>(body, call);
-      return let_node<let_tag<depth>, bare<X>, decltype(body)>(std::forward<X>(x), std::move(body));
+      return let_expr<let_tag<depth>, bare<X>, decltype(body)>(std::forward<X>(x), std::move(body));
     }
   }
 }
@@ -25020,6 +25048,7 @@ saved_result<detail::bare<Y>, detail::value_to_save<S>...> with_saved(Y&& y, S&&
 /// The gradients that a backward function returns, one for each operand; see with_gradient(). An expression is
 /// evaluated only if its operand is tracked.
 template <class... G>
+  requires((expression<G> || std::is_same_v<std::remove_cvref_t<G>, zero_gradient_t>) && ...)
 gradient_list<detail::bare<G>...> gradients(G&&... g) {
   return {detail::make_pack(detail::bare<G>(std::forward<G>(g))...)};
 }
@@ -25060,8 +25089,7 @@ using forward_value = evaluated<typename forward_parts<F, A...>::value>;
 template <class R>
 inline constexpr bool holds_gradients = expression<R> || std::is_same_v<R, zero_gradient_t>;
 template <class... G>
-inline constexpr bool holds_gradients<gradient_list<G...>> =
-    ((expression<G> || std::is_same_v<G, zero_gradient_t>) && ...);
+inline constexpr bool holds_gradients<gradient_list<G...>> = true;
 
 /// Why G is no gradient of A, operand number N.
 template <int N, class G, class A>
@@ -25207,12 +25235,12 @@ class kept_value {
 
 /// The tape entry of a call with result Y, operands X and saved values S.
 template <class B, class Y, class Saved, class Operands>
-class function_node;
+class function_backward;
 template <class B, class Y, class... S, class... X>
-class function_node<B, Y, types<S...>, types<X...>> final : public tape_node {
+class function_backward<B, Y, types<S...>, types<X...>> final : public tape_entry {
  public:
-  function_node(const char* called, const B& function, const state_ptr (&sources)[sizeof...(X)],
-                const pack<S...>& saved)
+  function_backward(const char* called, const B& function, const state_ptr (&sources)[sizeof...(X)],
+                    const pack<S...>& saved)
       : backward_(function), saved_(saved.apply([](const auto&... s) { return make_pack(kept_value<S>(s)...); })) {
     name = called;
     std::copy(sources, sources + sizeof...(X), sources_);
@@ -25324,7 +25352,7 @@ class function_with_gradient {
       bool tracked = false;
       for (const detail::state_ptr& s : sources) tracked = tracked || s;
       if (!tracked || !detail::recording()) return detail::unrecorded<1>(value);
-      using node = detail::function_node<B, Y, typename parts::saved, detail::types<detail::plain_operand<A>...>>;
+      using node = detail::function_backward<B, Y, typename parts::saved, detail::types<detail::plain_operand<A>...>>;
       if constexpr (expression<decltype(all)>)
         return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, detail::pack<>()));
       else return detail::produced<1>(value, std::make_unique<node>(name_, backward_, sources, all.saved));
@@ -29059,7 +29087,7 @@ struct backend<D> {
   /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of
   /// that.
   struct epilogue {
-    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see layer_node
+    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see activation_backward
     bool must_keep = false;       ///< nothing is to be done where it cannot
     virtual void run() const = 0;
     virtual cuda_impl::product_tail tail(index_t columns) const = 0;
@@ -31566,14 +31594,15 @@ void sum_rows(grad_state& product, const state_ptr& bias) {
 
 /// The statement act(product + bias), or one that looks so: F is its formula, without the marks of what is tracked.
 template <device D, class T, class K, class F, bool Sums>
-struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>, sinter::detail::layer_node {
-  using statement = sinter::detail::statement_node<D, T, K, 2, Sums>;
+struct layer_statement final : sinter::detail::statement_backward<D, T, K, 2, Sums>,
+                               sinter::detail::activation_backward {
+  using statement = sinter::detail::statement_backward<D, T, K, 2, Sums>;
   using activation = product_tail::activation;
   static constexpr activation act = tail_formula<F>::act;
   storage_ptr kept;
 
   using statement::statement;
-  sinter::detail::layer_node* as_layer() override { return this; }
+  sinter::detail::activation_backward* as_layer() override { return this; }
   void release() override {
     statement::release();
     kept = {};
@@ -31621,7 +31650,7 @@ struct layer_statement final : sinter::detail::statement_node<D, T, K, 2, Sums>,
 
   /// Leaves the gradient of the bias to the product for the weights'.
   static bool leave_sums(const ends& e) {
-    sinter::detail::product_node& product = *e.product->producer->as_product();
+    sinter::detail::product_backward& product = *e.product->producer->as_product();
     // its own producer, if any, must come after the product in the walk
     if (has_gradient(e.bias) || !product.state[1] || e.bias->order > e.product->order) return false;
     product.bias = e.bias;
@@ -32453,7 +32482,7 @@ struct random : drawn<Numbers> {
 
 /// The whole right side of a statement that writes random numbers.
 template <class Numbers, int R, device D>
-struct random_node {
+struct random_expr {
   using value_type = typename Numbers::value_type;
   using device_type = D;
   static constexpr int rank = R;
@@ -32469,8 +32498,8 @@ struct random_node {
 };
 
 template <class Numbers, int R, device D>
-struct lowering<random_node<Numbers, R, D>> {
-  using node = random_node<Numbers, R, D>;
+struct lowering<random_expr<Numbers, R, D>> {
+  using node = random_expr<Numbers, R, D>;
   template <bool>
   static kernel::random<Numbers> plan(const node& e) {
     return {{e.numbers, e.key}};
@@ -32495,7 +32524,7 @@ random_key next_key(const char* op, generator& gen) {
 template <device D, class Numbers, int R>
 auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
-  write(random_node<Numbers, R, D>{numbers, next_key<D>("random numbers", gen), shape}, to);
+  write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen), shape}, to);
   return to;
 }
 
@@ -35311,7 +35340,7 @@ struct dropout_name {
 
 /// The pass of a dropout: x, which holds no points, times the mask.
 template <class X>
-struct masked_node {
+struct masked_expr {
   using op_type = dropout_name;
   using value_type = element_of<X>;
   using device_type = device_of<X>;
@@ -35328,13 +35357,13 @@ struct masked_node {
 };
 
 template <class X>
-struct lowering<masked_node<X>> {
+struct lowering<masked_expr<X>> {
   template <bool Track>
-  static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_node<X>& e) {
+  static kernel::dropout<element_of<X>, lowered<Track, X>> plan(const masked_expr<X>& e) {
     return {{e.keep, e.key}, lower<Track>(e.x)};
   }
   template <bool Track>
-  static leaf_ref* list(const masked_node<X>& e, leaf_ref* to) {
+  static leaf_ref* list(const masked_expr<X>& e, leaf_ref* to) {
     return list_leaves<Track>(e.x, to);
   }
 };
@@ -35343,13 +35372,13 @@ struct lowering<masked_node<X>> {
 
 /// A point, because the mask counts the elements of its own shape, whatever it is broadcast to.
 template <class X>
-struct [[nodiscard]] dropout_node
-    : detail::point_base<dropout_node<X>, element_of<X>, X::rank, device_of<X>, X::order> {
+struct [[nodiscard]] dropout_expr
+    : detail::point_base<dropout_expr<X>, element_of<X>, X::rank, device_of<X>, X::order> {
   static constexpr int points = 1;
   static constexpr bool takes_epilogue = false;
   using tensor_type = tensor<element_of<X>, X::rank, device_of<X>>;
 
-  dropout_node(detail::bernoulli_numbers<element_of<X>> keep, random_key key, X x) : pass{keep, key, std::move(x)} {
+  dropout_expr(detail::bernoulli_numbers<element_of<X>> keep, random_key key, X x) : pass{keep, key, std::move(x)} {
     this->shape_ = pass.x.shape();
   }
   tensor_type new_value() const { return detail::new_result(pass); }
@@ -35359,7 +35388,7 @@ struct [[nodiscard]] dropout_node
   }
   auto record(const tensor_type& value) const { return detail::record(pass, value); }
 
-  detail::masked_node<X> pass;
+  detail::masked_expr<X> pass;
 };
 
 namespace detail {
@@ -35375,7 +35404,7 @@ bernoulli_numbers<T> kept_numbers(const char* op, double p) {
 }  // namespace detail
 
 /// Each element of x is zeroed with probability p, else multiplied by 1 / (1 - p), so that its mean stays. Takes its
-/// random key when it is built: the node evaluated twice, and its backward, see the same mask, on every device.
+/// random key when it is built: an expression evaluated twice, and its backward, see the same mask, on every device.
 /// Elementwise work on x runs in the same pass. Derivative: g times the same mask. N. Srivastava et al., JMLR 15
 /// (2014). Errors: value_error unless p is in [0, 1].
 ///
@@ -35388,9 +35417,9 @@ auto dropout(X&& x, double p, generator& gen) {
   const detail::bernoulli_numbers<T> keep = detail::kept_numbers<T>("dropout", p);
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
-    return dropout_node<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
+    return dropout_expr<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
   } else {
-    return dropout_node<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
+    return dropout_expr<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
   }
 }
 
