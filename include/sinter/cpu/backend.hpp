@@ -197,12 +197,6 @@ class fused_epilogue : public epilogue {
   operand out_[1];
 };
 
-template <device D>
-thread_pool& pool_of() {
-  if constexpr (std::is_same_v<D, cpu>) return host_pool();
-  else return numa_pool(device_ordinal_v<D>);
-}
-
 inline void run_epilogue_tile(void* e, index_t r0, index_t r1, index_t c0, index_t c1) {
   static_cast<const epilogue*>(e)->tile(r0, r1, c0, c1);
 }

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "sinter/core/device.hpp"
 #include "sinter/core/error.hpp"
 #include "sinter/core/fork.hpp"
 #include "sinter/core/types.hpp"
@@ -304,13 +305,39 @@ inline thread_pool& numa_pool(int node) {
   return added.release()->pool;
 }
 
+/// The pool of a host device.
+template <device D>
+thread_pool& pool_of() {
+  if constexpr (std::is_same_v<D, cpu>) return host_pool();
+  else return numa_pool(device_ordinal_v<D>);
+}
+
 }  // namespace cpu_impl
 
-/// Sets how many threads device `cpu` computes with, the caller included. Results do not depend on it.
-/// Throws `value_error` for less than 1 and more than 4096.
-inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads); }
+// Names in messages.
+template <class>
+struct threads_of_a_gpu;
+struct set_those_of_cpu_or_numa;
 
-/// How many threads device `cpu` computes with.
-inline int num_threads() { return cpu_impl::host_pool().size(); }
+/// Sets how many threads host device D computes with, the caller included. Results do not depend on it.
+/// Errors: value_error for less than 1 and more than 4096.
+///
+///     set_num_threads<numa<0>>(2);
+///     set_num_threads(4);  // of device cpu
+template <device D = cpu>
+  requires is_cpu_v<D>
+void set_num_threads(int threads) {
+  cpu_impl::pool_of<D>().resize(threads);
+}
+template <device D, class Problem = threads_of_a_gpu<D>, class Fix = set_those_of_cpu_or_numa>
+  requires is_cuda_v<D>
+void set_num_threads(int) = delete;
+
+/// How many threads host device D computes with.
+template <device D = cpu>
+  requires is_cpu_v<D>
+int num_threads() {
+  return cpu_impl::pool_of<D>().size();
+}
 
 }  // namespace sinter

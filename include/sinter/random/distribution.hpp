@@ -196,23 +196,55 @@ struct lowering<random_expr<Numbers, R, D>> {
   }
 };
 
-/// The key of a draw on D. Errors: device_error while a step is captured, unless D can run it again.
-template <device D>
-random_key next_key(const char* op, generator& gen) {
+/// The number of the first sample that this thread works on; see samples_from.
+inline index_t& first_sample() {
+  static thread_local index_t number = 0;
+  return number;
+}
+
+/// The key of a draw of this shape on D. Errors: device_error while a step is captured, unless D can run it again.
+template <device D, int R>
+random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
   if constexpr (!is_cuda_v<D>)
     refuse_capture(
         op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
   random_key key = gen.next();
   if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
+  if (first_sample() != 0) {
+    key.first = first_sample();
+    for (int d = 1; d < R; ++d) key.first *= shape[d];
+  }
   return key;
 }
 
 template <device D, class Numbers, int R>
 auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
-  write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen), shape}, to);
+  write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen, shape), shape}, to);
   return to;
 }
 
 }  // namespace detail
+
+/// While one is alive, draws on this thread are those of samples `first`, `first` + 1, ... of a batch, by their first
+/// axis: parts of a batch, each drawn under its own guard by a copy of the generator, have the numbers of the whole.
+///
+///     generator copy = gen;
+///     const samples_from guard(6);
+///     tensor rest = rand<float>(copy, {4, 3});  // rows 6 to 9 of rand<float>(gen, {10, 3})
+class [[nodiscard]] samples_from {
+ public:
+  /// Errors: value_error for a negative number.
+  [[nodiscard]] explicit samples_from(index_t first) : before_(detail::first_sample()) {
+    if (first < 0) detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", first});
+    detail::first_sample() = first;
+  }
+  ~samples_from() { detail::first_sample() = before_; }
+  samples_from(const samples_from&) = delete;
+  samples_from& operator=(const samples_from&) = delete;
+
+ private:
+  index_t before_;
+};
+
 }  // namespace sinter

@@ -137,9 +137,11 @@ auto dropout(X&& x, double p, generator& gen) {
   const detail::bernoulli_numbers<T> keep = detail::kept_numbers<T>("dropout", p);
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
-    return dropout_expr<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
+    const auto key = detail::next_key<device_of<X>>("dropout", gen, value.shape());
+    return dropout_expr<decltype(value)>(keep, key, std::move(value));
   } else {
-    return dropout_expr<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
+    const auto key = detail::next_key<device_of<X>>("dropout", gen, x.shape());
+    return dropout_expr<detail::bare<X>>(keep, key, std::forward<X>(x));
   }
 }
 

@@ -20,12 +20,12 @@ struct philox_block {
 
 /// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a
 /// step is captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run
-/// r makes draw
-/// + 2^32 r of it.
+/// r makes draw + 2^32 r of it. A draw for some samples of a batch starts at element `first` of the whole batch's.
 struct random_key {
   std::uint64_t seed = 0;
   std::uint64_t draw = 0;
   const std::int64_t* run = nullptr;
+  index_t first = 0;
   constexpr bool operator==(const random_key&) const = default;
 };
 
@@ -84,7 +84,7 @@ template <int Each, std::size_t Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
   const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
   const random_key key{of_step.seed, of_step.draw + (run << 32)};
-  const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
+  const std::uint64_t start = static_cast<std::uint64_t>(of_step.first + first) * Each;
   std::uint64_t block = start / 4;
   auto place = static_cast<unsigned>(start % 4);
   if constexpr (Words % 4 == 0) {
