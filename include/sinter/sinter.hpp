@@ -24,4 +24,5 @@
 #include "sinter/io.hpp"
 #include "sinter/nn.hpp"
 #include "sinter/optim.hpp"
+#include "sinter/parallel.hpp"
 #include "sinter/random.hpp"

@@ -139,6 +139,12 @@ inline int& no_grad_guards() {
 }
 inline bool recording() { return no_grad_guards() == 0; }
 
+/// Does the pass that runs on this thread keep its graph? For entries that walk a graph of their own.
+inline bool& graph_is_retained() {
+  static thread_local bool retained = false;
+  return retained;
+}
+
 /// Runs the graph behind `root`, whose gradient is set.
 inline void walk_back(const state_ptr& root, bool retain_graph) {
   static std::atomic<std::uint64_t> visits{0};
@@ -193,7 +199,10 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    if (!passed_on) node.backward(*s);
+    if (!passed_on) {
+      graph_is_retained() = retain_graph;  // an entry may have walked another graph
+      node.backward(*s);
+    }
     for (int i = 0; i < count; ++i) push(inputs[i]);
     s->passed_on = false;
     if (!s->retain) s->drop_gradient();

@@ -4,7 +4,7 @@
 #include "sinter/core/capture.hpp"
 #include "sinter/expr/evaluate.hpp"
 #include "sinter/math/scalar.hpp"
-#include "sinter/random/generator.hpp"
+#include "sinter/random/draw_log.hpp"
 
 namespace sinter {
 namespace detail {
@@ -208,7 +208,7 @@ random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
   if constexpr (!is_cuda_v<D>)
     refuse_capture(
         op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
-  random_key key = gen.next();
+  random_key key = draw_key(gen);
   if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
   if (first_sample() != 0) {
     key.first = first_sample();

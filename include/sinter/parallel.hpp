@@ -1,0 +1,6 @@
+// sinter/parallel.hpp: models over several devices.
+#pragma once
+
+#include "sinter/parallel/data_parallel.hpp"
+#include "sinter/parallel/replicas.hpp"
+#include "sinter/parallel/team.hpp"
