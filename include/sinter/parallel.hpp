@@ -2,5 +2,7 @@
 #pragma once
 
 #include "sinter/parallel/data_parallel.hpp"
+#include "sinter/parallel/parts.hpp"
 #include "sinter/parallel/replicas.hpp"
+#include "sinter/parallel/shards.hpp"
 #include "sinter/parallel/team.hpp"
