@@ -46,3 +46,152 @@ TEST_CASE("data_parallel gives the values and gradients of one device, dropout i
     }
   }
 }
+
+TEST_CASE("data_parallel stands between other modules, and infers", "[parallel]") {
+  generator gen(3);
+  const nn::linear<double> first(6, 8, gen), last(5, 2, gen);
+  const nn::linear<double> middle(8, 5, gen);
+  const nn::sequential one{first, nn::tanh(), middle, nn::tanh(), last};
+  const nn::sequential many{first, nn::tanh(), nn::data_parallel<numa<0>, numa<1>>(middle.to<cpu>()), nn::tanh(), last};
+  const tensor x = randn<double>(gen, {7, 6});
+  const variable y = one(x);
+  sum(square(y)).backward();
+  const tensor expected = first.weight.grad().clone(), of_middle = middle.weight.grad();
+  one.zero_grad();
+  const variable w = many(x);
+  CHECK(distance(y.value(), w.value()) < 1e-12);
+  sum(square(w)).backward();
+  CHECK(distance(first.weight.grad(), expected) < 1e-12);
+  CHECK(distance(many.get<2>().module.weight.grad(), of_middle) < 1e-12);
+  CHECK(distance(infer(many)(x), y.value()) < 1e-12);
+  {
+    const no_grad guard;
+    CHECK_THROWS_AS(variable(many(x)).backward(ones<double>({7, 2})), autograd_error);
+  }
+  CHECK(many.named_parameters()[2].name == "2.module.weight");
+}
+
+TEST_CASE("data_parallel adds gradients over calls, and to graphs that are kept", "[parallel]") {
+  generator gen(4);
+  const nn::linear<double> one(3, 2, gen);
+  const auto many = nn::data_parallel<numa<0>, numa<1>>(one.to<cpu>());
+  const tensor a = randn<double>(gen, {5, 3}), b = randn<double>(gen, {4, 3});
+  const variable y = sum(square(one(a))) + sum(one(b));
+  y.backward();
+  const variable w = sum(square(many(a))) + sum(many(b));
+  w.backward({.retain_graph = true});
+  CHECK(distance(one.weight.grad(), many.module.weight.grad()) < 1e-12);
+  w.backward();
+  CHECK(distance(eval(2 * one.weight.grad()), many.module.weight.grad()) < 1e-12);
+  CHECK_THROWS_AS(w.backward(), autograd_error);
+}
+
+TEST_CASE("parameters that are used twice stay one, and replaced ones are seen", "[parallel]") {
+  generator gen(5);
+  const auto tied = [&] {
+    nn::linear<double> layer(4, 4, gen);
+    return nn::sequential{layer, nn::tanh(), layer};
+  };
+  auto many = nn::data_parallel<cpu, numa<0>>(tied());
+  const auto one = many.module.to<cpu>();
+  const tensor x = randn<double>(gen, {6, 4});
+  sum(one(x)).backward();
+  sum(many(x)).backward();
+  CHECK(distance(one.get<0>().weight.grad(), many.module.get<2>().weight.grad()) < 1e-12);
+  CHECK(many.parameter_count() == 20);
+  many.module = tied();
+  CHECK(distance(variable(many(x)).value(), variable(many.module(x)).value()) < 1e-12);
+}
+
+TEST_CASE("data_parallel: running moments are the mean of the replicas'", "[parallel]") {
+  const auto many = nn::data_parallel<numa<0>, numa<1>>(nn::batch_norm1d<double>(3));
+  generator gen(6);
+  const tensor x = randn<double>(gen, {5, 3});
+  const variable y = many(x);  // 3 samples and 2
+  const nn::batch_norm1d<double> first(3), second(3);
+  const variable a = first(x.slice(0, 0, 3)), b = second(x.slice(0, 3, 5));
+  CHECK(distance(y.value(), eval(concat(0, a.value(), b.value()))) < 1e-12);
+  const auto mean_of = [](const auto& p, const auto& q) { return eval(p.value() * 0.6 + q.value() * 0.4); };
+  CHECK(distance(many.module.running_mean.value(), mean_of(first.running_mean, second.running_mean)) < 1e-12);
+  CHECK(distance(many.module.running_var.value(), mean_of(first.running_var, second.running_var)) < 1e-12);
+}
+
+TEST_CASE("data_parallel::backward weighs the losses of uneven shards", "[parallel]") {
+  const auto loss = [](const auto& scores, const auto& labels) { return cross_entropy(scores, labels); };
+  for (const index_t n : {7, 2, 1}) {
+    const auto one = network(8);
+    const auto many = nn::data_parallel<numa<0>, numa<1>, numa<2>>(network(8));
+    const auto sharded = nn::data_parallel<numa<0>, numa<1>, numa<2>>(network(8));
+    generator gen(9);
+    const tensor x = randn<double>(gen, {n, 6});
+    const tensor y = randint(gen, 0, 3, {n});
+    const variable of_one = loss(one(x), y);
+    of_one.backward();
+    CHECK(std::abs(many.backward(x, y, loss) - of_one.item()) < 1e-12);
+    CHECK(distance(one.get<3>().weight.grad(), many.module.get<3>().weight.grad()) < 1e-12);
+    data_loader loader(nn::sharded<numa<0>, numa<1>, numa<2>>(tensor_dataset(x, y)), {.batch_size = n});
+    for (const auto& [inputs, targets] : loader)
+      CHECK(std::abs(sharded.backward(inputs, targets, loss) - of_one.item()) < 1e-12);
+    CHECK(distance(one.get<0>().bias.grad(), sharded.module.get<0>().bias.grad()) < 1e-12);
+    CHECK_THROWS_AS(many.backward(x, eval(concat(0, y, y)), loss), value_error);
+  }
+}
+
+namespace {
+
+/// Fails for a sample that is larger than 100; its gradient fails for one that is less than -100.
+struct touchy : nn::stateless<touchy> {
+  template <class X>
+  auto forward(const X& x) const {
+    const auto forward = [](const auto& a) {
+      if (max(a).item() > 100) throw out_of_memory("no room for a large number");
+      return with_saved(a * 2, a);
+    };
+    const auto backward = [](const auto& g, const auto& a) {
+      if (min(a).item() < -100) throw value_error("too small a number");
+      return sinter::eval(g * 2);
+    };
+    return with_gradient(forward, backward)(x);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an error of one replica names its device and leaves all as it was", "[parallel]") {
+  generator gen(10);
+  const auto many = nn::data_parallel<numa<0>, numa<1>>(nn::sequential{nn::linear<double>(2, 2, gen), touchy()});
+  many.module.get<0>().weight.value().in_place() = eye<double>(2);
+  const tensor good = ones<double>({4, 2});
+  const tensor large = good.clone(), small = good.clone();
+  large.slice(0, 3, 4).in_place() = 1000;
+  small.slice(0, 0, 1).in_place() = -1000;
+  CHECK_THROWS_WITH(many(large), Catch::Contains("data_parallel on numa:1: no room for a large number"));
+  CHECK_THROWS_AS(many(large), out_of_memory);
+  const variable y = many(small);
+  CHECK_THROWS_WITH(y.backward(good), Catch::Contains("backward of data_parallel on numa:0: too small a number"));
+  CHECK_FALSE(many.module.get<0>().weight.has_grad());
+  const variable z = many(good);
+  z.backward(good);
+  CHECK(distance(many.module.get<0>().weight.grad(), full<double>({2, 2}, 8)) < 1e-12);
+}
+
+TEST_CASE("blocks whose type is hidden are replicated, their dropout too", "[parallel]") {
+  using places = nn::devices<cpu, numa<0>, numa<1>, numa<2>>;
+  using block = nn::any_module<double, 2, cpu, nn::tracked, places>;
+  const auto make = [] {
+    generator gen(11);
+    return nn::sequential{nn::linear<double>(3, 4, gen),
+                          block(nn::sequential{nn::linear<double>(4, 4, gen), nn::dropout(0.5, gen)})};
+  };
+  const auto one = make();
+  const auto many = nn::data_parallel<numa<0>, numa<1>, numa<2>>(make());
+  generator gen(12);
+  for (const index_t n : {6, 1, 5}) {
+    const tensor x = randn<double>(gen, {n, 3});
+    const variable y = one(x), w = many(x);
+    CHECK(distance(y.value(), w.value()) < 1e-12);
+    sum(y * y).backward();
+    sum(w * w).backward();
+    CHECK(distance(one.get<0>().weight.grad(), many.module.get<0>().weight.grad()) < 1e-12);
+  }
+}
