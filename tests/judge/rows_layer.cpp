@@ -42,19 +42,39 @@ row classification(const char* names, F) {
   });
 }
 
-/// Norms of the last axis, scaled by weights and shifted by biases where F takes one.
+/// f of the number of axes that a norm of rows takes, from 1 to 4, as a type.
+template <int Least = 1, class F>
+void by_axes(index_t axes, F f) {
+  if (axes == Least) f(std::integral_constant<int, Least>());
+  else if constexpr (Least < 4) by_axes<Least + 1>(axes, f);
+  else throw form_not_there{std::to_string(axes) + " axes"};
+}
+
+/// Norms of the last axes, scaled by weights and shifted by biases where F takes one.
 template <bool Bias, class F>
 row norm_of_rows(const char* names, F) {
   return on<float>(names, [](const auto& in) {
-    const array x = in.tensor_of("0");
-    if (!in.onnx() && in.integers("1").size() != 1) throw form_not_there{"more than one axis"};
-    if (in.onnx() && in.axis("axis", -1) != -1 && in.axis("axis", -1) != 3) throw form_not_there{"more than one axis"};
+    const shape rows = in.integers(in.onnx() ? "" : "1");
+    const index_t axes = in.onnx() ? 4 - (in.axis("axis", -1) + 4) % 4 : static_cast<index_t>(rows.size());
     const char* weight = in.onnx() ? "1" : "2 weight";
     const char* bias = in.onnx() ? "2" : "3 bias";
     const double e = in.number(in.onnx() ? "epsilon" : "4 eps", 1e-5);
-    if (!in.find(weight)) return in.give(F{}(in.template x<4>("0"), e));
-    if constexpr (Bias) in.give(F{}(in.template x<4>("0"), in.template x<1>(weight), in.template x<1>(bias), e));
-    else in.give(F{}(in.template x<4>("0"), in.template x<1>(weight), e));
+    if (e < 0) throw form_not_there{"a negative eps"};
+    by_axes(axes, [&](auto count) {
+      constexpr int K = decltype(count)::value;
+      const auto x = in.template x<4>("0");
+      if (!in.find(weight)) {
+        const auto y = F{}(x, in.template shown<K>(rows), e);
+        if (in.find(bias)) in.give(y + in.template x<K>(bias));
+        else in.give(y);
+      } else {
+        const auto w = in.template x<K>(weight);
+        if constexpr (Bias) {
+          if (in.find(bias)) return in.give(F{}(x, w, in.template x<K>(bias), e));
+        }
+        in.give(F{}(x, w, e));
+      }
+    });
   });
 }
 

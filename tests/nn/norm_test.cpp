@@ -98,6 +98,33 @@ TEST_CASE("norms move to other devices and keep the names of their members", "[n
   CHECK(nn::summary(model, {4, 6, 5, 5}).parameters == 6 * 8 * 9 + 8 + 16 + 16 + 16 + 6);
 }
 
+TEST_CASE("a layer norm takes one axis or several, with or without a weight and a bias", "[nn][norm]") {
+  generator gen(7);
+  const auto x = randn<float>(gen, {2, 3, 4, 5});
+  nn::layer_norm whole({3, 4, 5});
+  const nn::layer_norm one({5}), same(5);
+  whole.weight.value().in_place() = randn<float>(gen, {3, 4, 5});
+  whole.bias.value().in_place() = randn<float>(gen, {3, 4, 5});
+  const tensor rows = layer_norm(x, {3, 4, 5});
+  CHECK(distance(infer(whole)(x), rows * whole.weight.value() + whole.bias.value()) < 1e-5);
+  CHECK(distance(eval(one(x)).detach(), eval(same(x)).detach()) == 0);
+  nn::layer_norm scaled({4, 5}, 1e-3, nn::no_bias);
+  CHECK(nn::state(scaled).size() == 1);
+  scaled.weight.value().in_place() *= 2;
+  CHECK(distance(eval(scaled(x)).detach(), layer_norm(x, {4, 5}, 1e-3) * 2.0f) < 1e-6);
+  const nn::layer_norm line(5, 1e-3, nn::no_bias);
+  const nn::layer_norm bare({4, 5}, 1e-3, nn::no_affine);
+  CHECK(distance(eval(line(x)).detach(), layer_norm(x, 1e-3)) < 1e-6);
+  CHECK(nn::state(bare).empty());
+  CHECK(distance(eval(bare.to<numa<0>>()(x.to<numa<0>>())).to<cpu>(), layer_norm(x, {4, 5}, 1e-3)) == 0);
+  CHECK_THROWS_AS(eval(bare(randn<float>(gen, {2, 5, 4}))), shape_error);
+  CHECK_THROWS_AS(eval(nn::layer_norm(4, 1e-5, nn::no_affine)(x)), shape_error);
+  CHECK_THROWS_AS(nn::layer_norm({2, -1}), shape_error);
+  nn::layer_norm loaded({3, 4, 5});
+  nn::load_state(loaded, nn::state(whole));
+  CHECK(distance(infer(loaded)(x), infer(whole)(x)) == 0);
+}
+
 TEST_CASE("a network with batch norm learns, and infers as it evaluates", "[nn][norm]") {
   generator gen(5);
   nn::sequential model{nn::conv2d(1, 8, 3, gen, {.padding = 1}, nn::no_bias), nn::batch_norm2d(8), nn::relu(),

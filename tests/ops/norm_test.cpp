@@ -130,6 +130,43 @@ TEST_CASE("group_norm and instance_norm normalise within samples", "[norm]") {
                      gain, shift);
 }
 
+TEST_CASE("layer_norm and rms_norm take as many axes as a shape or a weight says", "[norm]") {
+  const auto x = some_operands().x;
+  const numbers<1> one = ones<double>({6}), zero = zeros<double>({6});
+  const auto sample = [](index_t n, index_t) { return n; };
+  const auto channel = [](index_t n, index_t c) { return n * 6 + c; };
+  const auto pictures = normalise(x, one, zero, 1e-5, sample), planes = normalise(x, one, zero, 1e-5, channel);
+  std::mt19937 gen(8);
+  const auto gain = differences::random(gen, extents<3>{{6, 5, 4}}, 0.5, 2);
+  const auto shift = differences::random(gen, extents<3>{{6, 5, 4}}, -1, 1);
+  CHECK(distance(layer_norm(x, {6, 5, 4}), pictures) < 1e-13);
+  CHECK(distance(layer_norm(x, {5, 4}), planes) < 1e-13);
+  CHECK(distance(layer_norm(x, {4}), layer_norm(x)) == 0);
+  CHECK(distance(layer_norm(x, gain.shape(), 1e-5), pictures) < 1e-13);
+  CHECK(distance(layer_norm(x, gain, shift), pictures * gain + shift) < 1e-13);
+  CHECK(distance(layer_norm(x, gain), pictures * gain) < 1e-13);
+  CHECK(distance(layer_norm(x, eval(gain[0])), planes * gain[0]) < 1e-13);
+  CHECK(distance(layer_norm(x * 2 + 1, gain, shift, 4e-5), pictures * gain + shift) < 1e-13);
+  CHECK(distance(rms_norm(x, gain, 1e-5), rms_norm(x, {6, 5, 4}, 1e-5) * gain) < 1e-13);
+  CHECK(distance(mean(square(rms_norm(x, {5, 4}, 0.0)), {2, 3}), ones<double>({3, 6})) < 1e-13);
+  const auto none = zeros<double>({0, 6, 5, 4});
+  CHECK(eval(layer_norm(none, gain, shift)).shape() == none.shape());
+  CHECK(eval(layer_norm(zeros<double>({3, 0, 2}), {0, 2})).numel() == 0);
+  differences::check([](const auto& a, const auto& w) { return relu(layer_norm(a * 2, w)); }, 20, x, gain);
+}
+
+TEST_CASE("norms of rows name the shape that does not fit", "[norm]") {
+  const auto x = some_operands().x;
+  CHECK(
+      message_of<shape_error>([&] { eval(layer_norm(x, ones<double>({4, 4}))); }) ==
+      "layer_norm: a weight of shape (4, 4) for x of shape (3, 6, 5, 4); it must have the shape of the last axes of x");
+  CHECK(message_of<shape_error>([&] { eval(layer_norm(x, ones<double>({4}), ones<double>({5}))); }) ==
+        "layer_norm: a bias of shape (5,) for x of shape (3, 6, 5, 4); it must have the shape of the last axes of x");
+  CHECK(message_of<shape_error>([&] { eval(rms_norm(x, {6, 4})); }) ==
+        "rms_norm: rows of shape (6, 4) are not the last axes of x of shape (3, 6, 5, 4); pass the extents of one or "
+        "more of these");
+}
+
 TEST_CASE("norms of channels name what does not fit", "[norm]") {
   const auto [x, gain, shift] = some_operands();
   const numbers<1> none, three = ones<double>({3});

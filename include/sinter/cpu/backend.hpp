@@ -313,20 +313,18 @@ struct backend<D> {
     });
   }
 
-  // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
+  // Row-persistent ops; `to` is dense and its rows are n neighbours each. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
-                   const epilogue* after) {
-    const index_t n = to.shape()[to.rank - 1];
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
                          pool());
     });
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    const index_t n = y.shape()[y.rank - 1];
     cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx),
                            n > 0 ? y.numel() / n : 0, n, add, pool());
   }

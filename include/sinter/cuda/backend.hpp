@@ -308,19 +308,18 @@ struct backend<D> {
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
-                   const Epilogue* after) {
-    const index_t n = to.shape()[to.rank - 1], count = to.numel() / std::max<index_t>(n, 1);
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+    const index_t count = to.numel() / std::max<index_t>(n, 1);
     constexpr int lanes = cuda_impl::row_lanes<T>;
     const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
     if constexpr (requires { after->finish(store, lanes, count, n); })
-      run_rows(op, e, to, saved, after->finish(store, lanes, count, n));
-    else run_rows(op, e, to, saved, store);
+      run_rows(op, n, e, to, saved, after->finish(store, lanes, count, n));
+    else run_rows(op, n, e, to, saved, store);
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
     const cuda_impl::reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved),
                                                    access::data(dx), y.numel() / n, n, add);
@@ -428,10 +427,9 @@ struct backend<D> {
   }
   /// The values of an expression without points, over its own shape.
   template <class Op, class E, class T, auto S, class Put>
-  static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
-                       const Put& put) {
+  static void run_rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                       const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
     if (to.numel() == 0) return;
-    const index_t n = to.shape()[to.rank - 1];
     const cuda_impl::rows_body<Op, source_for<E>, T, Put> body(source_of(e), op, put, access::data(saved),
                                                                to.numel() / n, n);
     cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());

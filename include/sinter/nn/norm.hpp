@@ -173,33 +173,32 @@ batch_norm3d(index_t, const batch_norm_settings&, no_running_moments_t)
 
 namespace detail {
 
-/// The weight and bias of a norm, both of one number for each channel or column.
-template <class Self, floating_element T, device D, class Kind, bool Affine>
+/// The weight and bias of a norm, both of one shape: one number for each channel, or for each element of a row.
+template <class Self, floating_element T, device D, class Kind, bool Affine, bool Bias = Affine, int Axes = 1>
 struct affine_norm : module<Self> {
+  static_assert(Affine || !Bias, "sinter: a norm has no bias without a weight");
   using device_type = D;
   using kind = Kind;
 
   affine_norm() = default;
-  affine_norm(const char* name, index_t features, double epsilon) : eps(sinter::detail::checked_eps(name, epsilon)) {
-    if (features < 0)
-      sinter::detail::refuse<shape_error>({name, ": ", features, " features; there may not be fewer than 0"});
-    if constexpr (Affine) {
-      weight = ones<T, D>(extents<1>{{features}});
-      bias = zeros<T, D>(extents<1>{{features}});
-    }
+  affine_norm(const char* name, const extents<Axes>& features, double epsilon)
+      : eps(sinter::detail::checked_eps(name, epsilon)) {
+    for (const index_t n : features)
+      if (n < 0) sinter::detail::refuse<shape_error>({name, ": ", n, " features; there may not be fewer than 0"});
+    if constexpr (Affine) weight = ones<T, D>(features);
+    if constexpr (Bias) bias = zeros<T, D>(features);
   }
 
   template <class F, class... M>
   static void visit(F&& f, M&... m) {
-    if constexpr (Affine) {
-      f("weight", m.weight...);
-      f("bias", m.bias...);
-    }
+    if constexpr (Affine) f("weight", m.weight...);
+    if constexpr (Bias) f("bias", m.bias...);
     f("eps", m.eps...);
     if constexpr (requires { (m.groups, ...); }) f("groups", m.groups...);
+    if constexpr (requires { (m.features, ...); }) f("features", m.features...);
   }
 
-  parameter<T, 1, D, Kind> weight, bias;
+  parameter<T, Axes, D, Kind> weight, bias;
   double eps = 1e-5;
 };
 
@@ -216,7 +215,7 @@ struct group_norm : detail::affine_norm<group_norm<T, D, Kind, Affine>, T, D, Ki
 
   group_norm() = default;
   group_norm(index_t group_count, index_t channels, double epsilon = 1e-5)
-      : base("group_norm", channels, epsilon), groups(group_count) {
+      : base("group_norm", {{channels}}, epsilon), groups(group_count) {
     if (groups < 1 || channels % groups != 0)
       sinter::detail::refuse<shape_error>({"group_norm: ", groups, " groups do not divide ", channels, " channels"});
   }
@@ -248,7 +247,7 @@ struct instance_norm : detail::affine_norm<instance_norm<T, D, Kind, Affine>, T,
   using base = detail::affine_norm<instance_norm, T, D, Kind, Affine>;
 
   instance_norm() = default;
-  explicit instance_norm(index_t channels, double epsilon = 1e-5) : base("instance_norm", channels, epsilon) {}
+  explicit instance_norm(index_t channels, double epsilon = 1e-5) : base("instance_norm", {{channels}}, epsilon) {}
   instance_norm(index_t channels, double epsilon, affine_t)
     requires(Affine)
       : instance_norm(channels, epsilon) {}
@@ -263,30 +262,63 @@ instance_norm(index_t) -> instance_norm<float, cpu, tracked, false>;
 instance_norm(index_t, double) -> instance_norm<float, cpu, tracked, false>;
 instance_norm(index_t, double, affine_t) -> instance_norm<float, cpu, tracked, true>;
 
-/// Layer norm of the last axis as torch.nn.LayerNorm, with weight and bias (features); see sinter::layer_norm.
+/// Layer norm of the last axes as torch.nn.LayerNorm, with weight and bias of the shape of these; see
+/// sinter::layer_norm.
 ///
 ///     nn::layer_norm norm(256);
-template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true>
-struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine>, T, D, Kind, Affine> {
+///     nn::layer_norm pictures({3, 8, 8});                   // rows are the last three axes
+///     nn::layer_norm scaled(256, 1e-5, nn::no_bias);        // a weight only
+///     nn::layer_norm bare({8, 8}, 1e-5, nn::no_affine);
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true, bool Bias = Affine,
+          int Axes = 1>
+struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axes>, T, D, Kind, Affine, Bias, Axes> {
   template <class To, class K>
-  using rebind = layer_norm<T, To, K, Affine>;
-  using base = detail::affine_norm<layer_norm, T, D, Kind, Affine>;
+  using rebind = layer_norm<T, To, K, Affine, Bias, Axes>;
+  using base = detail::affine_norm<layer_norm, T, D, Kind, Affine, Bias, Axes>;
 
   layer_norm() = default;
-  explicit layer_norm(index_t features, double epsilon = 1e-5) : base("layer_norm", features, epsilon) {}
-  layer_norm(index_t features, double epsilon, no_affine_t)
-    requires(!Affine)
-      : layer_norm(features, epsilon) {}
+  explicit layer_norm(index_t n, double epsilon = 1e-5)
+    requires(Axes == 1)
+      : layer_norm(extents<1>{{n}}, epsilon) {}
+  layer_norm(index_t n, double epsilon, no_affine_t)
+    requires(Axes == 1 && !Affine)
+      : layer_norm(n, epsilon) {}
+  layer_norm(index_t n, double epsilon, no_bias_t)
+    requires(Axes == 1 && Affine && !Bias)
+      : layer_norm(n, epsilon) {}
+  explicit layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon = 1e-5)
+    requires(Axes > 1)
+      : layer_norm(sinter::detail::to_extents(shape), epsilon) {}
+  layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon, no_affine_t)
+    requires(Axes > 1 && !Affine)
+      : layer_norm(shape, epsilon) {}
+  layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon, no_bias_t)
+    requires(Axes > 1 && Affine && !Bias)
+      : layer_norm(shape, epsilon) {}
+  explicit layer_norm(const extents<Axes>& shape, double epsilon = 1e-5)
+      : base("layer_norm", shape, epsilon), features(shape) {}
 
   template <class X>
   auto forward(X&& x) const {
-    if constexpr (Affine) return sinter::layer_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
-    else return sinter::layer_norm(std::forward<X>(x), this->eps);
+    if constexpr (Bias) return sinter::layer_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
+    else if constexpr (Affine) return sinter::layer_norm(std::forward<X>(x), this->weight, this->eps);
+    else return sinter::layer_norm(std::forward<X>(x), features, this->eps);
   }
+
+  extents<Axes> features{};
 };
-layer_norm(index_t) -> layer_norm<float, cpu, tracked, true>;
-layer_norm(index_t, double) -> layer_norm<float, cpu, tracked, true>;
+layer_norm(index_t) -> layer_norm<>;
+layer_norm(index_t, double) -> layer_norm<>;
 layer_norm(index_t, double, no_affine_t) -> layer_norm<float, cpu, tracked, false>;
+layer_norm(index_t, double, no_bias_t) -> layer_norm<float, cpu, tracked, true, false>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K]) -> layer_norm<float, cpu, tracked, true, true, int{K}>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K], double) -> layer_norm<float, cpu, tracked, true, true, int{K}>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K], double, no_affine_t) -> layer_norm<float, cpu, tracked, false, false, int{K}>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K], double, no_bias_t) -> layer_norm<float, cpu, tracked, true, false, int{K}>;
 
 static_assert(is_module<batch_norm2d<>> && is_module<group_norm<>> && is_module<instance_norm<>> &&
               is_module<layer_norm<>>);

@@ -6,11 +6,11 @@
 namespace sinter {
 namespace ops {
 
-struct rms_norm_op : row_op {
+struct rms_norm_op : last_axes_op {
   static constexpr const char* name = "rms_norm";
   static constexpr bool saves_row_factor = true;
   double eps;
-  rms_norm_op(int along, double e) : row_op(along), eps(e) {}
+  rms_norm_op(int first, double e) : last_axes_op(first), eps(e) {}
 
   template <class Row>
   SINTER_WORD auto forward(const Row& r) const {
@@ -26,33 +26,48 @@ struct rms_norm_op : row_op {
 
 }  // namespace ops
 
-/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache
-/// together with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g
-/// y)). Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite
-/// eps.
+/// x / sqrt(mean(x^2) + eps) along the last axis, with eps 1e-6. Floating point, any rank from 1. A
+/// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps),
+/// derivative: f (g - y mean(g y)). Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error
+/// for a negative or non-finite eps.
 ///
 ///     tensor y = rms_norm(x);
 template <class E>
   requires detail::takes_operands<ops::rms_norm_op, E>
-detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, double eps = 1e-6) {
-  return detail::make_kernel(ops::rms_norm_op(rank_of<E> - 1, detail::checked_eps("rms_norm", eps)),
-                             std::forward<E>(x));
+detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x) {
+  return detail::normalise_rows<ops::rms_norm_op>(rank_of<E> - 1, std::forward<E>(x), 1e-6);
+}
+/// The same with another eps.
+template <class E, class Eps>
+  requires(detail::takes_operands<ops::rms_norm_op, E> && std::is_arithmetic_v<Eps>)
+detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, Eps eps) {
+  return detail::normalise_rows<ops::rms_norm_op>(rank_of<E> - 1, std::forward<E>(x), static_cast<double>(eps));
 }
 
-/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error
-/// for a weight of another length.
+/// The same along the last axes, of which `shape` has the extents, as PyTorch's normalized_shape: in braces, or the
+/// shape of another tensor. Errors: shape_error where x has other last axes.
+///
+///     tensor y = rms_norm(x, {2, 3});  // rows of 6 elements
+template <class E>
+  requires detail::takes_operands<ops::rms_norm_op, E>
+detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, const detail::row_extents& shape, double eps = 1e-6) {
+  const int first = shape.first_axis("rms_norm", x);
+  return detail::normalise_rows<ops::rms_norm_op>(first, std::forward<E>(x), eps);
+}
+
+/// rms_norm(x, shape, eps) * weight, where `shape` is that of weight: with rank K rows are the last K axes. Without
+/// gradients one pass. Errors: shape_error for a weight of another shape than the last axes of x.
 ///
 ///     tensor y = rms_norm(x, gain);
 template <class E, class W>
-  requires(detail::takes_operands<ops::rms_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W>>)
+  requires(detail::is_fitting<detail::row_norm_mistake<ops::rms_norm_op, E, W>>)
 auto rms_norm(E&& x, W&& weight, double eps = 1e-6) {
-  detail::check_row_operand("rms_norm", "weight", x, weight);
-  return rms_norm(std::forward<E>(x), eps) * std::forward<W>(weight);
+  const int first = detail::first_axis_of_weight("rms_norm", x, weight);
+  return detail::normalise_rows<ops::rms_norm_op>(first, std::forward<E>(x), eps) * std::forward<W>(weight);
 }
-SINTER_KERNEL_REJECTIONS(rms_norm, ops::rms_norm_op)
-template <class E, class W, class Problem = typename detail::row_operand_mistake<E, W>::problem,
-          class Fix = typename detail::row_operand_mistake<E, W>::fix>
-  requires detail::takes_operands<ops::rms_norm_op, E>
-void rms_norm(E&&, W&&, double = 0) = delete;
+template <class E, class... More,
+          class Problem = typename detail::row_norm_mistake<ops::rms_norm_op, E, More...>::problem,
+          class Fix = typename detail::row_norm_mistake<ops::rms_norm_op, E, More...>::fix>
+void rms_norm(E&&, More&&...) = delete;
 
 }  // namespace sinter

@@ -25,7 +25,7 @@ namespace sinter {
 namespace ops {
 
 /// Base of an op along an axis. Its formula is `forward(r)` and `reverse(r)`, in the words above and those of
-/// math/vocabulary.hpp.
+/// math/vocabulary.hpp. An op whose rows are more than one axis replaces row_length() and has_rows_side_by_side().
 struct row_op : kernel_op {
   static constexpr unsigned grad_uses[1] = {uses::result};
   template <device D>
@@ -45,8 +45,14 @@ struct row_op : kernel_op {
   const extents<R>& shape(const extents<R>& x) const {
     return x;
   }
+  /// Of the shape of x, here and below.
   template <int R>
-  bool ready_for_epilogue(const extents<R>&) const {
+  index_t row_length(const extents<R>& x) const {
+    return x[axis];
+  }
+  /// Are rows neighbouring elements of a dense tensor? Otherwise they lie along `axis`.
+  template <int R>
+  bool has_rows_side_by_side(const extents<R>&) const {
     return axis == R - 1;
   }
   template <class A>
@@ -100,16 +106,15 @@ struct kernels<Op, D> {
   static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
                                                const E& x) {
     tensor<compute_type<T>, 1, D> saved;
-    if constexpr (Op::saves_row_factor) {
-      const index_t n = to.shape()[op.axis];
+    const index_t n = op.row_length(to.shape());
+    if constexpr (Op::saves_row_factor)
       saved = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
-    }
-    if (op.axis == R - 1) {
-      backend<D>::rows(op, x, to, saved, after);
+    if (op.has_rows_side_by_side(to.shape())) {
+      backend<D>::rows(op, n, x, to, saved, after);
     } else {
       const auto moved = swap_to_end(eval(untrack(x)), op.axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      backend<D>::rows(op, moved, out, saved, no_epilogue<D>);
+      backend<D>::rows(op, n, moved, out, saved, no_epilogue<D>);
       write(swap_to_end(out, op.axis), to);
     }
     return saved;
@@ -117,13 +122,15 @@ struct kernels<Op, D> {
 
   template <class Backward>
   static void reverse(const Op& op, const Backward& b) {
+    const auto place = b.template place_of<0>();
+    const index_t n = op.row_length(place.to.shape());
+    if (op.has_rows_side_by_side(place.to.shape()))
+      return backend<D>::reverse_rows(op, n, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
+                                      place.add);
     const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
     const auto y = swap_to_end(b.result(), op.axis).contiguous();
-    constexpr int R = bare<decltype(g)>::rank;
-    const auto place = b.template place_of<0>();
-    if (op.axis == R - 1) return backend<D>::reverse_rows(op, y, g, b.saved, place.to, place.add);
     const auto dx = bare<decltype(g)>::uninitialized(g.shape());
-    backend<D>::reverse_rows(op, y, g, b.saved, dx, false);
+    backend<D>::reverse_rows(op, n, y, g, b.saved, dx, false);
     write_or_add(swap_to_end(dx, op.axis), place.to, place.add);
   }
 };

@@ -149,7 +149,7 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   }
 
   bool ready_for_epilogue() const {
-    if constexpr (requires { op.ready_for_epilogue(this->shape_); }) return op.ready_for_epilogue(this->shape_);
+    if constexpr (Op::by_rows) return op.has_rows_side_by_side(this->shape_);
     else return true;
   }
 
