@@ -166,6 +166,9 @@ TEST_CASE("rows of any width: softmax, log_softmax, layer_norm, rms_norm", "[cud
     CHECK(compare::values([](const auto& v, const auto& g, const auto& b) { return layer_norm(v, g, b); }, x, gain,
                           bias) < 1e-4);
     CHECK(compare::values([](const auto& v, const auto& g) { return rms_norm(v, g); }, x, gain) < 1e-5);
+    for (const float scale : {1e30f, 1e-30f})
+      CHECK(compare::values([](const auto& v) { return rms_norm(v, 0); }, eval(x * scale)) < 1e-5);
+    CHECK(compare::values([](const auto& v) { return layer_norm(v); }, full<float>({2, n}, 12345.678f)) == 0);
     if (n == 0) continue;
     CHECK(compare::gradients([](const auto& v) { return eval(softmax(exp(v * 0.1), 1)); }, x) < 1e-5);
     CHECK(compare::gradients([](const auto& v, const auto& g, const auto& b) { return eval(layer_norm(v, g, b) * v); },

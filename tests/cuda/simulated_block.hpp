@@ -39,7 +39,8 @@ class simulated_block {
   struct alignas(16) shared_memory {
     std::atomic<int> meetings[2] = {};
     bool meets;
-    bool last = false;  ///< see arrives_last()
+    bool last = false;             ///< see arrives_last()
+    std::atomic<bool> any{false};  ///< see any()
     explicit shared_memory(bool with_memory) : meets(with_memory) {}
   };
   struct copy {
@@ -70,6 +71,14 @@ class simulated_block {
       here.fetch_add(1, std::memory_order_release);
       at_->wait();
       here.load(std::memory_order_acquire);
+    }
+    bool any(bool is) const {
+      sync();
+      if (thread_ == 0) memory_->any.store(false, std::memory_order_relaxed);
+      sync();
+      if (is) memory_->any.store(true, std::memory_order_relaxed);
+      sync();
+      return memory_->any.load(std::memory_order_relaxed);
     }
     template <class T>
     void add(T* to, T n) const {

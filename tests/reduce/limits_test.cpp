@@ -154,6 +154,26 @@ TEST_CASE("norms of rows that are constant, huge, empty or not finite", "[limits
   CHECK_THROWS_AS(rms_norm(x, ones<float>({4})), shape_error);
 }
 
+TEST_CASE("norms of rows whose squares leave the range of float, and of rows of equal values", "[limits]") {
+  for (const index_t n : {1, 5, 64, 4096, 70001}) {
+    const tensor line = sin(arange<double>(2 * n).reshape({2, n}) + 1) * 1.5;
+    for (const double scale : {1e30, 1e-30, 2e38}) {
+      const tensor<float, 2> x = cast<float>(line * scale);
+      const tensor wide = cast<double>(x) / scale;
+      const tensor y = wide / sqrt(mean(wide * wide, 1, keepdim));
+      INFO("rows of " << n << ", about " << scale);
+      CHECK(eval(max(abs(cast<double>(rms_norm(x, 0)) - y))).item() < 1e-5);
+      const tensor damped = wide / sqrt(mean(wide * wide, 1, keepdim) + 1e-6 / scale / scale);
+      CHECK(eval(max(abs(cast<double>(rms_norm(x)) / damped - 1))).item() < 1e-5);
+      const variable v = x.clone();
+      sum(rms_norm(v, 0) * cast<float>(y * y)).backward();  // of g: (g - y mean(g y)) / the root mean square
+      const tensor slope = mean(y * y * y, 1, keepdim), root = sqrt(mean(wide * wide, 1, keepdim));
+      CHECK(eval(max(abs(cast<double>(v.grad()) * scale - (y * y - y * slope) / root))).item() < 1e-4);
+    }
+    CHECK_FALSE(eval(any(tensor(layer_norm(full<float>({2, n}, 12345.678f))) != 0)).item());
+  }
+}
+
 TEST_CASE("softmax with infinities and NaN", "[limits]") {
   for (const index_t n : {2, 16, 19}) {
     const tensor some = softmax(with(n, n - 1, 2, -inf), 0);

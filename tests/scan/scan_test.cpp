@@ -109,6 +109,24 @@ TEST_CASE("the error of running sums does not grow with the length", "[scan]") {
   CHECK(worst < 6e-8);
 }
 
+TEST_CASE("the error of running logarithms of sums does not grow with the length", "[scan]") {
+  const index_t n = 60001;
+  const auto line = arange<double>(n);
+  for (const tensor<double, 1>& wide :
+       {tensor(line * 1e-4), tensor(line * -1e-4), tensor(sin(line)), tensor(0 * line)}) {
+    const tensor<float, 1> x = cast<float>(wide);
+    const tensor y = logcumsumexp(x, 0);
+    const tensor columns = logcumsumexp(x.unsqueeze(1).broadcast_to({n, 3}), 0);
+    double sum = 0, worst = 0;
+    for (index_t i = 0; i < n; ++i) {
+      sum += std::exp(static_cast<double>(x.data()[i]));
+      for (const float got : {y.data()[i], columns(i, 1)})
+        worst = std::fmax(worst, std::abs(static_cast<double>(got) - std::log(sum)) / (1 + std::abs(std::log(sum))));
+    }
+    CHECK(worst < 6e-8);
+  }
+}
+
 TEST_CASE("scans do not depend on the number of threads", "[scan]") {
   std::mt19937 gen(2);
   const auto x = random(gen, {500000});

@@ -143,6 +143,7 @@ struct row_folds {
   index_t n;
 
   SINTER_INLINE C count() const { return static_cast<C>(n); }
+  SINTER_INLINE bool any_row(bool is) const { return is; }
   template <class V>
   SINTER_INLINE C sum(const V& v) const {
     return row_sum<T>(n, [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), C(0)); });

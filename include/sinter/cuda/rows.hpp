@@ -160,6 +160,7 @@ struct row_of_team {
   SINTER_WORD Number max(const V& v) const {
     return team.max(v);
   }
+  SINTER_WORD bool any_row(bool is) const { return team.g.any(is); }
 };
 
 /// One row of a forward pass; X: its values, Put: where the result goes.

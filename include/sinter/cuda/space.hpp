@@ -1,12 +1,12 @@
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same
-// way and says what was there; g.arrives_last(counter, n), true in the last of n blocks to ask, which then reads with
-// g.fresh(p) what the others have written, and leaves the counter at 0 as it was; g.copy_ahead(to, from), which begins
-// to copy a multiple of 16 bytes from memory to what a block shares, and g.finish_copies(), after which the thread may
-// read what it has begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the
-// host.
+// g.sync(), g.any(is), which meets as g.sync() does and is true if it is for one of the block's threads, g.shared<T>()
+// and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same way and says what was
+// there; g.arrives_last(counter, n), true in the last of n blocks to ask, which then reads with g.fresh(p) what the
+// others have written, and leaves the counter at 0 as it was; g.copy_ahead(to, from), which begins to copy a multiple
+// of 16 bytes from memory to what a block shares, and g.finish_copies(), after which the thread may read what it has
+// begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the host.
 #pragma once
 
 #include <algorithm>

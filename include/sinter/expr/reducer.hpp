@@ -190,7 +190,10 @@ struct logsumexp_reducer {
   static constexpr bool vectorised = false;
   static constexpr T infinity = std::numeric_limits<T>::infinity();
   SINTER_WORD static state identity() { return {-infinity, T(0)}; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
+  SINTER_WORD static void push(state& s, T x, index_t) {
+    if (x <= s.max && s.max > -infinity && s.max < infinity) s.sum += math::exp(x - s.max);
+    else s = merge(s, {x, T(1)});
+  }
   SINTER_WORD static state merge(state a, state b) {
     if (a.max == -infinity && !(b.max != b.max)) return b;
     if (b.max == -infinity) return a;
@@ -221,6 +224,15 @@ struct logsumexp_reducer {
     for (; i < n; ++i) push(s, x[i], i);
     return s;
   }
+};
+
+/// The same for a scan, in double: a rounded sum would be rescaled, and rounded again, with every new largest value.
+template <class T>
+struct running_logsumexp_reducer : logsumexp_reducer<double> {
+  using base = logsumexp_reducer<double>;
+  using result = T;
+  SINTER_WORD static void push(state& s, T x, index_t i) { base::push(s, static_cast<double>(x), i); }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(base::finish(s)); }
 };
 
 /// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.

@@ -23,7 +23,7 @@ struct logcumsumexp_op {
   template <class T>
   static constexpr bool accepts = std::is_floating_point_v<T>;
   template <class T>
-  using reducer = sinter::detail::logsumexp_reducer<T>;
+  using reducer = sinter::detail::running_logsumexp_reducer<T>;
   // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
   template <class Tensor>
   static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {

@@ -10,11 +10,15 @@
 //   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
 //   r.keep_and_sum(v)                 {values, sum} in one pass
 //   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
+//   r.any_row(b)                      is b true for this row, or for one that is worked on beside it?
 //   r.count()                         how many values the row has
 //   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest, which forward returns; v was
 //                                     kept
 //   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
 //   r.put(v)                          makes v the gradient of the operand
+//
+// The threads of several rows meet in all words that go over a row, and in any_row(). What depends on the values of one
+// row decides on neither: work for some rows only stands behind if (r.any_row(b)), and every row does it.
 #pragma once
 
 #include "sinter/math/scalar.hpp"
@@ -185,15 +189,15 @@ SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) 
   const C power =
       r.sum(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return (a - shift) * (a - shift); })) / r.count();
   C factor = C(1) / math::sqrt(power + eps);
-  if (!(power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity())) {
+  const bool in_range = power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity();
+  if (r.any_row(!in_range)) {
     const C most = r.max(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return math::abs(a - shift); }));
-    if (most > C(0) && most < std::numeric_limits<C>::infinity()) {
-      const C scale = C(1) / most;
-      const C part =
-          r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
-          r.count();
+    const C scale = C(1) / most;
+    const C part =
+        r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
+        r.count();
+    if (!in_range && most > C(0) && most < std::numeric_limits<C>::infinity())
       factor = scale / math::sqrt(part + (eps * scale) * scale);
-    }
   }
   r.save(factor);
   return factor;
