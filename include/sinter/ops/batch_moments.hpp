@@ -39,7 +39,7 @@ auto per_channel(const V& v) {
   index_t to[std::size_t{R - 1}];
   for (int d = 1; d < R - 1; ++d) to[d] = 1;
   to[0] = v.shape()[0];
-  return v.reshape(to);
+  return eval_to_read(v).reshape(to);
 }
 
 /// x with the channels of a pixel side by side in memory.

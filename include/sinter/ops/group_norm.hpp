@@ -5,33 +5,44 @@
 
 namespace sinter {
 
+namespace ops {
+
+/// The rows of layer_norm, each the neighbouring channels of a group.
+struct group_norm_op : layer_norm_op {
+  static constexpr const char* name = "group_norm";
+  static constexpr take takes(int) { return take::dense; }  // of images with the channels last a copy is cheaper
+  index_t groups;
+  group_norm_op(index_t how_many, double e) : layer_norm_op(1, e), groups(how_many) {}
+
+  template <int R>
+  index_t row_length(const extents<R>& x) const {
+    return layer_norm_op::row_length(x) / groups;
+  }
+};
+
+}  // namespace ops
+
 namespace detail {
 
 template <class X, class... W>
-auto apply_group_norm(const char* op, X&& operand, index_t groups, double eps, const W&... affine) {
-  check_defined(op, operand);
-  const auto x = eval(std::forward<X>(operand));
-  using T = element_of<decltype(x)>;
-  constexpr int R = rank_of<decltype(x)>;
+auto apply_group_norm(const char* op, X&& x, index_t groups, double eps, const W&... affine) {
+  check_defined(op, x);
   if (groups < 1 || x.shape()[1] % groups != 0)
     refuse<shape_error>(
         {op, ": ", groups, " groups do not divide the ", x.shape()[1], " channels of x of shape ", x.shape()});
   check_channel_operands(op, x, affine...);
-  const index_t in_rows[2] = {x.shape()[0] * groups, x.numel() == 0 ? 0 : -1};
-  index_t as_before[std::size_t{R}];
-  for (int d = 0; d < R; ++d) as_before[d] = x.shape()[d];
-  const auto y = eval(layer_norm(x.reshape(in_rows), checked_eps(op, eps))).reshape(as_before);
+  auto y = make_kernel(ops::group_norm_op(groups, checked_eps(op, eps)), std::forward<X>(x));
   if constexpr (sizeof...(W) == 0) return y;
-  else return scaled_channels<T, R>(to_compute(y), affine...);
+  else return scaled_channels<element_of<X>, rank_of<X>>(to_compute(y), affine...);
 }
 
 }  // namespace detail
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias, with mean and biased variance over a group of neighbouring
 /// channels of one sample of x (N,C,...), as torch.nn.functional.group_norm. Weight and bias (C,) may be left out.
-/// Floating point, any rank from 2. Runs at once as layer_norm of rows; x is read row-major, from a copy where it lies
-/// otherwise. Wu and He, "Group normalization", 2018. Errors: shape_error for groups that do not divide the channels
-/// and for weights that do not fit them; value_error for a negative eps.
+/// Floating point, any rank from 2. Without gradients one pass; x is read row-major, from a copy where it lies
+/// otherwise. Derivative: that of layer_norm. Wu and He, "Group normalization", 2018. Errors: shape_error for groups
+/// that do not divide the channels and for weights that do not fit them; value_error for a negative eps.
 ///
 ///     auto y = group_norm(pictures, 4, gain, shift);
 template <class X, class W, class B>
