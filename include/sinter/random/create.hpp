@@ -111,13 +111,23 @@ tensor<T, 1, D> randperm(generator& gen, index_t n) {
   const auto host = tensor<T, 1, cpu>::uninitialized(extents<1>{{n}});
   T* const p = detail::access::data(host);
   const random_key key = gen.next();
-  for (index_t i = 0; i < n; ++i) {
-    std::uint32_t w[2];
-    detail::random_words<2>(key, i, w);
-    const auto j = static_cast<index_t>(
-        detail::multiply_high(std::uint64_t{w[1]} << 32 | w[0], static_cast<std::uint64_t>(i + 1)));
-    p[i] = p[j];  // the first i are in random order; i goes to a random place among them
-    p[j] = static_cast<T>(i);
+  // The first i are in random order; i goes to a random place among them. Where, is found for many numbers at once, so
+  // that what lies there is on its way to the cache.
+  constexpr index_t together = 64;
+  std::uint32_t w[std::size_t{2 * together}];
+  index_t place[std::size_t{together}];
+  for (index_t first = 0; first < n; first += together) {
+    const index_t count = n - first < together ? n - first : together;
+    detail::random_words<2>(key, first, w);
+    for (index_t k = 0; k < count; ++k) {
+      place[k] = static_cast<index_t>(detail::multiply_high(std::uint64_t{w[2 * k + 1]} << 32 | w[2 * k],
+                                                            static_cast<std::uint64_t>(first + k + 1)));
+      __builtin_prefetch(p + place[k], 1);
+    }
+    for (index_t k = 0; k < count; ++k) {
+      p[first + k] = p[place[k]];
+      p[place[k]] = static_cast<T>(first + k);
+    }
   }
   return host.template to<D>();
 }
