@@ -216,6 +216,21 @@ TEST_CASE("reductions give the same bits on one, two and three threads", "[reduc
   set_num_threads(2);
 }
 
+TEST_CASE("long columns, few beside each other, fold as the rows of the transposed do", "[reduce]") {
+  std::mt19937 gen(5);
+  for (const auto& shape : {extents<4>{{1, 1, 70003, 2}}, {{3, 1, 5001, 3}}, {{2, 2, 4099, 17}}, {{1, 1, 3000, 32}}}) {
+    const tensor<float, 4> x = random4(gen, shape);
+    const tensor<double, 4> rows = cast<double>(x.transpose(2, 3).clone().contiguous());
+    INFO(detail::shape_text(shape));
+    for (const tensor<float, 3>& got : {tensor(sum(x, 2)), tensor(sum(x * 2, 2) / 2)})
+      CHECK(eval(max(abs(cast<double>(got) - sum(rows, 3)))).item() < 1e-3);
+    CHECK(eval(max(abs(sum(cast<double>(x), 2) - sum(rows, 3)))).item() < 1e-10);
+    CHECK_FALSE(eval(any(cast<double>(max(x, 2)) != max(rows, 3))).item());
+    CHECK_FALSE(eval(any(cast<double>(min(-x, 2)) != -max(rows, 3))).item());
+    CHECK_FALSE(eval(any(cast<double>(prod(sign(x + 3.5f) * 1, 2)) != 1)).item());
+  }
+}
+
 TEST_CASE("a matrix times a vector is the sum of products of each row", "[reduce]") {
   std::mt19937 gen(7);
   for (const index_t rows : {1, 3, 40, 700})

@@ -215,6 +215,48 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
   done(index_t{0}, n);
 }
 
+/// So many rows of few columns are folded as one of many columns.
+inline index_t rows_together(const fold_shape& s) { return columns_at_once / s.inner / lanes * lanes; }
+
+/// reduce_columns of long columns, so few that they do not fill a vector.
+template <class R, class T, class Out, class Done>
+void reduce_few_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+  using state = typename R::state;
+  const index_t together = rows_together(s), wide = together * s.inner;
+  const index_t rows = row_piece / wide * together, pieces = (s.reduced + rows - 1) / rows;
+  const detail::temporary_array<state> partial(s.outer * pieces * s.inner);
+  pool.parallel_for(s.outer * pieces, [&](index_t t) {
+    const index_t first = t % pieces * rows, n = s.reduced - first < rows ? s.reduced - first : rows;
+    const index_t at = (t / pieces * s.reduced + first) * s.inner;
+    alignas(64) T buffer[columns_at_once];
+    state total[columns_at_once];
+    for (index_t i = 0; i < wide; ++i) total[i] = R::identity();
+    const auto row_at = [&](index_t row) { return p.get(at + row * wide, wide, buffer); };
+    const index_t whole = n / together;
+    for (index_t row = 0; row < whole; row += rows_in_a_row)
+      fold_columns<R>(total, wide, row, row + rows_in_a_row < whole ? row + rows_in_a_row : whole, row_at);
+    const index_t rest = (n - whole * together) * s.inner;
+    if (rest > 0) {
+      const T* const x = p.get(at + whole * wide, rest, buffer);
+      for (index_t i = 0; i < rest; ++i) R::push(total[i], x[i], 0);
+    }
+    for (index_t k = together; k > 1;) {  // the states of a column, in pairs
+      const index_t half = (k + 1) / 2;
+      for (index_t i = half * s.inner; i < k * s.inner; ++i)
+        total[i - half * s.inner] = R::merge(total[i - half * s.inner], total[i]);
+      k = half;
+    }
+    for (index_t i = 0; i < s.inner; ++i) partial[t * s.inner + i] = total[i];
+  });
+  for (index_t o = 0; o < s.outer; ++o)
+    for (index_t i = 0; i < s.inner; ++i) {
+      state total = R::identity();
+      for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[(o * pieces + k) * s.inner + i]);
+      out[o * s.inner + i] = R::finish(total);
+    }
+  done(index_t{0}, s.outer * s.inner);
+}
+
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
 template <class R, class T, class Out, class Done>
 void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
@@ -222,6 +264,10 @@ void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& p
       sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
+  if constexpr (R::template vectorised<T>) {
+    if (s.inner > 1 && rows_together(s) > 0 && s.reduced >= 4 * rows_together(s))
+      return reduce_few_columns<R>(p, s, out, pool, done);
+  }
   if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
   else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
 }
