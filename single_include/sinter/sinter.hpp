@@ -4751,6 +4751,12 @@ inline int& no_grad_guards() {
 }
 inline bool recording() { return no_grad_guards() == 0; }
 
+/// Does the pass that runs on this thread keep its graph? For entries that walk a graph of their own.
+inline bool& graph_is_retained() {
+  static thread_local bool retained = false;
+  return retained;
+}
+
 /// Runs the graph behind `root`, whose gradient is set.
 inline void walk_back(const state_ptr& root, bool retain_graph) {
   static std::atomic<std::uint64_t> visits{0};
@@ -4805,7 +4811,10 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    if (!passed_on) node.backward(*s);
+    if (!passed_on) {
+      graph_is_retained() = retain_graph;  // an entry may have walked another graph
+      node.backward(*s);
+    }
     for (int i = 0; i < count; ++i) push(inputs[i]);
     s->passed_on = false;
     if (!s->retain) s->drop_gradient();
@@ -5330,12 +5339,12 @@ struct philox_block {
 
 /// Names one draw: the generator's seed is Philox's key, the number of the draw the high half of its counter. Where a
 /// step is captured, whose draws come again with every replay, `run` counts the runs before in the device's memory: run
-/// r makes draw
-/// + 2^32 r of it.
+/// r makes draw + 2^32 r of it. A draw for some samples of a batch starts at element `first` of the whole batch's.
 struct random_key {
   std::uint64_t seed = 0;
   std::uint64_t draw = 0;
   const std::int64_t* run = nullptr;
+  index_t first = 0;
   constexpr bool operator==(const random_key&) const = default;
 };
 
@@ -5394,7 +5403,7 @@ template <int Each, std::size_t Words>
 SINTER_WORD void random_words(const random_key& of_step, index_t first, std::uint32_t (&to)[Words]) {
   const std::uint64_t run = of_step.run != nullptr ? static_cast<std::uint64_t>(*of_step.run) : 0;
   const random_key key{of_step.seed, of_step.draw + (run << 32)};
-  const std::uint64_t start = static_cast<std::uint64_t>(first) * Each;
+  const std::uint64_t start = static_cast<std::uint64_t>(of_step.first + first) * Each;
   std::uint64_t block = start / 4;
   auto place = static_cast<unsigned>(start % 4);
   if constexpr (Words % 4 == 0) {
@@ -7633,7 +7642,7 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
   }
 
   bool ready_for_epilogue() const {
-    if constexpr (requires { op.ready_for_epilogue(this->shape_); }) return op.ready_for_epilogue(this->shape_);
+    if constexpr (Op::by_rows) return op.has_rows_side_by_side(this->shape_);
     else return true;
   }
 
@@ -8781,7 +8790,10 @@ struct logsumexp_reducer {
   static constexpr bool vectorised = false;
   static constexpr T infinity = std::numeric_limits<T>::infinity();
   SINTER_WORD static state identity() { return {-infinity, T(0)}; }
-  SINTER_WORD static void push(state& s, T x, index_t) { s = merge(s, {x, T(1)}); }
+  SINTER_WORD static void push(state& s, T x, index_t) {
+    if (x <= s.max && s.max > -infinity && s.max < infinity) s.sum += math::exp(x - s.max);
+    else s = merge(s, {x, T(1)});
+  }
   SINTER_WORD static state merge(state a, state b) {
     if (a.max == -infinity && !(b.max != b.max)) return b;
     if (b.max == -infinity) return a;
@@ -8812,6 +8824,15 @@ struct logsumexp_reducer {
     for (; i < n; ++i) push(s, x[i], i);
     return s;
   }
+};
+
+/// The same for a scan, in double: a rounded sum would be rescaled, and rounded again, with every new largest value.
+template <class T>
+struct running_logsumexp_reducer : logsumexp_reducer<double> {
+  using base = logsumexp_reducer<double>;
+  using result = T;
+  SINTER_WORD static void push(state& s, T x, index_t i) { base::push(s, static_cast<double>(x), i); }
+  SINTER_WORD static result finish(state s) { return static_cast<result>(base::finish(s)); }
 };
 
 /// Where a scan leaves its state at element i: as the fold's result, or as a value and its index.
@@ -9784,7 +9805,7 @@ auto per_channel(const V& v) {
   index_t to[std::size_t{R - 1}];
   for (int d = 1; d < R - 1; ++d) to[d] = 1;
   to[0] = v.shape()[0];
-  return v.reshape(to);
+  return eval_to_read(v).reshape(to);
 }
 
 /// x with the channels of a pixel side by side in memory.
@@ -9848,18 +9869,22 @@ SINTER_KERNEL_REJECTIONS(batch_moments, ops::batch_moments_op)
 //   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
 //   r.keep_and_sum(v)                 {values, sum} in one pass
 //   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
+//   r.any_row(b)                      is b true for this row, or for one that is worked on beside it?
 //   r.count()                         how many values the row has
 //   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest, which forward returns; v was
 //                                     kept
 //   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
 //   r.put(v)                          makes v the gradient of the operand
+//
+// The threads of several rows meet in all words that go over a row, and in any_row(). What depends on the values of one
+// row decides on neither: work for some rows only stands behind if (r.any_row(b)), and every row does it.
 
 namespace sinter {
 
 namespace ops {
 
 /// Base of an op along an axis. Its formula is `forward(r)` and `reverse(r)`, in the words above and those of
-/// math/vocabulary.hpp.
+/// math/vocabulary.hpp. An op whose rows are more than one axis replaces row_length() and has_rows_side_by_side().
 struct row_op : kernel_op {
   static constexpr unsigned grad_uses[1] = {uses::result};
   template <device D>
@@ -9879,8 +9904,14 @@ struct row_op : kernel_op {
   const extents<R>& shape(const extents<R>& x) const {
     return x;
   }
+  /// Of the shape of x, here and below.
   template <int R>
-  bool ready_for_epilogue(const extents<R>&) const {
+  index_t row_length(const extents<R>& x) const {
+    return x[axis];
+  }
+  /// Are rows neighbouring elements of a dense tensor? Otherwise they lie along `axis`.
+  template <int R>
+  bool has_rows_side_by_side(const extents<R>&) const {
     return axis == R - 1;
   }
   template <class A>
@@ -9934,16 +9965,15 @@ struct kernels<Op, D> {
   static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
                                                const E& x) {
     tensor<compute_type<T>, 1, D> saved;
-    if constexpr (Op::saves_row_factor) {
-      const index_t n = to.shape()[op.axis];
+    const index_t n = op.row_length(to.shape());
+    if constexpr (Op::saves_row_factor)
       saved = tensor<compute_type<T>, 1, D>::uninitialized({{n > 0 ? to.numel() / n : 0}});
-    }
-    if (op.axis == R - 1) {
-      backend<D>::rows(op, x, to, saved, after);
+    if (op.has_rows_side_by_side(to.shape())) {
+      backend<D>::rows(op, n, x, to, saved, after);
     } else {
       const auto moved = swap_to_end(eval(untrack(x)), op.axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
-      backend<D>::rows(op, moved, out, saved, no_epilogue<D>);
+      backend<D>::rows(op, n, moved, out, saved, no_epilogue<D>);
       write(swap_to_end(out, op.axis), to);
     }
     return saved;
@@ -9951,13 +9981,15 @@ struct kernels<Op, D> {
 
   template <class Backward>
   static void reverse(const Op& op, const Backward& b) {
+    const auto place = b.template place_of<0>();
+    const index_t n = op.row_length(place.to.shape());
+    if (op.has_rows_side_by_side(place.to.shape()))
+      return backend<D>::reverse_rows(op, n, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
+                                      place.add);
     const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
     const auto y = swap_to_end(b.result(), op.axis).contiguous();
-    constexpr int R = bare<decltype(g)>::rank;
-    const auto place = b.template place_of<0>();
-    if (op.axis == R - 1) return backend<D>::reverse_rows(op, y, g, b.saved, place.to, place.add);
     const auto dx = bare<decltype(g)>::uninitialized(g.shape());
-    backend<D>::reverse_rows(op, y, g, b.saved, dx, false);
+    backend<D>::reverse_rows(op, n, y, g, b.saved, dx, false);
     write_or_add(swap_to_end(dx, op.axis), place.to, place.add);
   }
 };
@@ -10012,15 +10044,15 @@ SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) 
   const C power =
       r.sum(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return (a - shift) * (a - shift); })) / r.count();
   C factor = C(1) / math::sqrt(power + eps);
-  if (!(power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity())) {
+  const bool in_range = power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity();
+  if (r.any_row(!in_range)) {
     const C most = r.max(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return math::abs(a - shift); }));
-    if (most > C(0) && most < std::numeric_limits<C>::infinity()) {
-      const C scale = C(1) / most;
-      const C part =
-          r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
-          r.count();
+    const C scale = C(1) / most;
+    const C part =
+        r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
+        r.count();
+    if (!in_range && most > C(0) && most < std::numeric_limits<C>::infinity())
       factor = scale / math::sqrt(part + (eps * scale) * scale);
-    }
   }
   r.save(factor);
   return factor;
@@ -10031,9 +10063,24 @@ SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) 
 
 namespace sinter {
 
-struct use_weights_of_rank_1;
+struct use_a_weight_and_a_bias_of_one_rank_from_1_to_that_of_x;
 
 namespace ops {
+
+/// Base of an op whose rows take `axis` and all axes behind it.
+struct last_axes_op : row_op {
+  using row_op::row_op;
+  template <int R>
+  index_t row_length(const extents<R>& x) const {
+    index_t n = 1;
+    for (int d = axis; d < R; ++d) n *= x[d];
+    return n;
+  }
+  template <int R>
+  bool has_rows_side_by_side(const extents<R>&) const {
+    return true;
+  }
+};
 
 /// What the gradients of layer_norm and rms_norm are, with the mean of g taken off or not.
 template <class Row, class C>
@@ -10044,11 +10091,11 @@ SINTER_WORD void reverse_norm(const Row& r, C mean) {
   r.put(over(y, g, [=](auto a, auto b) SINTER_INLINE_LAMBDA { return factor * (b - mean - a * slope); }));
 }
 
-struct layer_norm_op : row_op {
+struct layer_norm_op : last_axes_op {
   static constexpr const char* name = "layer_norm";
   static constexpr bool saves_row_factor = true;
   double eps;
-  layer_norm_op(int along, double e) : row_op(along), eps(e) {}
+  layer_norm_op(int first, double e) : last_axes_op(first), eps(e) {}
 
   template <class Row>
   SINTER_WORD auto forward(const Row& r) const {
@@ -10073,59 +10120,135 @@ inline double checked_eps(const char* op, double eps) {
   return eps;
 }
 
-/// fitting<T>, or what is wrong with the weights W of a normalisation of X along its last axis.
-template <class X, class... W>
-constexpr auto find_row_operand_mistake() {
-  if constexpr (!(expression<W> && ...)) return not_operands{};
-  else if constexpr (!std::is_same_v<operand_check<X, W...>, fitting<element_of<X>>>) return operand_check<X, W...>{};
-  else if constexpr (((rank_of<W> != 1) || ...))
-    return mistake<operands_of_ranks<rank_of<X>, rank_of<W>...>, use_weights_of_rank_1>{};
+/// The rank of a weight or a bias; 0 of an eps.
+template <class W>
+inline constexpr int rank_in_norm = 0;
+template <expression W>
+inline constexpr int rank_in_norm<W> = rank_of<W>;
+
+/// fitting<T>, or what is wrong with what follows X in a call of a norm of rows: a weight, a bias, eps.
+template <class Op, class X>
+constexpr auto find_row_norm_mistake() {
+  return kernel_check<Op, X>{};
+}
+template <class Op, class X, class W, class... B>
+constexpr auto find_row_norm_mistake() {
+  if constexpr (!takes_operands<Op, X>) return kernel_check<Op, X>{};
+  else if constexpr (!expression<W> || !((expression<B> || std::is_arithmetic_v<B>) && ...)) return not_operands{};
+  else if constexpr (!std::is_same_v<operand_check<X, W, B...>, fitting<element_of<X>>>)
+    return operand_check<X, W, B...>{};
+  else if constexpr (rank_of<W> < 1 || rank_of<W> > rank_of<X> ||
+                     ((expression<B> && rank_in_norm<B> != rank_of<W>) || ...))
+    return mistake<operands_of_ranks<rank_of<X>, rank_of<W>, rank_in_norm<B>...>,
+                   use_a_weight_and_a_bias_of_one_rank_from_1_to_that_of_x>{};
   else return fitting<element_of<X>>{};
 }
-template <class X, class... W>
-using row_operand_mistake = decltype(find_row_operand_mistake<bare<X>, bare<W>...>());
+template <class Op, class X, class... More>
+using row_norm_mistake = decltype(find_row_norm_mistake<Op, bare<X>, bare<More>...>());
 
-/// A weight or bias of a normalisation has one value for each of the last axis.
-template <class E, class W>
-void check_row_operand(const char* op, const char* what, const E& x, const W& w) {
+/// The extents of the last axes of a norm, in braces or as another tensor's shape.
+class row_extents {
+ public:
+  row_extents(std::initializer_list<index_t> each) : row_extents(each.begin(), static_cast<int>(each.size())) {}
+  template <int K>
+  row_extents(const extents<K>& each) : row_extents(each.begin(), K) {}  // NOLINT: implicit on purpose
+
+  /// The first of these axes of x. Throws where x has others.
+  template <class E>
+  int first_axis(const char* op, const E& x) const {
+    check_defined(op, x);
+    bool fits = count_ >= 1 && count_ <= rank_of<E>;
+    for (int d = 0; fits && d < count_; ++d) fits = each_[d] == x.shape()[rank_of<E> - count_ + d];
+    if (!fits)
+      refuse<shape_error>({op, ": rows of shape ", shape_piece{each_, count_}, " are not the last axes of x of shape ",
+                           x.shape(), "; pass the extents of one or more of these"});
+    return rank_of<E> - count_;
+  }
+
+ private:
+  row_extents(const index_t* each, int count) : count_(count < max_rank ? count : max_rank) {
+    for (int d = 0; d < count_; ++d) each_[d] = each[d];
+  }
+  int count_;
+  index_t each_[std::size_t{max_rank}] = {};
+};
+
+/// The first of the axes that a weight is for; it has the shape of the last ones, and so has a bias.
+template <class E, class W, class... B>
+int first_axis_of_weight(const char* op, const E& x, const W& weight, const B&... bias) {
   check_defined(op, x);
-  check_defined(op, w);
-  if (w.shape()[0] != x.shape()[rank_of<E> - 1])
-    refuse<shape_error>({op, ": a ", what, " of shape ", w.shape(), " for rows of x of shape ", x.shape(),
-                         "; it needs one value for each of the last axis"});
+  constexpr int first = rank_of<E> - rank_of<W>;
+  const auto check_one = [&](const char* what, const auto& w) {
+    check_defined(op, w);
+    for (int d = first; d < rank_of<E>; ++d)
+      if (w.shape()[d - first] != x.shape()[d])
+        refuse<shape_error>({op, ": a ", what, " of shape ", w.shape(), " for x of shape ", x.shape(),
+                             "; it must have the shape of the last axes of x"});
+  };
+  check_one("weight", weight);
+  (check_one("bias", bias), ...);
+  return first;
+}
+
+template <class Op, class E>
+kernel_of<Op, E> normalise_rows(int first, E&& x, double eps) {
+  return make_kernel(Op(first, checked_eps(Op::name, eps)), std::forward<E>(x));
 }
 
 }  // namespace detail
 
-/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance. Floating point, any rank from 1. A
-/// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(variance + eps),
-/// derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer normalization", 2016. Errors: value_error for a
-/// negative or non-finite eps.
+/// (x - mean) / sqrt(variance + eps) along the last axis, with the biased variance and eps 1e-5.
+/// Floating point, any rank from 1. A row is read once into cache together with the elementwise work that produces it.
+/// With f = 1 / sqrt(variance + eps), derivative: f (g - mean(g) - y mean(g y)). Ba, Kiros, Hinton, "Layer
+/// normalization", 2016. Errors: value_error for a negative or non-finite eps.
 ///
 ///     tensor y = layer_norm(x);
 template <class E>
   requires detail::takes_operands<ops::layer_norm_op, E>
-detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, double eps = 1e-5) {
-  return detail::make_kernel(ops::layer_norm_op(rank_of<E> - 1, detail::checked_eps("layer_norm", eps)),
-                             std::forward<E>(x));
+detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x) {
+  return detail::normalise_rows<ops::layer_norm_op>(rank_of<E> - 1, std::forward<E>(x), 1e-5);
+}
+/// The same with another eps.
+template <class E, class Eps>
+  requires(detail::takes_operands<ops::layer_norm_op, E> && std::is_arithmetic_v<Eps>)
+detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, Eps eps) {
+  return detail::normalise_rows<ops::layer_norm_op>(rank_of<E> - 1, std::forward<E>(x), static_cast<double>(eps));
 }
 
-/// layer_norm(x, eps) * weight + bias, both of one value for each of the last axis. Without gradients one pass. Errors:
-/// shape_error for a weight or bias of another length.
+/// The same along the last axes, of which `shape` has the extents, as PyTorch's normalized_shape: in braces, or the
+/// shape of another tensor. Errors: shape_error where x has other last axes.
+///
+///     tensor y = layer_norm(x, {2, 3});  // rows of 6 elements
+template <class E>
+  requires detail::takes_operands<ops::layer_norm_op, E>
+detail::kernel_of<ops::layer_norm_op, E> layer_norm(E&& x, const detail::row_extents& shape, double eps = 1e-5) {
+  const int first = shape.first_axis("layer_norm", x);
+  return detail::normalise_rows<ops::layer_norm_op>(first, std::forward<E>(x), eps);
+}
+
+/// layer_norm(x, shape, eps) * weight + bias, where `shape` is that of weight and bias: with rank K rows are the last K
+/// axes. Without gradients one pass. Errors: shape_error for a weight or bias of another
+/// shape than the last axes of x.
 ///
 ///     tensor y = layer_norm(x, gain, bias);
 template <class E, class W, class B>
-  requires(detail::takes_operands<ops::layer_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W, B>>)
+  requires(expression<B> && detail::is_fitting<detail::row_norm_mistake<ops::layer_norm_op, E, W, B>>)
 auto layer_norm(E&& x, W&& weight, B&& bias, double eps = 1e-5) {
-  detail::check_row_operand("layer_norm", "weight", x, weight);
-  detail::check_row_operand("layer_norm", "bias", x, bias);
-  return layer_norm(std::forward<E>(x), eps) * std::forward<W>(weight) + std::forward<B>(bias);
+  const int first = detail::first_axis_of_weight("layer_norm", x, weight, bias);
+  return detail::normalise_rows<ops::layer_norm_op>(first, std::forward<E>(x), eps) * std::forward<W>(weight) +
+         std::forward<B>(bias);
 }
-SINTER_KERNEL_REJECTIONS(layer_norm, ops::layer_norm_op)
-template <class E, class W, class B, class Problem = typename detail::row_operand_mistake<E, W, B>::problem,
-          class Fix = typename detail::row_operand_mistake<E, W, B>::fix>
-  requires detail::takes_operands<ops::layer_norm_op, E>
-void layer_norm(E&&, W&&, B&&, double = 0) = delete;
+/// The same without a bias.
+template <class E, class W>
+  requires(detail::is_fitting<detail::row_norm_mistake<ops::layer_norm_op, E, W>>)
+auto layer_norm(E&& x, W&& weight, double eps = 1e-5) {
+  const int first = detail::first_axis_of_weight("layer_norm", x, weight);
+  return detail::normalise_rows<ops::layer_norm_op>(first, std::forward<E>(x), eps) * std::forward<W>(weight);
+}
+template <class E, class... More,
+          class Problem = typename detail::row_norm_mistake<ops::layer_norm_op, E, More...>::problem,
+          class Fix = typename detail::row_norm_mistake<ops::layer_norm_op, E, More...>::fix>
+void layer_norm(E&&, More&&...) = delete;
 
 }  // namespace sinter
 // sinter/ops/rsqrt.hpp: the reciprocal of the square root.
@@ -13064,33 +13187,44 @@ SINTER_BINARY_FUNCTION(operator>=, ops::greater_equal_op)
 
 namespace sinter {
 
+namespace ops {
+
+/// The rows of layer_norm, each the neighbouring channels of a group.
+struct group_norm_op : layer_norm_op {
+  static constexpr const char* name = "group_norm";
+  static constexpr take takes(int) { return take::dense; }  // of images with the channels last a copy is cheaper
+  index_t groups;
+  group_norm_op(index_t how_many, double e) : layer_norm_op(1, e), groups(how_many) {}
+
+  template <int R>
+  index_t row_length(const extents<R>& x) const {
+    return layer_norm_op::row_length(x) / groups;
+  }
+};
+
+}  // namespace ops
+
 namespace detail {
 
 template <class X, class... W>
-auto apply_group_norm(const char* op, X&& operand, index_t groups, double eps, const W&... affine) {
-  check_defined(op, operand);
-  const auto x = eval(std::forward<X>(operand));
-  using T = element_of<decltype(x)>;
-  constexpr int R = rank_of<decltype(x)>;
+auto apply_group_norm(const char* op, X&& x, index_t groups, double eps, const W&... affine) {
+  check_defined(op, x);
   if (groups < 1 || x.shape()[1] % groups != 0)
     refuse<shape_error>(
         {op, ": ", groups, " groups do not divide the ", x.shape()[1], " channels of x of shape ", x.shape()});
   check_channel_operands(op, x, affine...);
-  const index_t in_rows[2] = {x.shape()[0] * groups, x.numel() == 0 ? 0 : -1};
-  index_t as_before[std::size_t{R}];
-  for (int d = 0; d < R; ++d) as_before[d] = x.shape()[d];
-  const auto y = eval(layer_norm(x.reshape(in_rows), checked_eps(op, eps))).reshape(as_before);
+  auto y = make_kernel(ops::group_norm_op(groups, checked_eps(op, eps)), std::forward<X>(x));
   if constexpr (sizeof...(W) == 0) return y;
-  else return scaled_channels<T, R>(to_compute(y), affine...);
+  else return scaled_channels<element_of<X>, rank_of<X>>(to_compute(y), affine...);
 }
 
 }  // namespace detail
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias, with mean and biased variance over a group of neighbouring
 /// channels of one sample of x (N,C,...), as torch.nn.functional.group_norm. Weight and bias (C,) may be left out.
-/// Floating point, any rank from 2. Runs at once as layer_norm of rows; x is read row-major, from a copy where it lies
-/// otherwise. Wu and He, "Group normalization", 2018. Errors: shape_error for groups that do not divide the channels
-/// and for weights that do not fit them; value_error for a negative eps.
+/// Floating point, any rank from 2. Without gradients one pass; x is read row-major, from a copy where it lies
+/// otherwise. Derivative: that of layer_norm. Wu and He, "Group normalization", 2018. Errors: shape_error for groups
+/// that do not divide the channels and for weights that do not fit them; value_error for a negative eps.
 ///
 ///     auto y = group_norm(pictures, 4, gain, shift);
 template <class X, class W, class B>
@@ -13931,7 +14065,7 @@ struct logcumsumexp_op {
   template <class T>
   static constexpr bool accepts = std::is_floating_point_v<T>;
   template <class T>
-  using reducer = sinter::detail::logsumexp_reducer<T>;
+  using reducer = sinter::detail::running_logsumexp_reducer<T>;
   // exp(x[k]) times the sum of g exp(-y) from k on; positive and negative g apart, each as a logarithm.
   template <class Tensor>
   static Tensor grad(const Tensor& g, const Tensor& x, const Tensor& y, int axis) {
@@ -15180,11 +15314,11 @@ SINTER_BINARY_FUNCTION(remainder, ops::remainder_op)
 namespace sinter {
 namespace ops {
 
-struct rms_norm_op : row_op {
+struct rms_norm_op : last_axes_op {
   static constexpr const char* name = "rms_norm";
   static constexpr bool saves_row_factor = true;
   double eps;
-  rms_norm_op(int along, double e) : row_op(along), eps(e) {}
+  rms_norm_op(int first, double e) : last_axes_op(first), eps(e) {}
 
   template <class Row>
   SINTER_WORD auto forward(const Row& r) const {
@@ -15200,34 +15334,49 @@ struct rms_norm_op : row_op {
 
 }  // namespace ops
 
-/// x / sqrt(mean(x^2) + eps) along the last axis. Floating point, any rank from 1. A row is read once into cache
-/// together with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps), derivative: f (g - y mean(g
-/// y)). Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error for a negative or non-finite
-/// eps.
+/// x / sqrt(mean(x^2) + eps) along the last axis, with eps 1e-6. Floating point, any rank from 1. A
+/// row is read once into cache together with the elementwise work that produces it. With f = 1 / sqrt(mean(x^2) + eps),
+/// derivative: f (g - y mean(g y)). Zhang, Sennrich, "Root mean square layer normalization", 2019. Errors: value_error
+/// for a negative or non-finite eps.
 ///
 ///     tensor y = rms_norm(x);
 template <class E>
   requires detail::takes_operands<ops::rms_norm_op, E>
-detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, double eps = 1e-6) {
-  return detail::make_kernel(ops::rms_norm_op(rank_of<E> - 1, detail::checked_eps("rms_norm", eps)),
-                             std::forward<E>(x));
+detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x) {
+  return detail::normalise_rows<ops::rms_norm_op>(rank_of<E> - 1, std::forward<E>(x), 1e-6);
+}
+/// The same with another eps.
+template <class E, class Eps>
+  requires(detail::takes_operands<ops::rms_norm_op, E> && std::is_arithmetic_v<Eps>)
+detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, Eps eps) {
+  return detail::normalise_rows<ops::rms_norm_op>(rank_of<E> - 1, std::forward<E>(x), static_cast<double>(eps));
 }
 
-/// rms_norm(x, eps) * weight, of one value for each of the last axis. Without gradients one pass. Errors: shape_error
-/// for a weight of another length.
+/// The same along the last axes, of which `shape` has the extents, as PyTorch's normalized_shape: in braces, or the
+/// shape of another tensor. Errors: shape_error where x has other last axes.
+///
+///     tensor y = rms_norm(x, {2, 3});  // rows of 6 elements
+template <class E>
+  requires detail::takes_operands<ops::rms_norm_op, E>
+detail::kernel_of<ops::rms_norm_op, E> rms_norm(E&& x, const detail::row_extents& shape, double eps = 1e-6) {
+  const int first = shape.first_axis("rms_norm", x);
+  return detail::normalise_rows<ops::rms_norm_op>(first, std::forward<E>(x), eps);
+}
+
+/// rms_norm(x, shape, eps) * weight, where `shape` is that of weight: with rank K rows are the last K axes. Without
+/// gradients one pass. Errors: shape_error for a weight of another shape than the last axes of x.
 ///
 ///     tensor y = rms_norm(x, gain);
 template <class E, class W>
-  requires(detail::takes_operands<ops::rms_norm_op, E> && detail::is_fitting<detail::row_operand_mistake<E, W>>)
+  requires(detail::is_fitting<detail::row_norm_mistake<ops::rms_norm_op, E, W>>)
 auto rms_norm(E&& x, W&& weight, double eps = 1e-6) {
-  detail::check_row_operand("rms_norm", "weight", x, weight);
-  return rms_norm(std::forward<E>(x), eps) * std::forward<W>(weight);
+  const int first = detail::first_axis_of_weight("rms_norm", x, weight);
+  return detail::normalise_rows<ops::rms_norm_op>(first, std::forward<E>(x), eps) * std::forward<W>(weight);
 }
-SINTER_KERNEL_REJECTIONS(rms_norm, ops::rms_norm_op)
-template <class E, class W, class Problem = typename detail::row_operand_mistake<E, W>::problem,
-          class Fix = typename detail::row_operand_mistake<E, W>::fix>
-  requires detail::takes_operands<ops::rms_norm_op, E>
-void rms_norm(E&&, W&&, double = 0) = delete;
+template <class E, class... More,
+          class Problem = typename detail::row_norm_mistake<ops::rms_norm_op, E, More...>::problem,
+          class Fix = typename detail::row_norm_mistake<ops::rms_norm_op, E, More...>::fix>
+void rms_norm(E&&, More&&...) = delete;
 
 }  // namespace sinter
 // sinter/ops/round.hpp: the integer nearest to x, halves to the even one.
@@ -19366,14 +19515,40 @@ inline thread_pool& numa_pool(int node) {
   return added.release()->pool;
 }
 
+/// The pool of a host device.
+template <device D>
+thread_pool& pool_of() {
+  if constexpr (std::is_same_v<D, cpu>) return host_pool();
+  else return numa_pool(device_ordinal_v<D>);
+}
+
 }  // namespace cpu_impl
 
-/// Sets how many threads device `cpu` computes with, the caller included. Results do not depend on it.
-/// Throws `value_error` for less than 1 and more than 4096.
-inline void set_num_threads(int threads) { cpu_impl::host_pool().resize(threads); }
+// Names in messages.
+template <class>
+struct threads_of_a_gpu;
+struct set_those_of_cpu_or_numa;
 
-/// How many threads device `cpu` computes with.
-inline int num_threads() { return cpu_impl::host_pool().size(); }
+/// Sets how many threads host device D computes with, the caller included. Results do not depend on it.
+/// Errors: value_error for less than 1 and more than 4096.
+///
+///     set_num_threads<numa<0>>(2);
+///     set_num_threads(4);  // of device cpu
+template <device D = cpu>
+  requires is_cpu_v<D>
+void set_num_threads(int threads) {
+  cpu_impl::pool_of<D>().resize(threads);
+}
+template <device D, class Problem = threads_of_a_gpu<D>, class Fix = set_those_of_cpu_or_numa>
+  requires is_cuda_v<D>
+void set_num_threads(int) = delete;
+
+/// How many threads host device D computes with.
+template <device D = cpu>
+  requires is_cpu_v<D>
+int num_threads() {
+  return cpu_impl::pool_of<D>().size();
+}
 
 }  // namespace sinter
 
@@ -19892,6 +20067,48 @@ void reduce_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_
   done(index_t{0}, n);
 }
 
+/// So many rows of few columns are folded as one of many columns.
+inline index_t rows_together(const fold_shape& s) { return columns_at_once / s.inner / lanes * lanes; }
+
+/// reduce_columns of long columns, so few that they do not fill a vector.
+template <class R, class T, class Out, class Done>
+void reduce_few_columns(const producer<T>& p, const fold_shape& s, Out* out, thread_pool& pool, const Done& done) {
+  using state = typename R::state;
+  const index_t together = rows_together(s), wide = together * s.inner;
+  const index_t rows = row_piece / wide * together, pieces = (s.reduced + rows - 1) / rows;
+  const detail::temporary_array<state> partial(s.outer * pieces * s.inner);
+  pool.parallel_for(s.outer * pieces, [&](index_t t) {
+    const index_t first = t % pieces * rows, n = s.reduced - first < rows ? s.reduced - first : rows;
+    const index_t at = (t / pieces * s.reduced + first) * s.inner;
+    alignas(64) T buffer[columns_at_once];
+    state total[columns_at_once];
+    for (index_t i = 0; i < wide; ++i) total[i] = R::identity();
+    const auto row_at = [&](index_t row) { return p.get(at + row * wide, wide, buffer); };
+    const index_t whole = n / together;
+    for (index_t row = 0; row < whole; row += rows_in_a_row)
+      fold_columns<R>(total, wide, row, row + rows_in_a_row < whole ? row + rows_in_a_row : whole, row_at);
+    const index_t rest = (n - whole * together) * s.inner;
+    if (rest > 0) {
+      const T* const x = p.get(at + whole * wide, rest, buffer);
+      for (index_t i = 0; i < rest; ++i) R::push(total[i], x[i], 0);
+    }
+    for (index_t k = together; k > 1;) {  // the states of a column, in pairs
+      const index_t half = (k + 1) / 2;
+      for (index_t i = half * s.inner; i < k * s.inner; ++i)
+        total[i - half * s.inner] = R::merge(total[i - half * s.inner], total[i]);
+      k = half;
+    }
+    for (index_t i = 0; i < s.inner; ++i) partial[t * s.inner + i] = total[i];
+  });
+  for (index_t o = 0; o < s.outer; ++o)
+    for (index_t i = 0; i < s.inner; ++i) {
+      state total = R::identity();
+      for (index_t k = 0; k < pieces; ++k) total = R::merge(total, partial[(o * pieces + k) * s.inner + i]);
+      out[o * s.inner + i] = R::finish(total);
+    }
+  done(index_t{0}, s.outer * s.inner);
+}
+
 /// Reduces what `l` produces along the axes marked in `reduced`; results are dense, in the order of the kept axes.
 template <class R, class T, class Out, class Done>
 void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& pool, const Done& done) {
@@ -19899,6 +20116,10 @@ void reduce(loop& l, bool is_leaf, const bool* reduced, Out* out, thread_pool& p
       sinter::detail::order_axes(l.shape, l.rank, l.inputs, [&l](int i) { return l.in[i].strides; }, reduced);
   if (s.outer * s.inner == 0) return;
   const producer<T> p(l, is_leaf);
+  if constexpr (R::template vectorised<T>) {
+    if (s.inner > 1 && rows_together(s) > 0 && s.reduced >= 4 * rows_together(s))
+      return reduce_few_columns<R>(p, s, out, pool, done);
+  }
   if (s.inner > 1 && s.reduced > 0) reduce_columns<R>(p, s, out, pool, done);
   else reduce_rows<R>(p, {s.outer * s.inner, s.reduced, 1}, out, pool, done);
 }
@@ -20957,6 +21178,7 @@ struct row_folds {
   index_t n;
 
   SINTER_INLINE C count() const { return static_cast<C>(n); }
+  SINTER_INLINE bool any_row(bool is) const { return is; }
   template <class V>
   SINTER_INLINE C sum(const V& v) const {
     return row_sum<T>(n, [&](auto i) SINTER_INLINE_LAMBDA { return within_row<T>(i, n, v(i), C(0)); });
@@ -21631,12 +21853,6 @@ class fused_epilogue : public epilogue {
   operand out_[1];
 };
 
-template <device D>
-thread_pool& pool_of() {
-  if constexpr (std::is_same_v<D, cpu>) return host_pool();
-  else return numa_pool(device_ordinal_v<D>);
-}
-
 inline void run_epilogue_tile(void* e, index_t r0, index_t r1, index_t c0, index_t c1) {
   static_cast<const epilogue*>(e)->tile(r0, r1, c0, c1);
 }
@@ -21753,20 +21969,18 @@ struct backend<D> {
     });
   }
 
-  // Row-persistent ops; `to` is dense and rows lie along its last axis. `saved` is empty or has a value per row.
+  // Row-persistent ops; `to` is dense and its rows are n neighbours each. `saved` is empty or has a value per row.
   template <class Op, class E, class T, auto S>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
-                   const epilogue* after) {
-    const index_t n = to.shape()[to.rank - 1];
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
       cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
                          pool());
     });
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    const index_t n = y.shape()[y.rank - 1];
     cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx),
                            n > 0 ? y.numel() / n : 0, n, add, pool());
   }
@@ -25407,12 +25621,12 @@ function_with_gradient<F, B, Where...> with_gradient(F forward, B backward, cons
 // sinter/cuda/space.hpp: where the elements of a pass lie: index spaces, operands, and division by a constant.
 //
 // Kernel bodies are plain functions of a grid G, which says who calls: g.block(), g.blocks(), g.thread(), g.threads(),
-// g.sync(), g.shared<T>() and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same
-// way and says what was there; g.arrives_last(counter, n), true in the last of n blocks to ask, which then reads with
-// g.fresh(p) what the others have written, and leaves the counter at 0 as it was; g.copy_ahead(to, from), which begins
-// to copy a multiple of 16 bytes from memory to what a block shares, and g.finish_copies(), after which the thread may
-// read what it has begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the
-// host.
+// g.sync(), g.any(is), which meets as g.sync() does and is true if it is for one of the block's threads, g.shared<T>()
+// and g.add(to, n), which no other thread disturbs; g.take(counter), which adds 1 in the same way and says what was
+// there; g.arrives_last(counter, n), true in the last of n blocks to ask, which then reads with g.fresh(p) what the
+// others have written, and leaves the counter at 0 as it was; g.copy_ahead(to, from), which begins to copy a multiple
+// of 16 bytes from memory to what a block shares, and g.finish_copies(), after which the thread may read what it has
+// begun to copy. On a GPU that is device_grid (launch.hpp); the tests call the same bodies on the host.
 
 namespace sinter::cuda_impl {
 
@@ -27818,6 +28032,7 @@ struct row_of_team {
   SINTER_WORD Number max(const V& v) const {
     return team.max(v);
   }
+  SINTER_WORD bool any_row(bool is) const { return team.g.any(is); }
 };
 
 /// One row of a forward pass; X: its values, Put: where the result goes.
@@ -29203,19 +29418,18 @@ struct backend<D> {
   }
 
   template <class Op, class E, class T, auto S, class Epilogue>
-  static void rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
-                   const Epilogue* after) {
-    const index_t n = to.shape()[to.rank - 1], count = to.numel() / std::max<index_t>(n, 1);
+  static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                   const tensor<compute_type<T>, 1, D>& saved, const Epilogue* after) {
+    const index_t count = to.numel() / std::max<index_t>(n, 1);
     constexpr int lanes = cuda_impl::row_lanes<T>;
     const cuda_impl::store_elements<T> store(access::data(to), lanes, count, n);
     if constexpr (requires { after->finish(store, lanes, count, n); })
-      run_rows(op, e, to, saved, after->finish(store, lanes, count, n));
-    else run_rows(op, e, to, saved, store);
+      run_rows(op, n, e, to, saved, after->finish(store, lanes, count, n));
+    else run_rows(op, n, e, to, saved, store);
   }
   template <class Op, class T, auto S>
-  static void reverse_rows(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+  static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    const index_t n = y.shape()[y.rank - 1];
     if (y.numel() == 0) return;
     const cuda_impl::reverse_rows_body<Op, T> body(op, access::data(y), access::data(g), access::data(saved),
                                                    access::data(dx), y.numel() / n, n, add);
@@ -29323,10 +29537,9 @@ struct backend<D> {
   }
   /// The values of an expression without points, over its own shape.
   template <class Op, class E, class T, auto S, class Put>
-  static void run_rows(const Op& op, const E& e, const tensor<T, S, D>& to, const tensor<compute_type<T>, 1, D>& saved,
-                       const Put& put) {
+  static void run_rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
+                       const tensor<compute_type<T>, 1, D>& saved, const Put& put) {
     if (to.numel() == 0) return;
-    const index_t n = to.shape()[to.rank - 1];
     const cuda_impl::rows_body<Op, source_for<E>, T, Put> body(source_of(e), op, put, access::data(saved),
                                                                to.numel() / n, n);
     cuda_impl::launch_on<D>({Op::name, to.shape()}, body, body.launch());
@@ -30098,6 +30311,7 @@ struct device_grid {
   __host__ __device__ int thread() const { return SINTER_ON_GPU(static_cast<int>(threadIdx.x)); }
   __host__ __device__ int threads() const { return block_threads; }
   __host__ __device__ void sync() const { SINTER_ON_GPU(__syncthreads()); }
+  __host__ __device__ bool any([[maybe_unused]] bool is) const { return SINTER_ON_GPU(__syncthreads_or(is) != 0); }
   template <class T>
   __host__ __device__ void add([[maybe_unused]] T* to, [[maybe_unused]] T n) const
       SINTER_ON_GPU({ atomicAdd(to, n); }) __host__ __device__ unsigned take([[maybe_unused]] unsigned* counter) const {
@@ -32320,6 +32534,91 @@ auto gather(const S& set, std::span<const index_t> rows) {
 
 // sinter/random/distribution.hpp: from random words to numbers, and the kernel that writes them.
 
+// sinter/random/draw_log.hpp: the same draws for several computations: replicas, microbatches, a part that runs again.
+
+#include <condition_variable>
+
+namespace sinter::detail {
+
+/// The keys that one computation takes from its generators, in order. The others take theirs from here, each from the
+/// first on, and wait for those that are not there yet.
+class draw_log {
+ public:
+  void add(const random_key& key) {
+    const std::lock_guard lock(mutex_);
+    keys_.push_back(key);
+    added_.notify_all();
+  }
+  /// No further keys will come.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    added_.notify_all();
+  }
+  random_key at(std::size_t i) {
+    std::unique_lock lock(mutex_);
+    added_.wait(lock, [&] { return closed_ || i < keys_.size(); });
+    if (i >= keys_.size())
+      refuse<value_error>({"draw number ", static_cast<index_t>(i),
+                           ": the computation that this one repeats drew only ", static_cast<index_t>(keys_.size()),
+                           " times; draw in every part and in every run alike"});
+    return keys_[i];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable added_;
+  std::vector<random_key> keys_;
+  bool closed_ = false;
+};
+
+class draw_source;
+/// Where this thread's draws come from; null: from the generators that are passed.
+inline draw_source*& current_draws() {
+  static thread_local draw_source* source = nullptr;
+  return source;
+}
+
+/// While one is alive, draws on this thread are written to a log, or are those of the log.
+class [[nodiscard]] draw_source {
+ public:
+  enum class role { writes, repeats };
+
+  [[nodiscard]] draw_source(draw_log& log, role r) : draw_source(log, r, current_draws()) {}
+  /// `outer`: where the log's own keys come from, that of the thread which waits for this one.
+  [[nodiscard]] draw_source(draw_log& log, role r, draw_source* outer)
+      : log_(log), role_(r), outer_(outer), before_(current_draws()) {
+    current_draws() = this;
+  }
+  ~draw_source() {
+    if (role_ == role::writes) log_.close();
+    current_draws() = before_;
+  }
+  draw_source(const draw_source&) = delete;
+  draw_source& operator=(const draw_source&) = delete;
+
+  random_key next(generator& gen) {
+    if (role_ == role::repeats) return log_.at(position_++);
+    const random_key key = outer_ != nullptr ? outer_->next(gen) : gen.next();
+    log_.add(key);
+    return key;
+  }
+
+ private:
+  draw_log& log_;
+  role role_;
+  std::size_t position_ = 0;
+  draw_source *outer_, *before_;
+};
+
+/// The next key of a generator, or that of the draw which this one repeats.
+inline random_key draw_key(generator& gen) {
+  draw_source* const source = current_draws();
+  return source == nullptr ? gen.next() : source->next(gen);
+}
+
+}  // namespace sinter::detail
+
 namespace sinter {
 namespace detail {
 
@@ -32510,25 +32809,57 @@ struct lowering<random_expr<Numbers, R, D>> {
   }
 };
 
-/// The key of a draw on D. Errors: device_error while a step is captured, unless D can run it again.
-template <device D>
-random_key next_key(const char* op, generator& gen) {
+/// The number of the first sample that this thread works on; see samples_from.
+inline index_t& first_sample() {
+  static thread_local index_t number = 0;
+  return number;
+}
+
+/// The key of a draw of this shape on D. Errors: device_error while a step is captured, unless D can run it again.
+template <device D, int R>
+random_key next_key(const char* op, generator& gen, const extents<R>& shape) {
   if constexpr (!is_cuda_v<D>)
     refuse_capture(
         op, "a replay would not draw on the host again; draw before replay(), into a tensor that the step reads");
-  random_key key = gen.next();
+  random_key key = draw_key(gen);
   if (captured_draws* const draws = capturing_draws()) key.run = draws->run();
+  if (first_sample() != 0) {
+    key.first = first_sample();
+    for (int d = 1; d < R; ++d) key.first *= shape[d];
+  }
   return key;
 }
 
 template <device D, class Numbers, int R>
 auto draw(generator& gen, const Numbers& numbers, const extents<R>& shape) {
   const auto to = tensor<typename Numbers::value_type, R, D>::uninitialized(shape);
-  write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen), shape}, to);
+  write(random_expr<Numbers, R, D>{numbers, next_key<D>("random numbers", gen, shape), shape}, to);
   return to;
 }
 
 }  // namespace detail
+
+/// While one is alive, draws on this thread are those of samples `first`, `first` + 1, ... of a batch, by their first
+/// axis: parts of a batch, each drawn under its own guard by a copy of the generator, have the numbers of the whole.
+///
+///     generator copy = gen;
+///     const samples_from guard(6);
+///     tensor rest = rand<float>(copy, {4, 3});  // rows 6 to 9 of rand<float>(gen, {10, 3})
+class [[nodiscard]] samples_from {
+ public:
+  /// Errors: value_error for a negative number.
+  [[nodiscard]] explicit samples_from(index_t first) : before_(detail::first_sample()) {
+    if (first < 0) detail::refuse<value_error>({"samples_from: the number of a sample is not negative, but ", first});
+    detail::first_sample() = first;
+  }
+  ~samples_from() { detail::first_sample() = before_; }
+  samples_from(const samples_from&) = delete;
+  samples_from& operator=(const samples_from&) = delete;
+
+ private:
+  index_t before_;
+};
+
 }  // namespace sinter
 
 namespace sinter {
@@ -32636,13 +32967,23 @@ tensor<T, 1, D> randperm(generator& gen, index_t n) {
   const auto host = tensor<T, 1, cpu>::uninitialized(extents<1>{{n}});
   T* const p = detail::access::data(host);
   const random_key key = gen.next();
-  for (index_t i = 0; i < n; ++i) {
-    std::uint32_t w[2];
-    detail::random_words<2>(key, i, w);
-    const auto j = static_cast<index_t>(
-        detail::multiply_high(std::uint64_t{w[1]} << 32 | w[0], static_cast<std::uint64_t>(i + 1)));
-    p[i] = p[j];  // the first i are in random order; i goes to a random place among them
-    p[j] = static_cast<T>(i);
+  // The first i are in random order; i goes to a random place among them. Where, is found for many numbers at once, so
+  // that what lies there is on its way to the cache.
+  constexpr index_t together = 64;
+  std::uint32_t w[std::size_t{2 * together}];
+  index_t place[std::size_t{together}];
+  for (index_t first = 0; first < n; first += together) {
+    const index_t count = n - first < together ? n - first : together;
+    detail::random_words<2>(key, first, w);
+    for (index_t k = 0; k < count; ++k) {
+      place[k] = static_cast<index_t>(detail::multiply_high(std::uint64_t{w[2 * k + 1]} << 32 | w[2 * k],
+                                                            static_cast<std::uint64_t>(first + k + 1)));
+      __builtin_prefetch(p + place[k], 1);
+    }
+    for (index_t k = 0; k < count; ++k) {
+      p[first + k] = p[place[k]];
+      p[place[k]] = static_cast<T>(first + k);
+    }
   }
   return host.template to<D>();
 }
@@ -33173,7 +33514,6 @@ SINTER_COLD inline batch<tensor<std::uint8_t, 4>, tensor<std::int64_t, 1>> read_
 }  // namespace sinter
 // sinter/data/loader.hpp: batches of a dataset, shuffled anew each epoch and prepared by a thread ahead of their use.
 
-#include <condition_variable>
 #include <deque>
 #include <iterator>
 
@@ -35417,9 +35757,11 @@ auto dropout(X&& x, double p, generator& gen) {
   const detail::bernoulli_numbers<T> keep = detail::kept_numbers<T>("dropout", p);
   if constexpr (detail::points_in < detail::bare < X >>> 0) {
     auto value = eval(std::forward<X>(x));
-    return dropout_expr<decltype(value)>(keep, detail::next_key<device_of<X>>("dropout", gen), std::move(value));
+    const auto key = detail::next_key<device_of<X>>("dropout", gen, value.shape());
+    return dropout_expr<decltype(value)>(keep, key, std::move(value));
   } else {
-    return dropout_expr<detail::bare<X>>(keep, detail::next_key<device_of<X>>("dropout", gen), std::forward<X>(x));
+    const auto key = detail::next_key<device_of<X>>("dropout", gen, x.shape());
+    return dropout_expr<detail::bare<X>>(keep, key, std::forward<X>(x));
   }
 }
 
@@ -36892,33 +37234,32 @@ batch_norm3d(index_t, const batch_norm_settings&, no_running_moments_t)
 
 namespace detail {
 
-/// The weight and bias of a norm, both of one number for each channel or column.
-template <class Self, floating_element T, device D, class Kind, bool Affine>
+/// The weight and bias of a norm, both of one shape: one number for each channel, or for each element of a row.
+template <class Self, floating_element T, device D, class Kind, bool Affine, bool Bias = Affine, int Axes = 1>
 struct affine_norm : module<Self> {
+  static_assert(Affine || !Bias, "sinter: a norm has no bias without a weight");
   using device_type = D;
   using kind = Kind;
 
   affine_norm() = default;
-  affine_norm(const char* name, index_t features, double epsilon) : eps(sinter::detail::checked_eps(name, epsilon)) {
-    if (features < 0)
-      sinter::detail::refuse<shape_error>({name, ": ", features, " features; there may not be fewer than 0"});
-    if constexpr (Affine) {
-      weight = ones<T, D>(extents<1>{{features}});
-      bias = zeros<T, D>(extents<1>{{features}});
-    }
+  affine_norm(const char* name, const extents<Axes>& features, double epsilon)
+      : eps(sinter::detail::checked_eps(name, epsilon)) {
+    for (const index_t n : features)
+      if (n < 0) sinter::detail::refuse<shape_error>({name, ": ", n, " features; there may not be fewer than 0"});
+    if constexpr (Affine) weight = ones<T, D>(features);
+    if constexpr (Bias) bias = zeros<T, D>(features);
   }
 
   template <class F, class... M>
   static void visit(F&& f, M&... m) {
-    if constexpr (Affine) {
-      f("weight", m.weight...);
-      f("bias", m.bias...);
-    }
+    if constexpr (Affine) f("weight", m.weight...);
+    if constexpr (Bias) f("bias", m.bias...);
     f("eps", m.eps...);
     if constexpr (requires { (m.groups, ...); }) f("groups", m.groups...);
+    if constexpr (requires { (m.features, ...); }) f("features", m.features...);
   }
 
-  parameter<T, 1, D, Kind> weight, bias;
+  parameter<T, Axes, D, Kind> weight, bias;
   double eps = 1e-5;
 };
 
@@ -36935,7 +37276,7 @@ struct group_norm : detail::affine_norm<group_norm<T, D, Kind, Affine>, T, D, Ki
 
   group_norm() = default;
   group_norm(index_t group_count, index_t channels, double epsilon = 1e-5)
-      : base("group_norm", channels, epsilon), groups(group_count) {
+      : base("group_norm", {{channels}}, epsilon), groups(group_count) {
     if (groups < 1 || channels % groups != 0)
       sinter::detail::refuse<shape_error>({"group_norm: ", groups, " groups do not divide ", channels, " channels"});
   }
@@ -36967,7 +37308,7 @@ struct instance_norm : detail::affine_norm<instance_norm<T, D, Kind, Affine>, T,
   using base = detail::affine_norm<instance_norm, T, D, Kind, Affine>;
 
   instance_norm() = default;
-  explicit instance_norm(index_t channels, double epsilon = 1e-5) : base("instance_norm", channels, epsilon) {}
+  explicit instance_norm(index_t channels, double epsilon = 1e-5) : base("instance_norm", {{channels}}, epsilon) {}
   instance_norm(index_t channels, double epsilon, affine_t)
     requires(Affine)
       : instance_norm(channels, epsilon) {}
@@ -36982,30 +37323,63 @@ instance_norm(index_t) -> instance_norm<float, cpu, tracked, false>;
 instance_norm(index_t, double) -> instance_norm<float, cpu, tracked, false>;
 instance_norm(index_t, double, affine_t) -> instance_norm<float, cpu, tracked, true>;
 
-/// Layer norm of the last axis as torch.nn.LayerNorm, with weight and bias (features); see sinter::layer_norm.
+/// Layer norm of the last axes as torch.nn.LayerNorm, with weight and bias of the shape of these; see
+/// sinter::layer_norm.
 ///
 ///     nn::layer_norm norm(256);
-template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true>
-struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine>, T, D, Kind, Affine> {
+///     nn::layer_norm pictures({3, 8, 8});                   // rows are the last three axes
+///     nn::layer_norm scaled(256, 1e-5, nn::no_bias);        // a weight only
+///     nn::layer_norm bare({8, 8}, 1e-5, nn::no_affine);
+template <floating_element T = float, device D = cpu, class Kind = tracked, bool Affine = true, bool Bias = Affine,
+          int Axes = 1>
+struct layer_norm : detail::affine_norm<layer_norm<T, D, Kind, Affine, Bias, Axes>, T, D, Kind, Affine, Bias, Axes> {
   template <class To, class K>
-  using rebind = layer_norm<T, To, K, Affine>;
-  using base = detail::affine_norm<layer_norm, T, D, Kind, Affine>;
+  using rebind = layer_norm<T, To, K, Affine, Bias, Axes>;
+  using base = detail::affine_norm<layer_norm, T, D, Kind, Affine, Bias, Axes>;
 
   layer_norm() = default;
-  explicit layer_norm(index_t features, double epsilon = 1e-5) : base("layer_norm", features, epsilon) {}
-  layer_norm(index_t features, double epsilon, no_affine_t)
-    requires(!Affine)
-      : layer_norm(features, epsilon) {}
+  explicit layer_norm(index_t n, double epsilon = 1e-5)
+    requires(Axes == 1)
+      : layer_norm(extents<1>{{n}}, epsilon) {}
+  layer_norm(index_t n, double epsilon, no_affine_t)
+    requires(Axes == 1 && !Affine)
+      : layer_norm(n, epsilon) {}
+  layer_norm(index_t n, double epsilon, no_bias_t)
+    requires(Axes == 1 && Affine && !Bias)
+      : layer_norm(n, epsilon) {}
+  explicit layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon = 1e-5)
+    requires(Axes > 1)
+      : layer_norm(sinter::detail::to_extents(shape), epsilon) {}
+  layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon, no_affine_t)
+    requires(Axes > 1 && !Affine)
+      : layer_norm(shape, epsilon) {}
+  layer_norm(const index_t (&shape)[std::size_t{Axes}], double epsilon, no_bias_t)
+    requires(Axes > 1 && Affine && !Bias)
+      : layer_norm(shape, epsilon) {}
+  explicit layer_norm(const extents<Axes>& shape, double epsilon = 1e-5)
+      : base("layer_norm", shape, epsilon), features(shape) {}
 
   template <class X>
   auto forward(X&& x) const {
-    if constexpr (Affine) return sinter::layer_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
-    else return sinter::layer_norm(std::forward<X>(x), this->eps);
+    if constexpr (Bias) return sinter::layer_norm(std::forward<X>(x), this->weight, this->bias, this->eps);
+    else if constexpr (Affine) return sinter::layer_norm(std::forward<X>(x), this->weight, this->eps);
+    else return sinter::layer_norm(std::forward<X>(x), features, this->eps);
   }
+
+  extents<Axes> features{};
 };
-layer_norm(index_t) -> layer_norm<float, cpu, tracked, true>;
-layer_norm(index_t, double) -> layer_norm<float, cpu, tracked, true>;
+layer_norm(index_t) -> layer_norm<>;
+layer_norm(index_t, double) -> layer_norm<>;
 layer_norm(index_t, double, no_affine_t) -> layer_norm<float, cpu, tracked, false>;
+layer_norm(index_t, double, no_bias_t) -> layer_norm<float, cpu, tracked, true, false>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K]) -> layer_norm<float, cpu, tracked, true, true, int{K}>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K], double) -> layer_norm<float, cpu, tracked, true, true, int{K}>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K], double, no_affine_t) -> layer_norm<float, cpu, tracked, false, false, int{K}>;
+template <std::size_t K>
+layer_norm(const index_t (&)[K], double, no_bias_t) -> layer_norm<float, cpu, tracked, true, false, int{K}>;
 
 static_assert(is_module<batch_norm2d<>> && is_module<group_norm<>> && is_module<instance_norm<>> &&
               is_module<layer_norm<>>);
@@ -38823,5 +39197,946 @@ struct sgd_rule {
 using sgd = rule_optimizer<detail::sgd_rule>;
 
 }  // namespace sinter::optim
+// sinter/parallel.hpp: models over several devices.
+
+// sinter/parallel/data_parallel.hpp: a module whose batch is cut over devices, each with a replica.
+
+// sinter/parallel/replicas.hpp: the parameters and buffers of a module beside those of its copy on another device.
+
+namespace sinter::nn::detail {
+
+using sinter::detail::access;
+using sinter::detail::state_ptr;
+
+template <class Tensor>
+std::uint64_t version_of(const Tensor& x) {
+  return access::storage_of(x)->version.load(std::memory_order_relaxed);
+}
+
+/// A parameter or buffer of a module on its home device, and the same one of a replica.
+class member_pair {
+ public:
+  virtual ~member_pair() = default;
+  /// Copies the value to the replica, if the original was written to since.
+  virtual void refresh() {}
+  /// Where the gradient of the original is gathered; null for what has none.
+  virtual state_ptr original_state() const { return {}; }
+  /// Adds the replica's gradient to that of the original in the pass that runs, and drops it.
+  virtual void give_gradient() {}
+  virtual void drop_gradient() noexcept {}
+  /// Did the replica write to its own value, as batch norms do?
+  virtual bool changed() const { return false; }
+  /// Copies the replica's value to a tensor of the original's type.
+  virtual void value_at_home(void*) const {}
+  /// Writes to the original the mean of the replicas' values by these weights, or where values are integers the first
+  /// of them. `pairs` are those of this original, as many as weights.
+  virtual void merge(const std::vector<member_pair*>&, const std::vector<double>&) {}
+};
+
+/// A parameter: a variable, or in infer() a tensor.
+template <class X, device H, device D>
+class parameter_pair final : public member_pair {
+  using T = element_of<X>;
+  static constexpr int R = rank_of<X>;
+  using original_type = std::conditional_t<is_variable<X>, variable<T, R, H>, tensor<T, R, H>>;
+
+ public:
+  parameter_pair(original_type original, X replica)
+      : original_(std::move(original)), replica_(std::move(replica)), seen_(version_of(value(original_))) {}
+
+  void refresh() override {
+    const auto from = value(original_);
+    const auto to = value(replica_);
+    const std::uint64_t now = version_of(from);
+    if (now == seen_ || shared()) return;
+    to.in_place() = from.template to<D>();
+    seen_ = now;
+  }
+  state_ptr original_state() const override {
+    if constexpr (is_variable<X>) return access::state_of(original_);
+    else return {};
+  }
+  void give_gradient() override {
+    if constexpr (is_variable<X>) {
+      if (!replica_.has_grad()) return;
+      auto g = replica_.grad();
+      replica_.zero_grad();
+      if constexpr (std::is_same_v<H, D>) sinter::detail::add_gradient(access::state_of(original_), g);
+      else sinter::detail::add_gradient(access::state_of(original_), g.template to<H>());
+    }
+  }
+  void drop_gradient() noexcept override {
+    if constexpr (is_variable<X>) replica_.zero_grad();
+  }
+
+ private:
+  template <class V>
+  static auto value(const V& v) {
+    return stored_value(v);
+  }
+  bool shared() const {
+    if constexpr (std::is_same_v<H, D>) return access::data(value(original_)) == access::data(value(replica_));
+    else return false;
+  }
+
+  original_type original_;
+  X replica_;
+  std::uint64_t seen_;
+};
+
+template <class T, int R, device H, device D>
+class buffer_pair final : public member_pair {
+ public:
+  buffer_pair(const buffer<T, R, H>& original, const buffer<T, R, D>& replica)
+      : original_(original.value()),
+        replica_(replica.value()),
+        seen_(version_of(original_)),
+        own_(version_of(replica_)) {}
+
+  void refresh() override {
+    const std::uint64_t now = version_of(original_);
+    if (now != seen_) replica_.in_place() = original_.template to<D>();
+    seen_ = now;
+    own_ = version_of(replica_);
+  }
+  bool changed() const override { return version_of(replica_) != own_; }
+  void value_at_home(void* to) const override { *static_cast<tensor<T, R, H>*>(to) = replica_.template to<H>(); }
+  void merge(const std::vector<member_pair*>& pairs, const std::vector<double>& weights) override {
+    tensor<T, R, H> sum;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      tensor<T, R, H> value;
+      pairs[i]->value_at_home(&value);
+      if constexpr (floating_element<T>) {
+        const auto w = static_cast<T>(weights[i]);
+        if (i == 0) sum = value * w;
+        else sum += value * w;
+      } else if (i == 0) {
+        sum = value;
+      }
+    }
+    original_.in_place() = sum;
+  }
+
+ private:
+  tensor<T, R, H> original_;
+  tensor<T, R, D> replica_;
+  std::uint64_t seen_, own_;
+};
+
+/// The parameters and buffers of a module, as handles. In every module of one kind they come in one order.
+template <device H>
+class member_handles {
+ public:
+  template <class M>
+  explicit member_handles(const M& m) {
+    const take_member take{*this};
+    walk(nullptr, take, m);
+  }
+  std::size_t size() const { return handles_.size(); }
+  /// A handle in its type, which the same member of a module of this kind has.
+  template <class X>
+  const X& at(std::size_t i) const {
+    return *static_cast<const X*>(handles_[i].get());
+  }
+  /// Are these the same parameters and buffers, by their memory?
+  bool same_as(const member_handles& other) const { return memory_ == other.memory_; }
+
+ private:
+  struct take_member {
+    member_handles& to;
+    template <class X>
+    void operator()(const member_name&, const X& x) const {
+      if constexpr (is_stored<X>) {
+        to.handles_.push_back(std::make_shared<X>(x));
+        to.memory_.push_back(x.defined() ? static_cast<const void*>(access::storage_of(stored_value(x)).get())
+                                         : nullptr);
+      }
+    }
+    template <class M>
+    void erased(const member_name* name, const M& m) const {
+      m.each_member(name, *this);
+    }
+  };
+
+  std::vector<std::shared_ptr<void>> handles_;
+  std::vector<const void*> memory_;
+};
+
+using member_pairs = std::vector<std::unique_ptr<member_pair>>;
+
+/// Pairs the members of a replica on D with the handles of the original on H, one of each parameter that is used twice.
+template <device H, device D>
+struct pair_members {
+  const member_handles<H>& original;
+  member_pairs& pairs;
+  std::size_t& next;
+  sinter::detail::addresses& seen;
+
+  template <class X>
+  void operator()(const member_name&, const X& x) const {
+    if constexpr (is_stored<X>) {
+      constexpr int R = decltype(stored_value(x))::rank;
+      using T = typename decltype(stored_value(x))::value_type;
+      const std::size_t i = next++;
+      if (!x.defined() || !seen.add(access::data(stored_value(x)))) {
+        pairs.push_back(std::make_unique<member_pair>());
+      } else if constexpr (is_buffer<X>) {
+        pairs.push_back(std::make_unique<buffer_pair<T, R, H, D>>(original.template at<buffer<T, R, H>>(i), x));
+      } else {
+        using original_type = std::conditional_t<is_variable<X>, variable<T, R, H>, tensor<T, R, H>>;
+        pairs.push_back(std::make_unique<parameter_pair<X, H, D>>(original.template at<original_type>(i), x));
+      }
+    }
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+template <device D, device H, class M>
+member_pairs pairs_of(const member_handles<H>& original, const M& replica) {
+  member_pairs pairs;
+  std::size_t next = 0;
+  sinter::detail::addresses seen;
+  const pair_members<H, D> pair{original, pairs, next, seen};
+  walk(nullptr, pair, replica);
+  return pairs;
+}
+
+/// Makes the members of a replica. On the original's own device parameters share its memory, as leaves of their own.
+struct replicate_members {
+  member_copies& copies;
+  template <class To, class From>
+  void operator()(const member_name&, To& to, const From& from) const {
+    if constexpr (is_variable<From> && std::is_same_v<To, From>) {
+      if (!from.defined()) return;
+      for (const auto& e : *ties)
+        if (e.from == access::state_of(from).get()) {
+          to = *static_cast<const To*>(e.to);
+          return;
+        }
+      to = To(from.value());
+      ties->push_back({access::state_of(from).get(), &to});
+    } else if constexpr (is_tensor<From> && std::is_same_v<To, From>) {
+      to = from;
+    } else {
+      copies.copy(to, from);
+    }
+  }
+  template <class To, class From>
+  void erased(const member_name*, To& to, const From& from) const {
+    to = from.template moved<device_of<To>>(copies);
+  }
+  struct tie {
+    const void *from, *to;
+  };
+  std::vector<tie>* ties;
+};
+
+/// A copy of m on D that is trained beside it.
+template <device D, class M>
+auto replica_of(const M& m) {
+  typename M::template rebind<D, typename M::kind> replica;
+  member_copies copies;
+  std::vector<replicate_members::tie> ties;
+  const replicate_members put{copies, &ties};
+  walk(nullptr, put, replica, m);
+  return replica;
+}
+
+}  // namespace sinter::nn::detail
+// sinter/parallel/shards.hpp: a batch in parts that lie on their devices already, and datasets that give such batches.
+
+// sinter/parallel/parts.hpp: values that belong to the parts of a computation, one for each device.
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct a_device_is_listed_twice_in;
+struct name_each_device_once;
+
+namespace detail {
+
+template <std::size_t I, class T>
+struct part_slot {
+  T value;
+};
+
+template <class Index, class... T>
+struct part_slots;
+template <std::size_t... I, class... T>
+struct part_slots<std::index_sequence<I...>, T...> : part_slot<I, T>... {
+  part_slots() = default;
+  explicit part_slots(T... value) : part_slot<I, T>{std::move(value)}... {}
+};
+
+/// One T for each part.
+template <class... T>
+class parts : part_slots<std::index_sequence_for<T...>, T...> {
+  using base = part_slots<std::index_sequence_for<T...>, T...>;
+
+ public:
+  static constexpr int count = sizeof...(T);
+  parts() = default;
+  explicit parts(T... value)
+    requires(sizeof...(T) > 0)
+      : base(std::move(value)...) {}
+
+  template <std::size_t I>
+  auto& at() {
+    return slot<I>(*this).value;
+  }
+  template <std::size_t I>
+  const auto& at() const {
+    return slot<I>(*this).value;
+  }
+
+ private:
+  template <std::size_t I, class T0>
+  static part_slot<I, T0>& slot(part_slot<I, T0>& s) {
+    return s;
+  }
+  template <std::size_t I, class T0>
+  static const part_slot<I, T0>& slot(const part_slot<I, T0>& s) {
+    return s;
+  }
+};
+
+/// Calls f with number `part` of Count as a type: f(std::integral_constant<std::size_t, I>).
+template <int Count, class F>
+void with_part(int part, const F& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    static_cast<void>(((part == static_cast<int>(I) && (f(std::integral_constant<std::size_t, I>{}), true)) || ...));
+  }(std::make_index_sequence<std::size_t{Count}>{});
+}
+/// The same for each part, one after the other.
+template <int Count, class F>
+void each_part(const F& f) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (f(std::integral_constant<std::size_t, I>{}), ...);
+  }(std::make_index_sequence<std::size_t{Count}>{});
+}
+
+template <class X, class... D>
+inline constexpr int times_listed = (int{std::is_same_v<X, D>} + ... + 0);
+template <class... D>
+inline constexpr bool all_different = ((times_listed<D, D...> == 1) && ...);
+
+/// The samples of a part. The first part runs in any case, so that the shape of a result is known.
+struct sample_range {
+  index_t begin = 0, end = 0;
+  bool runs = false;
+  index_t size() const { return end - begin; }
+};
+/// Part number `part` of n samples: ceil(n / parts) each, as long as there are any.
+inline sample_range samples_of_part(index_t n, int parts, int part) {
+  const index_t each = (n + parts - 1) / parts;
+  const index_t begin = std::min<index_t>(n, each * part);
+  const index_t end = std::min<index_t>(n, begin + each);
+  return {begin, end, part == 0 || end > begin};
+}
+
+/// A tensor or variable type on another device.
+template <class X, class D>
+struct on_device_type;
+template <class T, auto S, class From, class D>
+struct on_device_type<tensor<T, S, From>, D> {
+  using type = tensor<T, S, D>;
+};
+template <class T, auto S, class From, int Order, class D>
+struct on_device_type<variable<T, S, From, Order>, D> {
+  using type = variable<T, S, D, Order>;
+};
+template <class X, class D>
+using moved_type = typename on_device_type<X, D>::type;
+
+}  // namespace detail
+}  // namespace sinter
+
+namespace sinter {
+
+// Names in messages.
+template <class...>
+struct shards_of_what_has_no_samples;
+struct pass_a_tensor_of_rank_1_or_more;
+
+namespace nn {
+
+/// The samples of a batch, ceil(N / G) of N on each of G devices D; see shard().
+template <class X, device... D>
+class shards {
+ public:
+  static constexpr int count = sizeof...(D);
+  using batch_type = X;
+
+  explicit shards(const X& batch) : samples_(batch.extent(0)) {
+    sinter::detail::each_part<count>([&](auto part) {
+      const auto cut = range(int{part()});
+      using D0 = device_of<std::remove_cvref_t<decltype(this->at<part()>())>>;
+      at_mutable<part()>() = batch.slice(0, cut.begin, cut.end).template to<D0>();
+    });
+  }
+
+  /// How many samples there are in all.
+  index_t size() const { return samples_; }
+  sinter::detail::sample_range range(int part) const { return sinter::detail::samples_of_part(samples_, count, part); }
+  /// The samples of part I, on device number I of D.
+  template <std::size_t I>
+  const auto& at() const {
+    return parts_.template at<I>();
+  }
+
+ private:
+  template <std::size_t I>
+  auto& at_mutable() {
+    return parts_.template at<I>();
+  }
+  index_t samples_;
+  sinter::detail::parts<sinter::detail::moved_type<X, D>...> parts_;
+};
+
+namespace detail {
+
+template <class X, class... D>
+constexpr auto find_shard_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!sinter::detail::is_tensor<X>) return sinter::detail::not_operands{};
+  else if constexpr (X::rank < 1) return mistake<shards_of_what_has_no_samples<X>, pass_a_tensor_of_rank_1_or_more>{};
+  else if constexpr (!sinter::detail::all_different<D...>)
+    return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class X, class... D>
+using shard_mistake = decltype(find_shard_mistake<sinter::detail::bare<X>, D...>());
+
+}  // namespace detail
+
+/// Cuts a tensor along its first axis over devices. For data_parallel_over::backward, which then copies nothing.
+///
+///     auto parts = nn::shard<numa<0>, numa<1>>(images);
+template <device... D, class X>
+  requires(sizeof...(D) > 0 && sinter::detail::is_fitting<detail::shard_mistake<X, D...>>)
+shards<X, D...> shard(const X& batch) {
+  return shards<X, D...>(batch);
+}
+template <device... D, class X, class Problem = typename detail::shard_mistake<X, D...>::problem,
+          class Fix = typename detail::shard_mistake<X, D...>::fix>
+void shard(const X&) = delete;
+
+/// What sharded() returns.
+template <class Set, device... D>
+class sharded_dataset {
+ public:
+  explicit sharded_dataset(Set set) : set_(std::move(set)) {}
+
+  index_t size() const { return set_.size(); }
+  auto gather(std::span<const index_t> rows) const {
+    auto all = sinter::detail::gather(set_, rows);
+    return batch<shards<decltype(all.inputs), D...>, shards<decltype(all.targets), D...>>{shard<D...>(all.inputs),
+                                                                                          shard<D...>(all.targets)};
+  }
+
+ private:
+  Set set_;
+};
+
+/// A dataset whose batches come in shards, each on its device. The thread of the loader copies them ahead of their use.
+///
+///     data_loader loader(nn::sharded<numa<0>, numa<1>>(tensor_dataset(images, labels)), {.batch_size = 128});
+///     for (const auto& [x, y] : loader) model.backward(x, y, loss);
+template <device... D, class Set>
+  requires(sizeof...(D) > 0 && sinter::detail::all_different<D...>)
+sharded_dataset<Set, D...> sharded(Set set) {
+  return sharded_dataset<Set, D...>(std::move(set));
+}
+
+}  // namespace nn
+}  // namespace sinter
+// sinter/parallel/team.hpp: the parts of one computation at the same time, each on a thread of its own.
+
+namespace sinter::detail {
+
+/// Throws the error again, of the same type, with `where` before its text. Errors that are not the library's stay as
+/// they are.
+[[noreturn]] SINTER_COLD inline void rethrow_with(const std::exception_ptr& failure, const std::string& where) {
+  const auto text = [&where](const error& e) { return where + ": " + e.what(); };
+  try {
+    std::rethrow_exception(failure);
+  } catch (const shape_error& e) {
+    throw shape_error(text(e));
+  } catch (const index_error& e) {
+    throw index_error(text(e));
+  } catch (const value_error& e) {
+    throw value_error(text(e));
+  } catch (const device_error& e) {
+    throw device_error(text(e));
+  } catch (const io_error& e) {
+    throw io_error(text(e));
+  } catch (const autograd_error& e) {
+    throw autograd_error(text(e));
+  } catch (const out_of_memory& e) {
+    throw out_of_memory(text(e));
+  }
+}
+
+/// Threads for the parts of a computation, one of them the caller's. Parts must not wait for one another: where the
+/// system grants no threads they run one after the other.
+class team {
+ public:
+  explicit team(std::vector<std::string> names) : names_(std::move(names)), threads_(static_cast<int>(names_.size())) {}
+
+  int parts() const { return static_cast<int>(names_.size()); }
+  const std::string& name(int part) const { return names_[static_cast<std::size_t>(part)]; }
+
+  /// Calls f(part) for every part and returns when all have ended. They record, or do not, as the caller does. The
+  /// error of the first part that failed is thrown with `doing` and the name of the part before its text.
+  template <class F>
+  void run(const char* doing, const F& f) {
+    const bool records = recording();
+    const index_t first = first_sample();
+    std::vector<std::exception_ptr> failures(names_.size());
+    threads_.parallel_for(parts(), [&](index_t part) {
+      const silence not_recorded(!records);
+      const samples_from samples(first);
+      try {
+        f(static_cast<int>(part));
+      } catch (...) {
+        failures[static_cast<std::size_t>(part)] = std::current_exception();
+      }
+    });
+    for (std::size_t i = 0; i < failures.size(); ++i)
+      if (failures[i]) rethrow_with(failures[i], std::string(doing) + " on " + names_[i]);
+  }
+
+ private:
+  /// no_grad, or nothing.
+  struct silence {
+    explicit silence(bool on) : count(on ? 1 : 0) { no_grad_guards() += count; }
+    ~silence() { no_grad_guards() -= count; }
+    silence(const silence&) = delete;
+    silence& operator=(const silence&) = delete;
+    int count;
+  };
+
+  std::vector<std::string> names_;
+  cpu_impl::thread_pool threads_;
+};
+
+}  // namespace sinter::detail
+
+namespace sinter {
+
+// Names in messages.
+template <class>
+struct module_that_cannot_be_replicated;
+template <class...>
+struct replicas_without_devices;
+struct name_the_devices_in_angle_brackets;
+
+namespace nn {
+
+namespace detail {
+
+using sinter::detail::moved_type;
+using sinter::detail::parts;
+using sinter::detail::sample_range;
+using sinter::detail::with_part;
+
+template <class M, class X>
+using result_of = sinter::detail::evaluated<decltype(std::declval<const M&>()(std::declval<const X&>()))>;
+template <class M, class D>
+using twin_on = typename M::template rebind<D, typename M::kind>;
+
+/// What one replica is fed with and gives, from forward until its graph is released.
+template <class X, class Y>
+struct replica_run {
+  using input = X;
+  std::optional<X> x;
+  std::optional<Y> y;
+};
+
+/// A call of all replicas with an X.
+template <class M, class X, class... D>
+struct replica_runs {
+  using input = X;
+  using output = moved_type<result_of<M, X>, device_of<M>>;
+  parts<replica_run<moved_type<X, D>, result_of<twin_on<M, D>, moved_type<X, D>>>...> each;
+  sample_range cut[sizeof...(D)];
+};
+
+/// The replicas of an M on devices D, and the threads they run on.
+template <class M, class... D>
+class replica_set {
+  using H = device_of<M>;
+
+ public:
+  static constexpr int count = sizeof...(D);
+
+  explicit replica_set(const M& original)
+      : replicas_(replica_of<D>(original)...), team_({device_name<D>()...}), originals_(original) {
+    sinter::detail::each_part<count>([&](auto part) {
+      using D0 = device_of<std::remove_cvref_t<decltype(this->replica<part()>())>>;
+      pairs_[part()] = pairs_of<D0>(originals_, replica<part()>());
+    });
+  }
+
+  /// Are these still replicas of the original, none of whose members was replaced?
+  bool fits(const M& original) const { return originals_.same_as(member_handles<H>(original)); }
+
+  template <std::size_t P>
+  auto& replica() {
+    return replicas_.template at<P>();
+  }
+
+  /// Calls f(part as a type) for the parts that have samples, at the same time, each with the draws of its samples.
+  template <class F>
+  void run(const char* doing, const sample_range (&cut)[sizeof...(D)], const F& f) {
+    sinter::detail::draw_log log;
+    sinter::detail::draw_source* const outer = sinter::detail::current_draws();
+    team_.run(doing, [&](int part) {
+      if (!cut[part].runs) return;
+      using role = sinter::detail::draw_source::role;
+      const sinter::detail::draw_source draws(log, part == 0 ? role::writes : role::repeats, outer);
+      const samples_from samples(sinter::detail::first_sample() + cut[part].begin);
+      with_part<count>(part, f);
+    });
+  }
+
+  /// Brings values, modes and settings up to date.
+  void refresh(const M& original, bool training) {
+    for (const member_pairs& of_replica : pairs_)
+      for (const auto& pair : of_replica) pair->refresh();
+    sinter::detail::each_part<count>([&](auto part) {
+      if (training != training_) replica<part()>().train(training);
+      const copy_settings copy;
+      walk(nullptr, copy, replica<part()>(), original);
+    });
+    training_ = training;
+  }
+  /// Hands over to the original what the replicas' forward has changed: buffers and generators.
+  void merge(const M& original, const sample_range (&cut)[sizeof...(D)], index_t samples) {
+    const return_generators back;
+    walk(nullptr, back, replica<0>(), original);
+    for (std::size_t j = 0; j < originals_.size(); ++j) {
+      bool changed = false;
+      for (const member_pairs& of_replica : pairs_) changed = changed || of_replica[j]->changed();
+      if (!changed) continue;
+      std::vector<member_pair*> all;
+      std::vector<double> weights;
+      for (int i = 0; i < count; ++i) {
+        if (!cut[i].runs) continue;
+        all.push_back(pairs_[i][j].get());
+        weights.push_back(share_of(cut[i], samples));
+      }
+      all.front()->merge(all, weights);
+    }
+  }
+  static double share_of(const sample_range& cut, index_t samples) {
+    return samples == 0 ? 1. : static_cast<double>(cut.size()) / static_cast<double>(samples);
+  }
+
+  /// The states of the original's parameters.
+  std::vector<state_ptr> states() const {
+    std::vector<state_ptr> all;
+    for (const auto& pair : pairs_[0])
+      if (state_ptr s = pair->original_state()) all.push_back(std::move(s));
+    return all;
+  }
+  /// Calls f, which walks the replicas' graphs, and adds their gradients to the original's, in the order of the
+  /// devices. Where f fails no gradient of it is left.
+  template <class F>
+  void gather_gradients(const F& f) {
+    try {
+      f();
+    } catch (...) {
+      for (const member_pairs& of_replica : pairs_)
+        for (const auto& pair : of_replica) pair->drop_gradient();
+      throw;
+    }
+    for (std::size_t j = 0; j < originals_.size(); ++j)
+      for (const member_pairs& of_replica : pairs_) of_replica[j]->give_gradient();
+  }
+
+ private:
+  struct copy_settings {
+    template <class To, class From>
+    void operator()(const member_name&, To& to, const From& from) const {
+      if constexpr (!is_stored<To> && std::is_same_v<To, From>) to = from;
+    }
+    template <class To, class From>
+    void erased(const member_name*, To&, const From&) const {}
+  };
+  /// Generators are mutable members.
+  struct return_generators {
+    template <class From, class To>
+    void operator()(const member_name&, From& from, To& to) const {
+      if constexpr (std::is_same_v<From, generator> && std::is_same_v<To, generator>) to = from;
+    }
+    template <class To, class From>
+    void erased(const member_name*, To&, const From&) const {}
+  };
+
+  parts<twin_on<M, D>...> replicas_;
+  sinter::detail::team team_;
+  member_handles<H> originals_;
+  member_pairs pairs_[sizeof...(D)];
+  bool training_ = true;
+};
+
+/// The tape entry of a call: the graphs of the replicas, which it walks at the same time.
+template <class Set, class Runs>
+struct replicated_backward final : sinter::detail::tape_entry {
+  using X = typename Runs::input;
+  using Y = typename Runs::output;
+  template <class V>
+  using state_of = sinter::detail::typed_state<element_of<V>, rank_of<V>, device_of<V>>;
+
+  replicated_backward(std::shared_ptr<Set> set, std::shared_ptr<Runs> runs, state_ptr x)
+      : set_(std::move(set)), runs_(std::move(runs)), inputs_(set_->states()) {
+    name = "data_parallel";
+    inputs_.push_back(std::move(x));
+  }
+  const state_ptr* inputs(int& count) const override {
+    count = static_cast<int>(inputs_.size());
+    return inputs_.data();
+  }
+  void release() override { runs_.reset(); }
+
+  void backward(sinter::detail::grad_state& y) override {
+    const auto& dy = static_cast<state_of<Y>&>(y).grad;
+    const bool retain = sinter::detail::graph_is_retained();
+    set_->gather_gradients([&] {
+      set_->run("backward of data_parallel", runs_->cut, [&](auto part) {
+        const auto& run = runs_->each.template at<part()>();
+        if (!access::state_of(*run.y)) return;
+        using D = device_of<decltype(*run.y)>;
+        const sample_range cut = runs_->cut[part()];
+        run.y->backward(dy.slice(0, cut.begin, cut.end).template to<D>(), {.retain_graph = retain});
+      });
+    });
+    if constexpr (is_variable<X>)
+      if (inputs_.back()) gather_input();
+  }
+
+ private:
+  void gather_input() {
+    auto& to = static_cast<state_of<X>&>(*inputs_.back());
+    bool add = false;
+    to.gradient(add);
+    sinter::detail::each_part<Set::count>([&](auto part) {
+      const auto& run = runs_->each.template at<part()>();
+      const sample_range cut = runs_->cut[part()];
+      if (cut.size() == 0) return;
+      const auto place = to.grad.slice(0, cut.begin, cut.end);
+      if (run.x->has_grad()) {
+        sinter::detail::write_or_add(run.x->grad().template to<device_of<X>>(), place, add);
+        run.x->zero_grad();
+      } else if (!add) {
+        place.in_place() = element_of<X>(0);
+      }
+    });
+  }
+
+  std::shared_ptr<Set> set_;
+  std::shared_ptr<Runs> runs_;
+  std::vector<state_ptr> inputs_;
+};
+
+template <class M, class... D>
+constexpr auto find_replication_mistake() {
+  using sinter::detail::mistake;
+  if constexpr (!is_module<M>) return sinter::detail::not_operands{};
+  else if constexpr (sizeof...(D) == 0)
+    return mistake<replicas_without_devices<M>, name_the_devices_in_angle_brackets>{};
+  else if constexpr (!sinter::detail::all_different<D...>)
+    return mistake<a_device_is_listed_twice_in<D...>, name_each_device_once>{};
+  else if constexpr (!(has_twin_on<M, D> && ...) || !on_one_device<M>)
+    return mistake<module_that_cannot_be_replicated<M>, declare_it_template_device_D_class_Kind_or_give_it_a_rebind>{};
+  else return sinter::detail::fitting<void>{};
+}
+template <class M, class... D>
+using replication_mistake = decltype(find_replication_mistake<bare<M>, D...>());
+
+template <class X>
+inline constexpr bool is_shards = false;
+template <class X, class... D>
+inline constexpr bool is_shards<shards<X, D...>> = true;
+
+}  // namespace detail
+
+/// What data_parallel() returns: a module that takes and gives what its M does. See there.
+template <is_module M, device... D>
+struct data_parallel_over : module<data_parallel_over<M, D...>> {
+  using device_type = device_of<M>;
+  using kind = typename M::kind;
+  template <class To, class K>
+  using rebind = data_parallel_over<typename detail::rebound<M, To, K>::type, D...>;
+
+  data_parallel_over() = default;
+  explicit data_parallel_over(M m) : module(std::move(m)) {}
+
+  M module;
+  nn::mode mode;
+
+  template <class F, class... S>
+  static void visit(F&& f, S&... s) {
+    f("module", s.module...);
+    f("mode", s.mode...);
+  }
+
+  /// module(x), each replica with its samples. Errors: those of module, with the name of the device; shape_error where
+  /// module does not give one result for each sample.
+  template <class E>
+  auto forward(const E& input) const {
+    using X = sinter::detail::evaluated<E>;
+    using Runs = detail::replica_runs<M, X, D...>;
+    using Y = typename Runs::output;
+    static_assert(rank_of<X> >= 1 && rank_of<Y> >= 1,
+                  "sinter: data_parallel cuts its input and joins its results along axis 0, which a number lacks");
+    const X x = sinter::detail::eval_to_read(input);
+    set& replicas = up_to_date();
+    const auto runs = std::make_shared<Runs>();
+    const index_t n = x.extent(0);
+    cut(runs->cut, n);
+    replicas.run("data_parallel", runs->cut, [&](auto part) {
+      auto& to = runs->each.template at<part()>();
+      const detail::sample_range own = runs->cut[part()];
+      to.x.emplace(part_of<typename std::remove_cvref_t<decltype(to)>::input>(x, own));
+      to.y.emplace(eval(replicas.template replica<part()>()(*to.x)));
+      if (to.y->extent(0) != own.size())
+        sinter::detail::refuse<shape_error>(
+            {"the module gave ", to.y->extent(0), " results for ", own.size(), " samples; it must give one for each"});
+    });
+    if (mode.training) replicas.merge(module, runs->cut, n);
+    const auto value = joined<Y>(*runs, n);
+    if constexpr (detail::is_variable<Y>) {
+      if (!sinter::detail::recording()) return sinter::detail::unrecorded<1>(value);
+      sinter::detail::state_ptr of_x;
+      if constexpr (detail::is_variable<X>) of_x = sinter::detail::access::state_of(x);
+      return sinter::detail::produced<1>(
+          value, std::make_unique<detail::replicated_backward<set, Runs>>(replicas_, runs, of_x));
+    } else {
+      return value;
+    }
+  }
+
+  /// Forward and backward of a mean loss without joining the results in between: loss(module(x), y) of each replica's
+  /// samples, its gradient weighed by n_i / N. Adds to the gradients of the parameters and returns the loss of all
+  /// samples. x and y are tensors on the module's device, or shards on the replicas'. Errors: as forward; value_error
+  /// for no samples, or different numbers of them in x and y.
+  ///
+  ///     double loss = model.backward(x, y, [](const auto& scores, const auto& labels) {
+  ///       return cross_entropy(scores, labels);
+  ///     });
+  template <class X, class Y, class Loss>
+    requires std::is_same_v<kind, tracked>
+  double backward(const X& x, const Y& y, const Loss& loss) const {
+    set& replicas = up_to_date();
+    const index_t n = samples_in(x);
+    if (n == 0 || n != samples_in(y))
+      sinter::detail::refuse<value_error>({"data_parallel: ", n, " samples and ", samples_in(y), " targets"});
+    detail::sample_range own[sizeof...(D)];
+    cut(own, n);
+    double total[sizeof...(D)] = {};
+    replicas.gather_gradients([&] {
+      replicas.run("data_parallel", own, [&](auto part) {
+        auto& replica = replicas.template replica<part()>();
+        if (own[part()].size() == 0) return;
+        const variable of_part = loss(replica(shard_at<part()>(x, own[part()])), shard_at<part()>(y, own[part()]));
+        using V = std::remove_cvref_t<decltype(of_part)>;
+        const double weight = set::share_of(own[part()], n);
+        const typename V::tensor_type seed = full<element_of<V>, device_of<V>>(of_part.shape(), weight);
+        total[part()] = weight * static_cast<double>(of_part.item());
+        of_part.backward(seed);
+      });
+    });
+    for (const auto& state : replicas.states()) {
+      if (!state->has_grad) continue;
+      state->add_to_kept();
+      state->keep_gradient();
+    }
+    if (mode.training) replicas.merge(module, own, n);
+    double sum = 0;
+    for (const double t : total) sum += t;
+    return sum;
+  }
+
+ private:
+  using set = detail::replica_set<M, D...>;
+
+  set& up_to_date() const {
+    if (!replicas_ || !replicas_->fits(module)) replicas_ = std::make_shared<set>(module);
+    replicas_->refresh(module, mode.training);
+    return *replicas_;
+  }
+  static void cut(detail::sample_range (&to)[sizeof...(D)], index_t n) {
+    for (int i = 0; i < set::count; ++i) to[i] = sinter::detail::samples_of_part(n, set::count, i);
+  }
+  template <class X>
+  static index_t samples_in(const X& x) {
+    if constexpr (detail::is_shards<X>) return x.size();
+    else return x.extent(0);
+  }
+  template <std::size_t P, class X>
+  static auto shard_at(const X& x, const detail::sample_range& own) {
+    if constexpr (detail::is_shards<X>) {
+      return x.template at<P>();
+    } else {
+      using D0 = device_of<std::remove_cvref_t<decltype(std::declval<set&>().template replica<P>())>>;
+      return x.slice(0, own.begin, own.end).template to<D0>();
+    }
+  }
+  /// The samples of one part on its device: a leaf where x is tracked.
+  template <class XP, class X>
+  static XP part_of(const X& x, const detail::sample_range& own) {
+    const auto value = detail::stored_value(x).slice(0, own.begin, own.end).template to<device_of<XP>>();
+    if constexpr (detail::is_variable<X>)
+      if (!sinter::detail::access::state_of(x)) return sinter::detail::unrecorded<1>(value);
+    return XP(value);
+  }
+  template <class Y, class Runs>
+  static auto joined(Runs& runs, index_t n) {
+    constexpr int R = rank_of<Y>;
+    const auto first = detail::stored_value(*runs.each.template at<0>().y);
+    extents<R> shape = first.shape();
+    shape[0] = n;
+    const auto strides = sinter::detail::dense_strides_like(shape, first.strides());
+    const auto all = tensor<element_of<Y>, R, device_type>::uninitialized(shape, strides);
+    sinter::detail::each_part<set::count>([&](auto part) {
+      const detail::sample_range own = runs.cut[part()];
+      if (own.size() == 0) return;
+      const auto value = detail::stored_value(*runs.each.template at<part()>().y);
+      all.slice(0, own.begin, own.end).in_place() = value.template to<device_type>();
+    });
+    return all;
+  }
+
+  mutable std::shared_ptr<set> replicas_;
+};
+
+/// The module over devices D: its batch is cut along axis 0 into ceil(N / G) samples for each of G devices, replicas
+/// run at the same time, and their results are joined on the module's device. Backward walks the replicas' graphs at
+/// the same time and adds their gradients to those of the module's parameters, in the order of the devices. So it
+/// stands between other modules, and any optimizer of the module trains it.
+///
+/// Replicas persist; a parameter is copied to them after it was written to. On the module's own device they share its
+/// memory. Values and gradients are those of one device to rounding: draws such as dropout's are those of the whole
+/// batch. Batch norms in training see the samples of their replica; running moments become the mean of the replicas',
+/// by their samples.
+///
+///     auto model = nn::data_parallel<numa<0>, numa<1>>(nn::linear(64, 10, gen));
+///     variable loss = cross_entropy(model(images), labels);
+template <device... D, class M>
+  requires(sinter::detail::is_fitting<detail::replication_mistake<M, D...>>)
+data_parallel_over<M, D...> data_parallel(const M& model) {
+  return data_parallel_over<M, D...>(model);
+}
+template <device... D, class M, class Problem = typename detail::replication_mistake<M, D...>::problem,
+          class Fix = typename detail::replication_mistake<M, D...>::fix>
+void data_parallel(const M&) = delete;
+
+}  // namespace nn
+}  // namespace sinter
 // sinter/random.hpp: counter-based random numbers, identical on every device.
 
