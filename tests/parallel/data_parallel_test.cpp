@@ -1,8 +1,9 @@
 // tests/parallel/data_parallel_test.cpp: replicas over devices give what one device gives.
-#include <sinter/sinter.hpp>
 #include "../catch.hpp"
+#include "devices.hpp"
 
 using namespace sinter;
+using namespace places;
 
 namespace {
 
@@ -24,7 +25,7 @@ TEST_CASE("data_parallel gives the values and gradients of one device, dropout i
   for (const index_t n : {10, 9, 2, 1, 0}) {
     INFO(n << " samples");
     const auto one = network(1);
-    const auto many = nn::data_parallel<numa<0>, cpu, numa<1>, numa<2>>(network(1));
+    const auto many = nn::data_parallel<d0, cpu, d1, d2>(network(1));
     optim::sgd step_one(one, {.lr = 0.1}), step_many(many, {.lr = 0.1});
     generator gen(7);
     for (int step = 0; step < 3; ++step) {
@@ -52,7 +53,7 @@ TEST_CASE("data_parallel stands between other modules, and infers", "[parallel]"
   const nn::linear<double> first(6, 8, gen), last(5, 2, gen);
   const nn::linear<double> middle(8, 5, gen);
   const nn::sequential one{first, nn::tanh(), middle, nn::tanh(), last};
-  const nn::sequential many{first, nn::tanh(), nn::data_parallel<numa<0>, numa<1>>(middle.to<cpu>()), nn::tanh(), last};
+  const nn::sequential many{first, nn::tanh(), nn::data_parallel<d0, d1>(middle.to<cpu>()), nn::tanh(), last};
   const tensor x = randn<double>(gen, {7, 6});
   const variable y = one(x);
   sum(square(y)).backward();
@@ -74,7 +75,7 @@ TEST_CASE("data_parallel stands between other modules, and infers", "[parallel]"
 TEST_CASE("data_parallel adds gradients over calls, and to graphs that are kept", "[parallel]") {
   generator gen(4);
   const nn::linear<double> one(3, 2, gen);
-  const auto many = nn::data_parallel<numa<0>, numa<1>>(one.to<cpu>());
+  const auto many = nn::data_parallel<d0, d1>(one.to<cpu>());
   const tensor a = randn<double>(gen, {5, 3}), b = randn<double>(gen, {4, 3});
   const variable y = sum(square(one(a))) + sum(one(b));
   y.backward();
@@ -92,7 +93,7 @@ TEST_CASE("parameters that are used twice stay one, and replaced ones are seen",
     nn::linear<double> layer(4, 4, gen);
     return nn::sequential{layer, nn::tanh(), layer};
   };
-  auto many = nn::data_parallel<cpu, numa<0>>(tied());
+  auto many = nn::data_parallel<cpu, d0>(tied());
   const auto one = many.module.to<cpu>();
   const tensor x = randn<double>(gen, {6, 4});
   sum(one(x)).backward();
@@ -104,7 +105,7 @@ TEST_CASE("parameters that are used twice stay one, and replaced ones are seen",
 }
 
 TEST_CASE("data_parallel: running moments are the mean of the replicas'", "[parallel]") {
-  const auto many = nn::data_parallel<numa<0>, numa<1>>(nn::batch_norm1d<double>(3));
+  const auto many = nn::data_parallel<d0, d1>(nn::batch_norm1d<double>(3));
   generator gen(6);
   const tensor x = randn<double>(gen, {5, 3});
   const variable y = many(x);  // 3 samples and 2
@@ -120,8 +121,8 @@ TEST_CASE("data_parallel::backward weighs the losses of uneven shards", "[parall
   const auto loss = [](const auto& scores, const auto& labels) { return cross_entropy(scores, labels); };
   for (const index_t n : {7, 2, 1}) {
     const auto one = network(8);
-    const auto many = nn::data_parallel<numa<0>, numa<1>, numa<2>>(network(8));
-    const auto sharded = nn::data_parallel<numa<0>, numa<1>, numa<2>>(network(8));
+    const auto many = nn::data_parallel<d0, d1, d2>(network(8));
+    const auto sharded = nn::data_parallel<d0, d1, d2>(network(8));
     generator gen(9);
     const tensor x = randn<double>(gen, {n, 6});
     const tensor y = randint(gen, 0, 3, {n});
@@ -129,7 +130,7 @@ TEST_CASE("data_parallel::backward weighs the losses of uneven shards", "[parall
     of_one.backward();
     CHECK(std::abs(many.backward(x, y, loss) - of_one.item()) < 1e-12);
     CHECK(distance(one.get<3>().weight.grad(), many.module.get<3>().weight.grad()) < 1e-12);
-    data_loader loader(nn::sharded<numa<0>, numa<1>, numa<2>>(tensor_dataset(x, y)), {.batch_size = n});
+    data_loader loader(nn::sharded<d0, d1, d2>(tensor_dataset(x, y)), {.batch_size = n});
     for (const auto& [inputs, targets] : loader)
       CHECK(std::abs(sharded.backward(inputs, targets, loss) - of_one.item()) < 1e-12);
     CHECK(distance(one.get<0>().bias.grad(), sharded.module.get<0>().bias.grad()) < 1e-12);
@@ -159,16 +160,18 @@ struct touchy : nn::stateless<touchy> {
 
 TEST_CASE("an error of one replica names its device and leaves all as it was", "[parallel]") {
   generator gen(10);
-  const auto many = nn::data_parallel<numa<0>, numa<1>>(nn::sequential{nn::linear<double>(2, 2, gen), touchy()});
+  const auto many = nn::data_parallel<d0, d1>(nn::sequential{nn::linear<double>(2, 2, gen), touchy()});
   many.module.get<0>().weight.value().in_place() = eye<double>(2);
   const tensor good = ones<double>({4, 2});
   const tensor large = good.clone(), small = good.clone();
   large.slice(0, 3, 4).in_place() = 1000;
   small.slice(0, 0, 1).in_place() = -1000;
-  CHECK_THROWS_WITH(many(large), Catch::Contains("data_parallel on numa:1: no room for a large number"));
+  CHECK_THROWS_WITH(many(large),
+                    Catch::Contains("data_parallel on " + device_name<d1>() + ": no room for a large number"));
   CHECK_THROWS_AS(many(large), out_of_memory);
   const variable y = many(small);
-  CHECK_THROWS_WITH(y.backward(good), Catch::Contains("backward of data_parallel on numa:0: too small a number"));
+  CHECK_THROWS_WITH(y.backward(good),
+                    Catch::Contains("backward of data_parallel on " + device_name<d0>() + ": too small a number"));
   CHECK_FALSE(many.module.get<0>().weight.has_grad());
   const variable z = many(good);
   z.backward(good);
@@ -176,15 +179,15 @@ TEST_CASE("an error of one replica names its device and leaves all as it was", "
 }
 
 TEST_CASE("blocks whose type is hidden are replicated, their dropout too", "[parallel]") {
-  using places = nn::devices<cpu, numa<0>, numa<1>, numa<2>>;
-  using block = nn::any_module<double, 2, cpu, nn::tracked, places>;
+  using anywhere = nn::devices<cpu, d0, d1, d2>;
+  using block = nn::any_module<double, 2, cpu, nn::tracked, anywhere>;
   const auto make = [] {
     generator gen(11);
     return nn::sequential{nn::linear<double>(3, 4, gen),
                           block(nn::sequential{nn::linear<double>(4, 4, gen), nn::dropout(0.5, gen)})};
   };
   const auto one = make();
-  const auto many = nn::data_parallel<numa<0>, numa<1>, numa<2>>(make());
+  const auto many = nn::data_parallel<d0, d1, d2>(make());
   generator gen(12);
   for (const index_t n : {6, 1, 5}) {
     const tensor x = randn<double>(gen, {n, 3});
