@@ -18,6 +18,7 @@
 #include "sinter/cpu/pooling.hpp"
 #include "sinter/cpu/reduce.hpp"
 #include "sinter/cpu/resample.hpp"
+#include "sinter/cpu/row_lanes.hpp"
 #include "sinter/cpu/rows.hpp"
 #include "sinter/cpu/scan.hpp"
 #include "sinter/cpu/sort.hpp"

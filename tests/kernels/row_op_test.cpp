@@ -20,7 +20,7 @@ struct groups_op : ops::row_op {
     const auto x = r.keep(r.x());
     const auto mean = r.sum(x) / r.count();
     const auto squares = ops::over(x, [mean](auto a) SINTER_INLINE_LAMBDA { return (a - mean) * (a - mean); });
-    const auto factor = 1 / math::sqrt(r.sum(squares) / r.count() + static_cast<decltype(r.count())>(eps));
+    const auto factor = 1 / math::sqrt(r.sum(squares) / r.count() + math::constant<decltype(r.count())>(eps));
     r.save(factor);
     return r.finish(x, {.shift = mean, .scale = factor});
   }
@@ -35,6 +35,26 @@ auto normalise_groups(const auto& x, index_t groups, const auto& weight, const a
   const index_t channels[3] = {x.shape()[1], 1, 1};
   return detail::make_kernel(groups_op(groups, eps), x) * weight.reshape(channels) + bias.reshape(channels);
 }
+
+/// Lines along an axis, scaled to the length 1.
+struct lengths_op : ops::row_op {
+  static constexpr const char* name = "lengths";
+  static constexpr bool saves_row_factor = true;
+  using row_op::row_op;
+
+  SINTER_WORD auto forward(const auto& r) const {
+    const auto x = r.keep(r.x());
+    const auto factor = 1 / math::sqrt(r.sum(ops::over(x, [](auto a) SINTER_INLINE_LAMBDA { return a * a; })));
+    r.save(factor);
+    return r.finish(x, {.scale = factor});
+  }
+  SINTER_WORD void reverse(const auto& r) const {
+    const auto y = r.result(), g = r.gradient();
+    const auto slope = r.sum(ops::over(y, g, [](auto a, auto b) SINTER_INLINE_LAMBDA { return a * b; }));
+    const auto factor = r.saved();
+    r.put(ops::over(y, g, [=](auto a, auto b) SINTER_INLINE_LAMBDA { return factor * (b - a * slope); }));
+  }
+};
 
 const auto by_hand = [](const auto& x, const auto& w, const auto& b) { return eval(normalise_groups(x, 3, w, b)); };
 const auto of_library = [](const auto& x, const auto& w, const auto& b) { return eval(group_norm(x, 3, w, b)); };
@@ -70,4 +90,25 @@ TEST_CASE("group norm in the words of a row op is group_norm, forward and backwa
   CHECK(distance(results_of<float, cuda<0>>(by_hand), expected) < 1e-5);
   CHECK(distance(results_of<half, cpu>(by_hand), results_of<half, cpu>(of_library)) < 1e-2);
   CHECK(distance(results_of<half, cuda<0>>(by_hand), results_of<half, cpu>(of_library)) < 1e-2);
+}
+
+TEST_CASE("a row op along any axis is the same as elementwise work and a sum", "[rows]") {
+  for (const auto& shape : {extents<3>{{3, 5, 4}}, {{2, 7, 45}}, {{20, 3, 16}}, {{3, 50, 70}}})
+    for (const int axis : {0, 1, 2}) {
+      INFO(detail::shape_text(shape) << " along " << axis);
+      const auto op = [axis](const auto& x) { return eval(detail::make_kernel(lengths_op(axis), x)); };
+      const auto composed = [axis](const auto& x) { return eval(x * rsqrt(sum(x * x, axis, keepdim))); };
+      const auto x = compare::numbers<double>(shape);
+      const auto gradient = [&](const auto& f, const auto& at) {
+        const variable v = at.clone();
+        const variable y = f(v);
+        y.backward(eval(cos(y.value() * 3)));
+        return v.grad();
+      };
+      CHECK(compare::distance(op(x), composed(x)) < 1e-13);
+      CHECK(compare::distance(gradient(op, x), gradient(composed, x)) < 1e-12);
+      CHECK(compare::values(op, x) < 1e-13);
+      CHECK(compare::gradients(op, eval(cast<float>(x))) < 1e-5);
+      CHECK(compare::values(op, eval(cast<half>(x))) < 2e-3);
+    }
 }

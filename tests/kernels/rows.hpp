@@ -255,8 +255,10 @@ void for_each_row(const Check& check) {
   // clang-format off
   KERNEL_ROW("softmax", (const auto& x), softmax(x, 1), (const numbers<2>& x), on_lines(x, 1, softmax_of), shape(4, 37))
   KERNEL_ROW("softmax along the first axis", (const auto& x), softmax(x, 0), (const numbers<3>& x), on_lines(x, 0, softmax_of), shape(5, 3, 4))
+  KERNEL_ROW("softmax of columns", (const auto& x), softmax(x, 1), (const numbers<3>& x), on_lines(x, 1, softmax_of), shape(2, 5, 37))
+  KERNEL_ROW("log_softmax of columns", (const auto& x), log_softmax(x, 0), (const numbers<2>& x), on_lines(x, 0, log_softmax_of), shape(70, 16))
   KERNEL_ROW("log_softmax", (const auto& x), log_softmax(x, -1), (const numbers<2>& x), on_lines(x, 1, log_softmax_of), shape(3, 10))
-  KERNEL_ROW("layer_norm", (const auto& x), layer_norm(x, 0.01), (const numbers<2>& x), on_lines(x, 1, [](line& v) { layer_norm_of(v, 0.01); }), shape(4, 37))
+  KERNEL_ROW("layer_norm", (const auto& x), layer_norm(x, 0.01), (const numbers<2>& x), on_lines(x, 1, [](line& v) { layer_norm_of(v, 0.01); }), shape(4, 77))
   KERNEL_ROW("layer_norm of the last two axes", (const auto& x), layer_norm(x, {3, 7}, 0.01), (const numbers<3>& x), on_lines(x.reshape({2, 21}), 1, [](line& v) { layer_norm_of(v, 0.01); }).reshape({2, 3, 7}), shape(2, 3, 7))
   KERNEL_ROW("layer_norm of the last axes, as many as weight and bias have", (const auto& x, const auto& w, const auto& b), layer_norm(x, w, b, 0.01), (const numbers<4>& x, const numbers<3>& w, const numbers<3>& b), eval(on_lines(x.reshape({2, 60}), 1, [](line& v) { layer_norm_of(v, 0.01); }).reshape({2, 3, 4, 5}) * w + b), shape(2, 3, 4, 5), shape(3, 4, 5), shape(3, 4, 5))
   KERNEL_ROW("group_norm", (const auto& x, const auto& w, const auto& b), group_norm(x, 2, w, b, 0.01), (const numbers<4>& x, const numbers<1>& w, const numbers<1>& b), eval(on_lines(x.reshape({6, 30}), 1, [](line& v) { layer_norm_of(v, 0.01); }).reshape({3, 4, 3, 5}) * w.reshape({4, 1, 1}) + b.reshape({4, 1, 1})), shape(3, 4, 3, 5), shape(4), shape(4))

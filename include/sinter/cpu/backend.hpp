@@ -6,7 +6,7 @@
 #include "sinter/cpu/index.hpp"
 #include "sinter/cpu/machine.hpp"
 #include "sinter/cpu/reduce.hpp"
-#include "sinter/cpu/rows.hpp"
+#include "sinter/cpu/row_lanes.hpp"
 #include "sinter/cpu/scan.hpp"
 #include "sinter/cpu/sort.hpp"
 #include "sinter/expr/backend.hpp"
@@ -317,16 +317,40 @@ struct backend<D> {
   template <class Op, class E, class T, auto S>
   static void rows(const Op& op, index_t n, const E& e, const tensor<T, S, D>& to,
                    const tensor<compute_type<T>, 1, D>& saved, const epilogue* after) {
+    const index_t count = n > 0 ? to.numel() / n : 0;
     cpu_impl::with_producer(e, [&](cpu_impl::loop& l, bool is_leaf) {
-      cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), n > 0 ? to.numel() / n : 0, n, after,
-                         pool());
+      if (cpu_impl::are_short_rows(n))
+        cpu_impl::run_short_rows(l, is_leaf, op, access::data(to), access::data(saved), count, n, after, pool());
+      else cpu_impl::run_rows(l, is_leaf, op, access::data(to), access::data(saved), count, n, after, pool());
     });
   }
   template <class Op, class T, auto S>
   static void reverse_rows(const Op& op, index_t n, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
                            const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
-    cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx),
-                           n > 0 ? y.numel() / n : 0, n, add, pool());
+    const index_t count = n > 0 ? y.numel() / n : 0;
+    if (cpu_impl::are_short_rows(n))
+      cpu_impl::reverse_short_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx), count,
+                                   n, add, pool());
+    else
+      cpu_impl::reverse_rows(op, access::data(y), access::data(g), access::data(saved), access::data(dx), count, n, add,
+                             pool());
+  }
+  /// Are rows along an axis that is not the last worked on where they lie? The tensors are then dense.
+  template <int R>
+  static bool takes_columns(const extents<R>& shape, int axis) {
+    return cpu_impl::are_columns(around_axis(shape.data(), R, axis));
+  }
+  template <class Op, class T, auto S>
+  static void columns(const Op& op, const tensor<T, S, D>& x, const tensor<T, S, D>& to,
+                      const tensor<compute_type<T>, 1, D>& saved) {
+    cpu_impl::run_columns(op, around_axis(x.shape().data(), x.rank, op.axis), access::data(x), access::data(to),
+                          access::data(saved), pool());
+  }
+  template <class Op, class T, auto S>
+  static void reverse_columns(const Op& op, const tensor<T, S, D>& y, const tensor<T, S, D>& g,
+                              const tensor<compute_type<T>, 1, D>& saved, const tensor<T, S, D>& dx, bool add) {
+    cpu_impl::reverse_columns(op, around_axis(y.shape().data(), y.rank, op.axis), access::data(y), access::data(g),
+                              access::data(saved), access::data(dx), add, pool());
   }
 
   /// Throws index_error unless all n values lie in [0, extent).

@@ -48,7 +48,7 @@ struct layer_norm_op : last_axes_op {
     using C = typename Row::value_type;
     const auto x = r.keep(r.x());
     const C mean = mean_of(r, x);
-    return r.finish(x, {.shift = mean, .scale = root_mean_square_factor(r, x, mean, static_cast<C>(eps))});
+    return r.finish(x, {.shift = mean, .scale = root_mean_square_factor(r, x, mean, math::constant<C>(eps))});
   }
   template <class Row>
   SINTER_WORD void reverse(const Row& r) const {

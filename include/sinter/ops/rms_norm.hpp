@@ -16,7 +16,7 @@ struct rms_norm_op : last_axes_op {
   SINTER_WORD auto forward(const Row& r) const {
     using C = typename Row::value_type;
     const auto x = r.keep(r.x());
-    return r.finish(x, {.scale = root_mean_square_factor(r, x, C(0), static_cast<C>(eps))});
+    return r.finish(x, {.scale = root_mean_square_factor(r, x, C(0), math::constant<C>(eps))});
   }
   template <class Row>
   SINTER_WORD void reverse(const Row& r) const {

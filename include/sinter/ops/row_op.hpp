@@ -17,8 +17,9 @@
 //   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
 //   r.put(v)                          makes v the gradient of the operand
 //
-// The threads of several rows meet in all words that go over a row, and in any_row(). What depends on the values of one
-// row decides on neither: work for some rows only stands behind if (r.any_row(b)), and every row does it.
+// The threads of several rows meet in all words that go over a row, and in any_row(); on the host the lanes of a vector
+// may be rows, whose numbers are then vectors too (r's value_type). So no `if` asks for a number of a row: math::select
+// chooses, and work for some rows only stands behind if (r.any_row(b)), where every row does it.
 #pragma once
 
 #include "sinter/math/scalar.hpp"
@@ -103,6 +104,10 @@ Tensor swap_to_end(const Tensor& t, int axis) {
   else return t;
 }
 
+/// Can D work on rows along an axis that is not the last where they lie? Others move them.
+template <device D>
+inline constexpr bool has_columns = requires(extents<2> shape) { backend<D>::takes_columns(shape, 0); };
+
 template <class Op, device D>
   requires std::derived_from<Op, ops::row_op>
 struct kernels<Op, D> {
@@ -116,7 +121,14 @@ struct kernels<Op, D> {
     if (op.has_rows_side_by_side(to.shape())) {
       backend<D>::rows(op, n, x, to, saved, after);
     } else {
-      const auto moved = swap_to_end(eval(untrack(x)), op.axis).contiguous();
+      const auto now = eval(untrack(x));
+      if constexpr (has_columns<D>) {
+        if (backend<D>::takes_columns(to.shape(), op.axis)) {
+          backend<D>::columns(op, now.contiguous(), to, saved);
+          return saved;
+        }
+      }
+      const auto moved = swap_to_end(now, op.axis).contiguous();
       const auto out = tensor<T, R, D>::uninitialized(moved.shape());
       backend<D>::rows(op, n, moved, out, saved, no_epilogue<D>);
       write(swap_to_end(out, op.axis), to);
@@ -131,6 +143,11 @@ struct kernels<Op, D> {
     if (op.has_rows_side_by_side(place.to.shape()))
       return backend<D>::reverse_rows(op, n, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
                                       place.add);
+    if constexpr (has_columns<D>) {
+      if (backend<D>::takes_columns(place.to.shape(), op.axis))
+        return backend<D>::reverse_columns(op, b.result().contiguous(), b.gradient().contiguous(), b.saved, place.to,
+                                           place.add);
+    }
     const auto g = swap_to_end(b.gradient(), op.axis).contiguous();
     const auto y = swap_to_end(b.result(), op.axis).contiguous();
     const auto dx = bare<decltype(g)>::uninitialized(g.shape());
@@ -155,7 +172,7 @@ SINTER_WORD sinter::detail::paired_values<F, V, W> over(const V& v, const W& w, 
 /// A shift that leaves exp(x - shift) free of overflow, and of inf - inf.
 template <class C>
 SINTER_WORD C row_shift(C max) {
-  return max == -std::numeric_limits<C>::infinity() ? C(0) : max;
+  return math::select(max == -std::numeric_limits<math::element_t<C>>::infinity(), C(0), max);
 }
 /// The sum of exp(x - shift).
 template <class C>
@@ -171,7 +188,7 @@ struct values_and_sum {
 /// The last step of a row: (value - shift) * scale - rest.
 template <class C>
 struct last_step {
-  C shift = 0, scale = 1, rest = 0;
+  C shift = C(0), scale = C(1), rest = C(0);
 };
 
 /// The mean of the row's values. They are added up as distances from the first, so that equal ones have themselves as
@@ -186,18 +203,20 @@ SINTER_WORD auto mean_of(const Row& r, const V& v) {
 /// those of x / m.
 template <class Row, class V, class C>
 SINTER_WORD C root_mean_square_factor(const Row& r, const V& v, C shift, C eps) {
+  using limits = std::numeric_limits<math::element_t<C>>;
   const C power =
       r.sum(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return (a - shift) * (a - shift); })) / r.count();
   C factor = C(1) / math::sqrt(power + eps);
-  const bool in_range = power + eps > std::numeric_limits<C>::min() && power < std::numeric_limits<C>::infinity();
-  if (r.any_row(!in_range)) {
+  const auto in_range = math::logical_and(power + eps > limits::min(), power < limits::infinity());
+  if (r.any_row(math::logical_not(in_range))) {
     const C most = r.max(over(v, [shift](auto a) SINTER_INLINE_LAMBDA { return math::abs(a - shift); }));
     const C scale = C(1) / most;
     const C part =
         r.sum(over(v, [=](auto a) SINTER_INLINE_LAMBDA { return ((a - shift) * scale) * ((a - shift) * scale); })) /
         r.count();
-    if (!in_range && most > C(0) && most < std::numeric_limits<C>::infinity())
-      factor = scale / math::sqrt(part + (eps * scale) * scale);
+    const auto scales = math::logical_and(most > C(0), most < limits::infinity());
+    factor = math::select(math::logical_and(scales, math::logical_not(in_range)),
+                          scale / math::sqrt(part + (eps * scale) * scale), factor);
   }
   r.save(factor);
   return factor;
