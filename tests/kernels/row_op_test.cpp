@@ -63,8 +63,8 @@ const auto of_library = [](const auto& x, const auto& w, const auto& b) { return
 template <class T, device D, class F>
 auto results_of(const F& f) {
   const auto on_device = [](const auto& t) { return variable(eval(cast<T>(t)).template to<D>()); };
-  const auto x = on_device(compare::numbers<double>({4, 6, 5, 7})), w = on_device(compare::numbers<double>({6}, 2));
-  const auto b = on_device(compare::numbers<double>({6}, 3));
+  const auto x = on_device(compare::numbers<double>({4, 6, 5, 7}));
+  const auto w = on_device(compare::numbers<double>({6}, 2)), b = on_device(compare::numbers<double>({6}, 3));
   const variable y = f(x, w, b);
   y.backward(eval(cast<T>(compare::numbers<double>({4, 6, 5, 7}, 4))).template to<D>());
   const auto here = [](const auto& t) { return eval(cast<double>(t.template to<cpu>())); };
