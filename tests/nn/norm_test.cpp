@@ -102,7 +102,7 @@ TEST_CASE("a layer norm takes one axis or several, with or without a weight and 
   generator gen(7);
   const auto x = randn<float>(gen, {2, 3, 4, 5});
   nn::layer_norm whole({3, 4, 5});
-  const nn::layer_norm one({5}), same(5);
+  const nn::layer_norm one(extents<1>{{5}}), same(5);
   whole.weight.value().in_place() = randn<float>(gen, {3, 4, 5});
   whole.bias.value().in_place() = randn<float>(gen, {3, 4, 5});
   const tensor rows = layer_norm(x, {3, 4, 5});
