@@ -64,7 +64,9 @@ std::string message_of(const F& f) {
 }  // namespace
 
 TEST_CASE("batch_norm normalises channels over the batch", "[norm]") {
-  const auto [x, gain, shift] = some_operands();
+  const operands all = some_operands();
+  const numbers<4>& x = all.x;
+  const numbers<1>&gain = all.gain, &shift = all.shift;
   const numbers<1> none;
   const auto expected = normalise(x, gain, shift, 1e-3, [](index_t, index_t c) { return c; });
   CHECK(distance(batch_norm(x, none, none, gain, shift, training), expected) < 1e-13);
@@ -88,7 +90,9 @@ TEST_CASE("batch_norm normalises channels over the batch", "[norm]") {
 }
 
 TEST_CASE("batch_norm has the gradients of differences", "[norm]") {
-  const auto [x, gain, shift] = some_operands();
+  const operands all = some_operands();
+  const numbers<4>& x = all.x;
+  const numbers<1>&gain = all.gain, &shift = all.shift;
   const numbers<1> none;
   for (const memory_format f : {memory_format::contiguous, channels_last}) {
     differences::check([&](const auto& a, const auto& w,
@@ -101,7 +105,9 @@ TEST_CASE("batch_norm has the gradients of differences", "[norm]") {
 }
 
 TEST_CASE("batch_norm moves its running moments in training only", "[norm]") {
-  const auto [x, gain, shift] = some_operands();
+  const operands all = some_operands();
+  const numbers<4>& x = all.x;
+  const numbers<1>&gain = all.gain, &shift = all.shift;
   numbers<1> mean = zeros<double>({6}), variance = ones<double>({6});
   const numbers<2> now = batch_moments(x);
   eval(batch_norm(x, mean, variance, gain, shift, {.training = true, .momentum = 0.25}));
@@ -115,7 +121,9 @@ TEST_CASE("batch_norm moves its running moments in training only", "[norm]") {
 }
 
 TEST_CASE("group_norm and instance_norm normalise within samples", "[norm]") {
-  const auto [x, gain, shift] = some_operands();
+  const operands all = some_operands();
+  const numbers<4>& x = all.x;
+  const numbers<1>&gain = all.gain, &shift = all.shift;
   const numbers<1> one = ones<double>({6}), zero = zeros<double>({6});
   const auto groups = [](index_t n, index_t c) { return n * 3 + c / 2; };
   const auto each = [](index_t n, index_t c) { return n * 6 + c; };
@@ -168,7 +176,9 @@ TEST_CASE("norms of rows name the shape that does not fit", "[norm]") {
 }
 
 TEST_CASE("norms of channels name what does not fit", "[norm]") {
-  const auto [x, gain, shift] = some_operands();
+  const operands all = some_operands();
+  const numbers<4>& x = all.x;
+  const numbers<1>&gain = all.gain, &shift = all.shift;
   const numbers<1> none, three = ones<double>({3});
   CHECK(
       message_of<shape_error>([&] { eval(batch_norm(x, none, none, three, shift)); }) ==
