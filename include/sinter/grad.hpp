@@ -1,9 +1,9 @@
 // sinter/grad.hpp: variables and their gradients.
 #pragma once
 
+#include "sinter/grad/backward_rule.hpp"
 #include "sinter/grad/function_mistakes.hpp"
 #include "sinter/grad/kernel_backward.hpp"
-#include "sinter/grad/layer.hpp"
 #include "sinter/grad/narrow.hpp"
 #include "sinter/grad/second_order.hpp"
 #include "sinter/grad/statement.hpp"

@@ -324,4 +324,4 @@ struct gpu {
 
 #include "sinter/cuda/graph.hpp"
 #include "sinter/cuda/kernels.hpp"
-#include "sinter/cuda/layer.hpp"
+#include "sinter/cuda/product_rules.hpp"

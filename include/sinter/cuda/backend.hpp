@@ -192,7 +192,7 @@ struct backend<D> {
   /// Elementwise work on a result that another kernel has made: a kernel of its own, or, after a product, the tail of
   /// that.
   struct epilogue {
-    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see activation_backward
+    storage_ptr* kept = nullptr;  ///< for what the kernel of a product can keep; see cuda/product_rules.hpp
     bool must_keep = false;       ///< nothing is to be done where it cannot
     virtual void run() const = 0;
     virtual cuda_impl::product_tail tail(index_t columns) const = 0;
@@ -383,28 +383,6 @@ struct backend<D> {
       return;
     cuda_impl::multiply<T, D>(a, b, c, accumulate);
     if (e != nullptr) e->run();
-  }
-  /// c = a b times the slope of relu or gelu_tanh; sums, unless null, get those of c over its rows. False where no
-  /// kernel does all that.
-  template <class T>
-  static bool matmul_times_slope(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool gelu_tanh,
-                                 void* kept, void* sums) {
-    cuda_impl::product_tail tail;
-    tail.act = gelu_tanh ? cuda_impl::product_tail::activation::gelu_tanh : cuda_impl::product_tail::activation::relu;
-    tail.slope = true;
-    tail.kept = kept;
-    tail.sums = sums;
-    if (sums != nullptr) tail.of = cuda_impl::product_tail::summed::product;
-    return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, false, tail);
-  }
-  /// c (+)= a b, and the sums of a over its columns, or of b over its rows. False where no kernel does both.
-  template <class T>
-  static bool matmul_and_sums(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate,
-                              bool of_left, void* sums) {
-    cuda_impl::product_tail tail;
-    tail.of = of_left ? cuda_impl::product_tail::summed::left : cuda_impl::product_tail::summed::right;
-    tail.sums = sums;
-    return c.rows * c.columns > 0 && cuda_impl::multiply_by_blas<T, D>(a, b, c, accumulate, tail);
   }
 
  private:

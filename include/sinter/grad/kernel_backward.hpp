@@ -123,6 +123,10 @@ class kernel_backward final : public tape_entry {
     static_assert(reads_result, "sinter: grad_uses does not name uses::result");
     return result_;
   }
+  /// The gradient that the state of a result of such an entry has.
+  static const tensor<T, R, D>& gradient_in(const grad_state& y) {
+    return static_cast<const typed_state<T, R, D>&>(y).grad;
+  }
   /// An operand as forward had it. Errors: autograd_error if it was written to since.
   template <int I>
   const auto& operand() const {
@@ -169,6 +173,8 @@ class kernel_backward final : public tape_entry {
     }
   }
 
+  /// Rules see this class; see kernel_backward_of.
+  entry_kind kind() override { return kind_of(*this); }
   const state_ptr* inputs(int& count) const override {
     count = differentiable;
     return sources_;
@@ -184,7 +190,7 @@ class kernel_backward final : public tape_entry {
         refuse<autograd_error>(
             {"backward of '", name, "': its result of shape ", result_.shape(),
              " was modified in place after the statement; use a copy, or write to it after backward()"});
-    gradient_ = static_cast<typed_state<T, R, D>&>(y).grad;
+    gradient_ = gradient_in(y);
     if constexpr (!Op::keeps_order) gradient_ = gradient_.to_memory_format(Op::format);
     late_.clear();  // of a pass that ended in an error
     kernels<Op, D>::reverse(op, *this);

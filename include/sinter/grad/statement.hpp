@@ -235,7 +235,8 @@ auto make_statement(const Ready& ready) {
   return node;
 }
 
-/// Kept: for a activation_backward, what the kernel of the product has stored beside the result.
+/// Enters `value`, which is that of `ready`, in the graph. `kept` is what the kernel of a point stored beside the
+/// value, for an entry that has a member of that name.
 template <class Ready, class Value, class... Kept>
 auto record(const Ready& ready, const Value& value, const Kept&... kept) {
   if (!recording()) return unrecorded<Ready::order>(value);

@@ -14,13 +14,12 @@
 #include "sinter/core/error.hpp"
 #include "sinter/core/storage.hpp"
 #include "sinter/expr/independent.hpp"
+#include "sinter/grad/backward_rule.hpp"
 
 namespace sinter {
 namespace detail {
 
 struct grad_state;
-struct activation_backward;
-struct product_backward;
 class graph_gradients;
 class state_ptr;
 
@@ -58,8 +57,8 @@ struct tape_entry {
   virtual const state_ptr* inputs(int& count) const = 0;
   /// The same as a recorded computation; see grad(). Only statements over variables of order 2 have it.
   virtual void backward_graph(const state_ptr& result, graph_gradients& to);
-  virtual product_backward* as_product() { return nullptr; }  ///< see grad/layer.hpp
-  virtual activation_backward* as_layer() { return nullptr; }
+  /// For rules about backward of two entries at once.
+  virtual entry_kind kind() { return {}; }
   const char* name = "";
   bool released = false;
 };
@@ -100,7 +99,7 @@ struct grad_state {
   grad_state* next = nullptr;  ///< in the list of release_state, or in that of walk_back
   bool has_grad = false;       ///< of the pass that runs
   bool retain = false;
-  bool passed_on = false;  ///< its only consumer has done its producer's work in this pass
+  bool producer_done = false;  ///< in this pass its producer's backward has run, with that of its only consumer
 
   static std::uint64_t next_order() {
     static std::atomic<std::uint64_t> counter{0};
@@ -145,6 +144,25 @@ inline bool& graph_is_retained() {
   return retained;
 }
 
+/// Whether the value was made by an entry, has one consumer, and nobody else reads it or asks for its gradient.
+inline bool has_one_consumer(const state_ptr& s) {
+  return s && s->references.load(std::memory_order_relaxed) == 1 && s->producer != nullptr && !s->producer->released &&
+         !s->has_grad && !s->retain;
+}
+
+/// Makes the gradients of the inputs of y's producer: by a rule where one applies, else by the producer's own backward.
+inline void run_backward(grad_state& y) {
+  tape_entry& consumer = *y.producer;
+  const entry_kind kind = consumer.kind();
+  if (kind.rules != nullptr && kind.rules->first.load(std::memory_order_relaxed) != nullptr) {
+    int count = 0;
+    const state_ptr* inputs = consumer.inputs(count);
+    for (int i = 0; i < count; ++i)
+      if (has_one_consumer(inputs[i]) && run_rules(inputs[i]->producer->kind(), *inputs[i], kind, i, y)) return;
+  }
+  consumer.backward(y);
+}
+
 /// Runs the graph behind `root`, whose gradient is set.
 inline void walk_back(const state_ptr& root, bool retain_graph) {
   static std::atomic<std::uint64_t> visits{0};
@@ -166,7 +184,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     bool done = false;
     static void forget(grad_state& s) {
       s.drop_gradient();
-      if (std::exchange(s.passed_on, false)) forget_inputs(s);
+      if (std::exchange(s.producer_done, false)) forget_inputs(s);
     }
     static void forget_inputs(grad_state& s) {
       int count = 0;
@@ -189,8 +207,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     pass.now = std::move(heap.back());
     const state_ptr& s = pass.now;
     heap.pop_back();
-    const bool passed_on = s->passed_on;
-    if (!(s->has_grad || passed_on)) continue;
+    if (!(s->has_grad || s->producer_done)) continue;
     if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
     tape_entry& node = *s->producer;
@@ -199,12 +216,12 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
     if (node.released)
       refuse<autograd_error>({"backward: the graph through '", node.name,
                               "' was freed by an earlier backward; pass {.retain_graph = true} to the earlier one"});
-    if (!passed_on) {
+    if (!s->producer_done) {
       graph_is_retained() = retain_graph;  // an entry may have walked another graph
-      node.backward(*s);
+      run_backward(*s);
     }
     for (int i = 0; i < count; ++i) push(inputs[i]);
-    s->passed_on = false;
+    s->producer_done = false;
     if (!s->retain) s->drop_gradient();
     if (!retain_graph) {
       node.released = true;

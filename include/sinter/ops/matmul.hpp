@@ -2,7 +2,6 @@
 #pragma once
 
 #include "sinter/expr/evaluate.hpp"
-#include "sinter/grad/layer.hpp"
 #include "sinter/grad/second_order.hpp"
 #include "sinter/ops/add.hpp"
 #include "sinter/ops/matmul_precision.hpp"
@@ -61,84 +60,63 @@ void add_product(const state_ptr& to, const A& a, const B& b) {
   multiply_into_gradient(s, a, b, add);
 }
 
-/// If `to` is the result of a layer: the gradient a b times the slope of that, in one kernel, goes to what comes before
-/// the activation. False where that is not one kernel.
-template <class T, device D, class A, class B>
-bool add_product_through(const state_ptr& to, const A& a, const B& b) {
-  if constexpr (requires { &backend<D>::template matmul_times_slope<T>; }) {
-    activation_backward::ends e;
-    if (!open_layer(to, e)) return false;
-    auto& product = static_cast<typed_state<T, 2, D>&>(*e.product);
-    struct guard {
-      const activation_backward::ends& e;
-      grad_state& layer;
-      ~guard() {
-        if (layer.passed_on) return;
-        e.product->drop_gradient();
-        if (e.bias) e.bias->drop_gradient();
-      }
-    } otherwise{e, *to};
-    bool add = false;  // stays so
-    product.gradient(add);
-    if (!product.grad.is_contiguous()) return false;
-    void* const sums = e.bias ? e.bias->gradient(add) : nullptr;
-    to->passed_on = backend<D>::template matmul_times_slope<T>(matrix_of(a), matrix_of(b), matrix_of(product.grad),
-                                                               e.gelu_tanh, e.kept->data, sums);
-    return to->passed_on;
-  } else {
-    return false;
-  }
-}
+/// Backward of y = a b: da = g b^T, db = a^T g. With `transposed`, of y = a b^T: da = g b, db = g^T a.
+template <class T, int R, device D>
+struct matmul_backward : tape_entry {
+  /// Work that a rule has left to this entry in the pass that runs: a second gradient, made together with db.
+  struct work_with_db {
+    state_ptr second;
+    void (*run)(matmul_backward& entry, grad_state& y, const state_ptr& second) = nullptr;
+  };
 
-/// Backward of y = a b: da = g b^T, db = a^T g. With BT, of y = a b^T: da = g b, db = g^T a.
-template <class T, int R, device D, bool BT>
-struct matmul_backward : product_backward {
-  tensor<T, R, D> a, b;
+  const bool transposed;
+  state_ptr state[2];    ///< of a and b
+  tensor<T, R, D> a, b;  ///< each is kept where the other is tracked
   std::uint64_t a_version = 0, b_version = 0;
+  work_with_db with_db;
 
-  void release() override { a = b = {}; }
+  explicit matmul_backward(bool b_transposed) : transposed(b_transposed) {}
+
+  entry_kind kind() final { return kind_of(*this); }
+  const state_ptr* inputs(int& count) const final {
+    count = 2;
+    return state;
+  }
+  void release() override {
+    a = b = {};
+    with_db = {};
+  }
   void backward(grad_state& y) override {
-    const auto& g = static_cast<typed_state<T, R, D>&>(y).grad;
-    if (state[0]) {
-      check_version(b, b_version);
-      if constexpr (BT) add_to_left(g, b);
-      else add_to_left(g, b.transpose());
-    }
-    if (state[1]) {
-      check_version(a, a_version);
-      if constexpr (BT) add_to_right(y, g.transpose(), a);
-      else add_to_right(y, a.transpose(), g);
-    }
+    if (state[0]) with_factors_of_da(y, [&](const auto& g, const auto& x) { add_product<T, R, D>(state[0], g, x); });
+    if (state[1]) make_db(y);
   }
-  template <class A, class B>
-  void add_to_left(const A& x, const B& z) {
-    if constexpr (R == 2)
-      if (add_product_through<T, D>(state[0], x, z)) return;
-    add_product<T, R, D>(state[0], x, z);
+  void make_db(grad_state& y) {
+    if (const work_with_db work = std::exchange(with_db, {}); work.run != nullptr)
+      return work.run(*this, y, work.second);
+    with_factors_of_db(y, [&](const auto& x, const auto& z) { add_product<T, R, D>(state[1], x, z); });
   }
-  template <class A, class B>
-  void add_to_right(grad_state& y, const A& x, const B& z) {
-    if constexpr (R == 2 && requires { &backend<D>::template matmul_and_sums<T>; }) {
-      if (const state_ptr waiting = std::move(bias)) {
-        auto& s = static_cast<typed_state<T, R, D>&>(*state[1]);
-        bool add = false, again = false;
-        s.gradient(add);
-        void* const sums = waiting->gradient(again);
-        if (s.grad.is_contiguous() &&
-            backend<D>::template matmul_and_sums<T>(matrix_of(x), matrix_of(z), matrix_of(s.grad), add, BT, sums))
-          return;
-        waiting->drop_gradient();
-        sum_rows(y, waiting);
-        return multiply_into_gradient(s, x, z, add);
-      }
-    }
-    add_product<T, R, D>(state[1], x, z);
+  /// f(left, right) for the product that da is. Errors: autograd_error if b was written to since.
+  template <class F>
+  auto with_factors_of_da(const grad_state& y, const F& f) const {
+    check_version(b, b_version);
+    return transposed ? f(gradient_of(y), b) : f(gradient_of(y), b.transpose());
+  }
+  /// f(left, right) for the product that db is. Errors: autograd_error if a was written to since.
+  template <class F>
+  auto with_factors_of_db(const grad_state& y, const F& f) const {
+    check_version(a, a_version);
+    return transposed ? f(gradient_of(y).transpose(), a) : f(a.transpose(), gradient_of(y));
   }
   static void check_version(const tensor<T, R, D>& t, std::uint64_t version) {
     if (access::storage_of(t)->version.load(std::memory_order_relaxed) != version)
       refuse<autograd_error>(
           {"backward of 'matmul': its operand of shape ", t.shape(),
            " was modified in place after the statement; use a copy, or write to it after backward()"});
+  }
+
+ private:
+  static const tensor<T, R, D>& gradient_of(const grad_state& y) {
+    return static_cast<const typed_state<T, R, D>&>(y).grad;
   }
 };
 
@@ -147,16 +125,17 @@ matmul_of<A, B, BT> make_matmul(const char* op, A&& a, B&& b);
 
 /// The same, when the gradient itself is to be differentiated.
 template <class A, class B, bool BT>
-struct matmul_graph_backward final : matmul_backward<element_of<A>, A::rank, device_of<A>, BT> {
+struct matmul_graph_backward final : matmul_backward<element_of<A>, A::rank, device_of<A>> {
   using T = element_of<A>;
   static constexpr int R = A::rank;
   using D = device_of<A>;
   lower_order_of<A> left;
   lower_order_of<B> right;
 
-  matmul_graph_backward(const A& x, const B& y) : left(lower_order(x)), right(lower_order(y)) {}
+  matmul_graph_backward(const A& x, const B& y)
+      : matmul_backward<T, R, D>(BT), left(lower_order(x)), right(lower_order(y)) {}
   void release() override {
-    matmul_backward<T, R, D, BT>::release();
+    matmul_backward<T, R, D>::release();
     left = {};
     right = {};
   }
@@ -225,7 +204,7 @@ struct [[nodiscard]] matmul_expr : detail::point_base<matmul_expr<A, B, BT>, ele
     if (!is_recorded()) return detail::unrecorded<base::order>(value);
     auto node = [&] {
       if constexpr (base::order >= 2) return std::make_unique<detail::matmul_graph_backward<A, B, BT>>(a, b);
-      else return std::make_unique<detail::matmul_backward<T, R, D, BT>>();
+      else return std::make_unique<detail::matmul_backward<T, R, D>>(BT);
     }();
     node->name = BT ? "linear" : "matmul";
     node->state[0] = sa;

@@ -129,6 +129,11 @@ auto kernel_entry(std::integer_sequence<int, I...>) {
                                             operand_kept<A, (operands_read<Op>() >> I & 1) != 0>...>>{};
 }
 
+/// The tape entry of Op over operands of types A, for a backward_rule.
+template <class Op, class... A>
+using kernel_backward_of =
+    typename decltype(kernel_entry<Op, A...>(std::make_integer_sequence<int, sizeof...(A)>()))::type;
+
 }  // namespace detail
 
 template <class Op, class... A>
@@ -176,12 +181,11 @@ struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
 
  private:
   template <class Saved, int... I>
-  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...> all) const {
+  auto record(const tensor<T, R, D>& value, const Saved& saved, std::integer_sequence<int, I...>) const {
     if (!detail::recording()) return detail::unrecorded<base::order>(value);
     const detail::state_ptr sources[] = {source<I>()...};
     if (!(sources[I] || ...)) return detail::unrecorded<base::order>(value);
-    using entry = typename decltype(detail::kernel_entry<Op, A...>(all))::type;
-    auto node = std::make_unique<entry>(op, saved);
+    auto node = std::make_unique<detail::kernel_backward_of<Op, A...>>(op, saved);
     (node->template keep_operand<I>(operands.template get<I>(), sources[I]), ...);
     node->keep_result(value);
     return detail::produced<base::order>(value, std::move(node));
