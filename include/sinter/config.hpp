@@ -103,7 +103,7 @@
 #define SINTER_WORD constexpr SINTER_INLINE
 
 // The same for a function that kernels share: compiled once for a file, not for every statement.
-#define SINTER_WORD_APART constexpr __attribute__((noinline))
+#define SINTER_WORD_NOINLINE constexpr __attribute__((noinline))
 
 // Before what runs once or when something goes wrong: out of line, and small rather than fast.
 #define SINTER_COLD __attribute__((cold, noinline))

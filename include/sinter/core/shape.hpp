@@ -133,8 +133,8 @@ fold_shape order_axes(index_t* shape, int rank, int operands, const F& strides_o
     while (kept >= 0 && (reduced[kept] || shape[kept] == 1)) --kept;
     int nearer = 0;
     for (int i = 0; kept >= 0 && i < operands; ++i) {
-      const auto apart = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
-      nearer += int{apart(last)} - int{apart(kept)};
+      const auto is_strided = [stride = strides_of(i)](int d) { return stride[d] < -1 || stride[d] > 1; };
+      nearer += int{is_strided(last)} - int{is_strided(kept)};
     }
     if (nearer > 0 && shape[kept] >= shortest) column = kept;
   }

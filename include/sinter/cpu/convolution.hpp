@@ -130,7 +130,7 @@ void conv_backward_weights(const conv_shape& s, const T* x, const T* dy, T* dw, 
     const detail::patches<T> patches(x + g * channels, s.batch, s.channels, channels, axes);
     T* const to = dw + g * filters * w_strides.filter;
     T* const sums = db != nullptr ? db + g * filters : nullptr;
-    if (patches.plain() && filters > channels && db == nullptr) {
+    if (patches.is_image() && filters > channels && db == nullptr) {
       // dw transposed: x, the narrower factor, is the one that is packed for the L2 cache.
       const detail::patches<T> swapped(dy + g * filters, s.batch, s.filters, filters, axes);
       detail::weight_product<T>(swapped, x + g * channels, channels, s.channels)

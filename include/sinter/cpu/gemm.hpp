@@ -17,7 +17,7 @@ namespace detail {
 
 // Integers wrap: their products are taken modulo 2^32 or 2^64.
 template <class T>
-void plain_product(const gemm_args<T>& args, thread_pool& pool) {
+void product_of_any_type(const gemm_args<T>& args, thread_pool& pool) {
   using word = std::conditional_t<floating_element<T>, compute_type<T>,
                                   std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   run_tasks(args, pool, args.m, [&args](index_t i) {
@@ -50,7 +50,7 @@ void gemm(const gemm_args<T>& args, thread_pool& pool) {
     if (in_place::suits(args.m, args.k, args.b_row, in_place::few_rows)) return in_place(args, pool, true).compute();
     if (args.k > 0) return detail::packed_product<T>{args, pool}.compute();
   }
-  detail::plain_product(args, pool);
+  detail::product_of_any_type(args, pool);
 }
 
 }  // namespace sinter::cpu_impl

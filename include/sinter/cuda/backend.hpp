@@ -72,8 +72,8 @@ void fold_into(const any_shape& shape, void* values, const sink_ref& sink) {
   pass_axes axes(shape.data, shape.rank, 1);
   axes.bind_dense(0, values);
   const bool at_once = !sink.add && std::is_same_v<T, To>;
-  const temporary<D> apart(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
-  T* const sums = static_cast<T*>(at_once ? sink.data : apart.data());
+  const temporary<D> memory(at_once ? 0 : static_cast<std::size_t>(kept) * sizeof(T));
+  T* const sums = static_cast<T*>(at_once ? sink.data : memory.data());
   reduce_on<D, sinter::detail::sum_reducer<T>, max_rank>("sum of a gradient", sinter::detail::kernel::leaf<T, false>{},
                                                          axes, reduced, store_results<T>{sums});
   if (at_once) return;
@@ -113,7 +113,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
   pass_operands p = operands;  // copied here, which is compiled once
   index_t numel = 1;
   for (int d = 0; d < shape.rank; ++d) numel *= shape.data[d];
-  bool apart[sinter::detail::max_operands] = {};
+  bool separate[sinter::detail::max_operands] = {};
   std::vector<temporary<D>> memory;
   const auto take = [&memory](index_t bytes) { return memory.emplace_back(static_cast<std::size_t>(bytes)).data(); };
   for (bool done = false; !done;) {
@@ -121,7 +121,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     plan.format = pass.format;
     pass_operands now = p;
     now.axes.coalesce();
-    done = plan_sums(now, pass.lanes, pass.room, folds, apart, plan);
+    done = plan_sums(now, pass.lanes, pass.room, folds, separate, plan);
     if (done && plan.groups > 0) {
       for (int s = 0; s < p.outputs; ++s)
         if (const index_t n = plan.partial_sums(plan.kind[s], now.axes.inner()))
@@ -131,7 +131,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     }
     for (int s = 0; s < p.outputs; ++s) {
       const int at = p.inputs + s;
-      if (!apart[s] || p.axes.data[at] != sinks[s].data) continue;
+      if (!separate[s] || p.axes.data[at] != sinks[s].data) continue;
       if (sinter::detail::kernel::is_narrow(pass.format[s])) {
         p.size[at] = sizeof(float);
         p.wide[s] = true;
@@ -141,7 +141,7 @@ void run_sums(const sums_pass& pass, const pass_operands& operands, const bool* 
     }
   }
   for (int s = 0; s < p.outputs; ++s) {
-    if (!apart[s]) continue;
+    if (!separate[s]) continue;
     const auto fold = [&]<class T, class To>() { fold_into<T, To, D>(shape, p.axes.data[p.inputs + s], sinks[s]); };
     const gradient_format format = pass.format[s];
     if constexpr (Narrow) {

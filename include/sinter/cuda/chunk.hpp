@@ -57,7 +57,7 @@ SINTER_WORD T* behind(T* p, index_t i, index_t step) {
 }
 /// Neighbours from p on, where not all are valid, or they do not lie side by side.
 template <class T, int lanes>
-SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step) {
+SINTER_WORD_NOINLINE chunk<T, lanes> read_out_of_line(const T* p, int valid, index_t step) {
   chunk<T, lanes> c{};
   SINTER_UNROLL
   for (int i = 0; i < lanes; ++i) c.value[i] = *behind(p, i < valid ? i : 0, step);  // no branch for each lane
@@ -66,7 +66,7 @@ SINTER_WORD_APART chunk<T, lanes> read_apart(const T* p, int valid, index_t step
 template <class T, int lanes>
 SINTER_WORD chunk<T, lanes> read_chunk(const T* p, bool whole, int valid, index_t step) {
   if (whole) return *reinterpret_cast<const chunk<T, lanes>*>(in_memory(p));
-  return read_apart<T, lanes>(p, valid, step);
+  return read_out_of_line<T, lanes>(p, valid, step);
 }
 template <class T, int lanes>
 SINTER_WORD void write_whole(T* p, const chunk<compute_type<T>, lanes>& c) {
@@ -92,7 +92,7 @@ SINTER_WORD void write_chunk(T* p, bool whole, int valid, index_t step, bool add
   }
 }
 
-/// Where an operand lies, in bytes, and what becomes of it; the strides along the outer axes stand apart.
+/// Where an operand lies, in bytes, and what becomes of it; the strides along the outer axes are kept elsewhere.
 struct operand_place {
   char* data;
   index_t step;  ///< along the inner axis
@@ -101,8 +101,8 @@ struct operand_place {
   bool wide;     ///< holds float though its elements are narrow: terms that are folded later
   int sum;       ///< the number of the sum that it is a term of, unless below 0
 
-  /// Nothing but to be overwritten in whole chunks.
-  bool plain() const { return whole && !add && !wide && sum < 0; }
+  /// Is nothing done but to overwrite whole chunks?
+  bool overwritten() const { return whole && !add && !wide && sum < 0; }
 };
 
 }  // namespace sinter::cuda_impl

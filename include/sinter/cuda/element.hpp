@@ -93,7 +93,7 @@ SINTER_WORD held<Types, lanes> read_elements(const Places& from, index_t number,
 }
 /// The same as a function that kernels share; what it reads is handed over in registers, if it is not too much.
 template <int lanes, class Types, class Places>
-SINTER_WORD_APART held<Types, lanes> read_elements_apart(const Places& from, index_t number, int valid) {
+SINTER_WORD_NOINLINE held<Types, lanes> read_elements_out_of_line(const Places& from, index_t number, int valid) {
   return read_elements<lanes, Types>(from, number, valid);
 }
 /// Whole chunks of all leaves, `ahead` of those places: nothing waits for what is read before it is used.
@@ -245,7 +245,7 @@ struct element_source : element_places<K::leaves, Most> {
   SINTER_WORD held<leaf_types, lanes> read_anyhow(index_t number, int valid) const {
     using inputs = held<leaf_types, lanes>;
     if constexpr (inputs::registers <= most_read_at_once)
-      return read_elements_apart<lanes, leaf_types, places>(*this, number, valid);
+      return read_elements_out_of_line<lanes, leaf_types, places>(*this, number, valid);
     else return read_elements<lanes, leaf_types, places>(*this, number, valid);
   }
   struct size_list {

@@ -30,7 +30,7 @@ struct group_body {
     index_t n, end;
     flat_places<Pass::inputs> in;
     flat_places<Pass::outputs> out;
-    std::uint64_t whole_inputs, plain_outputs;
+    std::uint64_t whole_inputs, overwritten_outputs;
 
     SINTER_WORD index_t row_length() const { return n; }
     SINTER_WORD index_t find(index_t, index_t column, addresses<Pass::inputs>& to_in,
@@ -95,7 +95,7 @@ class grouped final : public sinter::detail::independent_passes::kind {
     for (int s = 0; s < Pass::inputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.in.data[s] = in[s]);
     for (int s = 0; s < Pass::outputs; ++s) bits |= reinterpret_cast<std::uintptr_t>(item.out.data[s] = out[s]);
     item.in.aligned = item.out.aligned = bits % 16 == 0;
-    item.whole_inputs = item.plain_outputs = bits % 16 == 0 ? ~std::uint64_t{0} : 0;
+    item.whole_inputs = item.overwritten_outputs = bits % 16 == 0 ? ~std::uint64_t{0} : 0;
     item.end = blocks_ += blocks;
   }
   void run() override {

@@ -115,9 +115,9 @@ SINTER_WORD held<type_list<T...>, lanes> read_operands(type_list<T...>, const ad
 }
 /// Writes a result with elements T, or adds it to its sum. Plain: it is a whole chunk, and `to` says nothing else.
 template <class T, int lanes, class Place, class Sums>
-SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool plain, int valid, const Place& to,
-                               const Sums& sums) {
-  if (plain) return write_whole(reinterpret_cast<T*>(at), c);
+SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at, bool overwritten, int valid,
+                               const Place& to, const Sums& sums) {
+  if (overwritten) return write_whole(reinterpret_cast<T*>(at), c);
   if (sums.add(to, c, valid)) return;
   const bool whole = to.whole && valid == lanes;
   if constexpr (narrow_element<T>) {
@@ -131,14 +131,14 @@ SINTER_WORD void write_operand(const chunk<compute_type<T>, lanes>& c, char* at,
 /// The same, as functions that kernels share. What they are handed and hand over stays in registers, if it is not too
 /// much.
 template <int lanes, class Types>
-SINTER_WORD_APART held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid,
-                                                 const operand_place* from) {
+SINTER_WORD_NOINLINE held<Types, lanes> read_shared(const addresses<Types::count> at, std::uint64_t whole, int valid,
+                                                    const operand_place* from) {
   return read_operands<lanes>(Types{}, at, whole, valid, from);
 }
 template <class T, int lanes, class Sums>
-SINTER_WORD_APART void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool plain, int valid,
-                                    const operand_place& to, const Sums sums) {
-  write_operand<T, lanes>(c, at, plain, valid, to, sums);
+SINTER_WORD_NOINLINE void write_shared(const chunk<compute_type<T>, lanes> c, char* at, bool overwritten, int valid,
+                                       const operand_place& to, const Sums sums) {
+  write_operand<T, lanes>(c, at, overwritten, valid, to, sums);
 }
 
 /// Random words that the formula of a pass spends on an element.
@@ -209,7 +209,8 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
   m.first = frame.find(row, column, in, out);
   const index_t left = frame.row_length() - column;
   const int valid = left < lanes ? static_cast<int>(left) : lanes;
-  const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0, plain = valid == lanes ? frame.plain_outputs : 0;
+  const std::uint64_t whole = valid == lanes ? frame.whole_inputs : 0,
+                      overwritten = valid == lanes ? frame.overwritten_outputs : 0;
   if constexpr (inputs::count > 0) {
     if constexpr (Frame::shared && inputs::registers <= most_read_at_once)
       m.read = read_shared<lanes, types_read<Pass>>(in, whole, valid, frame.in);
@@ -227,9 +228,9 @@ SINTER_WORD void run_chunk(Machine& m, const Pass& formula, const Frame& frame, 
       chunk<compute_type<U>, lanes> c;
       SINTER_UNROLL
       for (int i = 0; i < lanes; ++i) c.value[i] = m.written.template get<compute_type<U>>(s, i);
-      const bool is_plain = (plain >> s & 1) != 0;
-      if constexpr (Frame::shared) write_shared<U, lanes>(c, out.of[s], is_plain, valid, frame.out[s], sums);
-      else write_operand<U, lanes>(c, out.of[s], is_plain, valid, frame.out[s], sums);
+      const bool is_overwritten = (overwritten >> s & 1) != 0;
+      if constexpr (Frame::shared) write_shared<U, lanes>(c, out.of[s], is_overwritten, valid, frame.out[s], sums);
+      else write_operand<U, lanes>(c, out.of[s], is_overwritten, valid, frame.out[s], sums);
       ++s;
     };
     (write_one.template operator()<T>(), ...);
@@ -289,12 +290,12 @@ struct pass_operands {
     }
     return to;
   }
-  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and are plain. Strides go
-  /// where `room` of each operand follow each other.
+  /// Where those inputs lie that the bits of `read` name, and all outputs; which lie whole, and which outputs are
+  /// overwritten. Strides go where `room` of each operand follow each other.
   [[gnu::noinline]] void place_all(std::uint64_t read, int lanes, operand_place* in, operand_place* out,
-                                   std::uint64_t& whole, std::uint64_t& plain, index_t* in_strides,
+                                   std::uint64_t& whole, std::uint64_t& overwritten, index_t* in_strides,
                                    index_t* out_strides, int room) const {
-    whole = plain = 0;
+    whole = overwritten = 0;
     for (int s = 0, to = 0; s < inputs; ++s) {
       if ((read >> s & 1) == 0) continue;
       in[to] = place(s, lanes);
@@ -305,7 +306,7 @@ struct pass_operands {
     for (int s = 0; s < outputs; ++s) {
       out[s] = place(inputs + s, lanes);
       axes.copy_strides(inputs + s, out_strides + s * room, size[inputs + s]);
-      plain |= std::uint64_t{out[s].plain()} << s;
+      overwritten |= std::uint64_t{out[s].overwritten()} << s;
     }
   }
 };
@@ -341,11 +342,11 @@ struct map_frame : chunk_space<Most> {
   operand_place out[std::size_t{outputs > 0 ? outputs : 1}];
   index_t in_stride[(reads > 0 ? reads : 1) * room] = {}, out_stride[(outputs > 0 ? outputs : 1) * room] =
                                                               {};  ///< `room` of each operand
-  std::uint64_t whole_inputs, plain_outputs;                       ///< a bit for each
+  std::uint64_t whole_inputs, overwritten_outputs;                 ///< a bit for each
 
   /// The axes of p are coalesced.
   map_frame(const pass_operands& p, std::uint64_t inputs_read) : chunk_space<Most>(p.axes, lanes) {
-    p.place_all(inputs_read, lanes, in, out, whole_inputs, plain_outputs, in_stride, out_stride, room);
+    p.place_all(inputs_read, lanes, in, out, whole_inputs, overwritten_outputs, in_stride, out_stride, room);
   }
 
   launch_shape launch() const { return {blocks_for(chunks(), block_threads), 0}; }

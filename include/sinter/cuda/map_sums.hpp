@@ -103,12 +103,12 @@ struct sums_plan : sums_grid {
   sink_kind kind[sinter::detail::max_operands] = {};
   double* partial[sinter::detail::max_operands] = {};
 
-  [[gnu::noinline]] int place_sums(int outputs, operand_place* out, std::uint64_t& plain, sum_place* to) const {
+  [[gnu::noinline]] int place_sums(int outputs, operand_place* out, std::uint64_t& overwritten, sum_place* to) const {
     int n = 0;
     for (int s = 0; s < outputs; ++s) {
       if (kind[s] == sink_kind::element) continue;
       out[s].sum = n;
-      plain &= ~(std::uint64_t{1} << s);
+      overwritten &= ~(std::uint64_t{1} << s);
       static_cast<operand_place&>(to[n]) = out[s];
       to[n].partial = partial[s];
       to[n].output = s;
@@ -122,11 +122,13 @@ struct sums_plan : sums_grid {
 
 /// The threads of a block that have terms of the same sums, and where their sums go.
 struct team {
-  int place, size, apart;          ///< of the thread among them; how many; how far they lie from each other
+  int lane_in_team;                ///< the number of the thread in its team
+  int team_size;                   ///< in threads
+  int thread_stride;               ///< between the numbers of neighbours in the team
   int count;                       ///< their sums, neighbours
   int pieces, first_piece, piece;  ///< blocks with terms of the same sums, the first of them and this one
   index_t row, column;             ///< of the first sum
-  index_t pitch;                   ///< how far the sums of two blocks lie apart
+  index_t pitch;                   ///< from the sums of one block to those of the next
 };
 
 template <class F>
@@ -194,7 +196,7 @@ struct sums_part {
 };
 /// That part; what a thread gathers begins at 0.
 template <class Sum, int lanes, class G>
-SINTER_WORD_APART sums_part begin_sums(const sums_grid& grid, const gathered<Sum, lanes, G> terms) {
+SINTER_WORD_NOINLINE sums_part begin_sums(const sums_grid& grid, const gathered<Sum, lanes, G> terms) {
   for (int o = 0; o < grid.sums; ++o) {
     SINTER_UNROLL
     for (int n = 0; n < terms.parts; ++n) terms.part(o, n) = {};
@@ -211,17 +213,17 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
   if (merging) {
     each_of(t, [&](int i) {
       share[i] = 0;
-      for (int p = t.place; p < t.pieces; p += t.size)
+      for (int p = t.lane_in_team; p < t.pieces; p += t.team_size)
         share[i] += g.fresh(to.partial + (t.first_piece + p) * t.pitch + t.column + i);
     });
   } else if (to.kind != sink_kind::column) {
     for (int lane = 1; lane < lanes; ++lane) share[0] += share[lane];
   }
-  for (int step = t.size / 2; step > 0; step /= 2) {  // leaves the sums with the first thread
+  for (int step = t.team_size / 2; step > 0; step /= 2) {  // leaves the sums with the first thread
     g.sync();
-    if (t.place < step) each_of(t, [&](int i) { share[i] += share[step * t.apart * lanes + i]; });
+    if (t.lane_in_team < step) each_of(t, [&](int i) { share[i] += share[step * t.thread_stride * lanes + i]; });
   }
-  if (t.place != 0) return;
+  if (t.lane_in_team != 0) return;
   if (t.pieces > 1 && !merging)
     return each_of(t, [&](int i) { to.partial[t.piece * t.pitch + t.column + i] = share[i]; });
   index_t first = t.column * to.step;
@@ -243,8 +245,9 @@ SINTER_WORD void add_up_shares(const G& g, double* share, const sum_place& to, c
 /// Adds up what the threads of a block have gathered of each sum, in double: of rows, `row` of each thread, and when
 /// through of all. Then the block that comes last adds up what all have left. All kernels share it.
 template <bool Narrow, bool Doubles, int Most, class Sum, int lanes, class G>
-SINTER_WORD_APART void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places,
-                              const index_t* strides, const gathered<Sum, lanes, G> terms, index_t row, bool through) {
+SINTER_WORD_NOINLINE void add_up(const sums_grid& grid, const index_space<Most>& space, const sum_place* places,
+                                 const index_t* strides, const gathered<Sum, lanes, G> terms, index_t row,
+                                 bool through) {
   const G& g = terms.g;
   const sums_block block(g, grid);
   double* const share = g.template shared<double>() + g.thread() * lanes;
@@ -289,7 +292,7 @@ struct sums_frame : sums_grid {
 
   sums_frame(const pass_operands& p, std::uint64_t inputs_read, const sums_plan& plan)
       : sums_grid(plan), at(p, inputs_read) {
-    sums = plan.place_sums(outputs, at.out, at.plain_outputs, place);
+    sums = plan.place_sums(outputs, at.out, at.overwritten_outputs, place);
   }
 };
 
@@ -336,22 +339,22 @@ inline sink_kind sum_of(const pass_axes& axes, int s) {
   return last > 0 ? sink_kind::row : sink_kind::total;
 }
 
-/// Plans a pass with sums of the outputs that fold. False, with apart[s] set, where those of output s have to be made
-/// another way: there is room for so many. The axes of p are coalesced, and may be put in another order.
-inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* apart, sums_plan& plan) {
+/// Plans a pass with sums of the outputs that fold. False, with separate[s] set, where those of output s have to be
+/// made another way: there is room for so many. The axes of p are coalesced, and may be put in another order.
+inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, bool* separate, sums_plan& plan) {
   pass_axes& axes = p.axes;
   int first = -1;  // the output that says which rows make up a group
   bool fits = true;
   const auto in_group = [&](int s, int d) { return axes.strides[p.inputs + s][d] == 0; };
   for (int s = 0; s < p.outputs; ++s) {
-    if (!folds[s] || apart[s]) continue;
+    if (!folds[s] || separate[s]) continue;
     plan.kind[s] = sum_of(axes, p.inputs + s);
     if (plan.kind[s] == sink_kind::row) plan.rows = true;
     else if (first < 0) first = s;
     else
-      for (int d = 0; d + 1 < axes.rank; ++d) apart[s] = apart[s] || in_group(s, d) != in_group(first, d);
-    if (!apart[s] && room-- <= 0) apart[s] = true;
-    fits = fits && !apart[s];
+      for (int d = 0; d + 1 < axes.rank; ++d) separate[s] = separate[s] || in_group(s, d) != in_group(first, d);
+    if (!separate[s] && room-- <= 0) separate[s] = true;
+    fits = fits && !separate[s];
   }
   if (!fits) return false;
   index_t numel = 1;
@@ -375,7 +378,7 @@ inline bool plan_sums(pass_operands& p, int lanes, int room, const bool* folds, 
   if (numel > 0 || plan.rows || plan.columns || plan.totals) {
     if ((numel > 0 || plan.groups == 1) && plan.lay_out(chunks.space.rows, chunks.chunks_per_row)) return true;
     for (int s = 0; s < p.outputs; ++s)
-      apart[s] = apart[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
+      separate[s] = separate[s] || (folds[s] && (!plan.rows || plan.kind[s] == sink_kind::row));
     return false;
   }
   plan.groups = 0;  // nothing to do

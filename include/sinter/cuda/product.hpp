@@ -128,7 +128,7 @@ struct blas_product {
 
 /// c (+)= a b for any element type and strides: a thread per element, for what a BLAS does not do. Integers wrap.
 template <class T>
-struct plain_product_body {
+struct strided_product_body {
   using word = std::conditional_t<floating_element<T>, compute_type<T>,
                                   std::conditional_t<(sizeof(T) < 8), std::uint32_t, std::uint64_t>>;
   matrix_ref a, b, c;
@@ -169,7 +169,7 @@ template <class T, device D>
 void multiply(const matrix_ref& a, const matrix_ref& b, const matrix_ref& c, bool accumulate) {
   if (c.batches * c.rows * c.columns == 0 || multiply_by_blas<T, D>(a, b, c, accumulate, {})) return;
   const index_t shape[] = {c.batches, c.rows, c.columns};
-  launch_on<D>({"matmul", shape, 3}, plain_product_body<T>{a, b, c, accumulate},
+  launch_on<D>({"matmul", shape, 3}, strided_product_body<T>{a, b, c, accumulate},
                {blocks_for(c.batches * c.rows * c.columns, block_threads), 0});
 }
 

@@ -148,9 +148,9 @@ class kernel_backward final : public tape_entry {
     using Gradient = bare<decltype(s.grad)>;
     if (Op::takes(I) == ops::take::strided || s.grad.is_contiguous(Op::format))
       return gradient_place<Gradient>{s.grad, add};
-    const Gradient apart = Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape));
-    late_.push_back([apart, &s, add] { write_or_add(apart, s.grad, add); });
-    return gradient_place<Gradient>{apart, false};
+    const Gradient dense = Gradient::uninitialized(s.shape, strides_in(Op::format, s.shape));
+    late_.push_back([dense, &s, add] { write_or_add(dense, s.grad, add); });
+    return gradient_place<Gradient>{dense, false};
   }
   /// The same for kernels that can only add: zeroes where nothing is there.
   template <int I>

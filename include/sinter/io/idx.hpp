@@ -33,9 +33,9 @@ struct idx_options {
   index_t max_unpacked = default_max_unpacked;  ///< bytes that a .gz file may hold
 };
 
-/// The idx file of elements T and rank R, plain or (a name ending in .gz) packed. The header is not trusted: memory
-/// grows with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank, or is
-/// shorter or longer than its header says.
+/// The idx file of elements T and rank R, as it is or (a name ending in .gz) compressed. The header is not trusted:
+/// memory grows with the bytes that are there. Errors: io_error for a file that is not idx, holds another type or rank,
+/// or is shorter or longer than its header says.
 ///
 ///     tensor images = read_idx<std::uint8_t, 3>("train-images-idx3-ubyte.gz");   // (60000, 28, 28)
 template <element T, int R>

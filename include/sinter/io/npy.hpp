@@ -275,10 +275,10 @@ SINTER_COLD inline std::string npy_head(element_kind element, const index_t* sha
 
 }  // namespace detail
 
-/// The array of a .npy file of elements T and rank R, plain or (a name ending in .gz) packed; row-major, whatever its
-/// order in the file. Types are bool, the integers of tensors, half, float and double, in either byte order. The header
-/// is not trusted: memory grows with the bytes that are there. Errors: io_error for a file that is no .npy file, holds
-/// another type or rank, records or Python objects, or is shorter or longer than its header says.
+/// The array of a .npy file of elements T and rank R, as it is or (a name ending in .gz) compressed; row-major,
+/// whatever its order in the file. Types are bool, the integers of tensors, half, float and double, in either byte
+/// order. The header is not trusted: memory grows with the bytes that are there. Errors: io_error for a file that is no
+/// .npy file, holds another type or rank, records or Python objects, or is shorter or longer than its header says.
 /// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 ///
 ///     tensor x = read_npy<float, 2>("x.npy");

@@ -190,7 +190,7 @@ SINTER_COMPARISON(==, lane_eq)
 SINTER_COMPARISON(!=, lane_ne)
 #undef SINTER_COMPARISON
 
-// A plain number on either side adopts the element type.
+// A scalar on either side adopts the element type.
 #define SINTER_WITH_NUMBER(op)                        \
   template <class T, int L, arithmetic C>             \
   SINTER_INLINE auto operator op(simd<T, L> a, C b) { \

@@ -12,7 +12,7 @@ inline constexpr bool has_rounding_instruction = false;
 #endif
 
 #ifdef EIGEN_VECTORIZE_AVX512
-// The zero-masking forms, with a full mask, are the same instructions; g++ 12 warns of the plain ones' undefined
+// The zero-masking forms, with a full mask, are the same instructions; g++ 12 warns of the unmasked ones' undefined
 // source.
 #define SINTER_AVX512(name, ps, pd)                           \
   SINTER_INLINE __m512 avx512_##name(__m512 a) { return ps; } \

@@ -1,4 +1,4 @@
-// sinter/math/scalar.hpp: the words for plain numbers, on the host and (under a CUDA compiler) in kernels.
+// sinter/math/scalar.hpp: the words for scalars, on the host and (under a CUDA compiler) in kernels.
 #pragma once
 
 #include <cmath>
@@ -288,7 +288,7 @@ SINTER_WORD T hmax(T x) {
   return x;
 }
 
-// A plain number of another type may stand second.
+// A scalar of another type may stand second.
 #define SINTER_LITERAL_SECOND(word)          \
   template <arithmetic T, arithmetic C>      \
     requires(!std::is_same_v<T, C>)          \

@@ -29,7 +29,7 @@
 // fused where the target has the instruction. `divide` never traps: an integer divided by zero is 0, and so are its
 // fmod and remainder; simd's operator / does the same, the operator / of an integer *scalar* is the language's own, so
 // ops over integers say `divide`. cast truncates toward zero, clamps to the range of an integer target, maps NaN to 0,
-// and to bool means v != 0. A plain number may stand second in min, max, pow, divide, fmod and remainder, and on either
+// and to bool means v != 0. A scalar may stand second in min, max, pow, divide, fmod and remainder, and on either
 // side of an operator: it adopts the element type.
 namespace sinter::math {
 

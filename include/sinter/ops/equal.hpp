@@ -10,7 +10,7 @@ struct equal_op : predicate_op {
   static constexpr const char* name = "equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) == plain(b);
+    return without_mask(a) == without_mask(b);
   }
 };
 

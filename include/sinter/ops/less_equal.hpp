@@ -10,7 +10,7 @@ struct less_equal_op : order_op {
   static constexpr const char* name = "less_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) <= plain(b);
+    return without_mask(a) <= without_mask(b);
   }
 };
 

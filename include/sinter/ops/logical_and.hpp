@@ -10,7 +10,7 @@ struct logical_and_op : logical_op {
   static constexpr const char* name = "logical_and";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_and(plain(a), plain(b));
+    return math::logical_and(without_mask(a), without_mask(b));
   }
 };
 

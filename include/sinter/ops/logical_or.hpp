@@ -10,7 +10,7 @@ struct logical_or_op : logical_op {
   static constexpr const char* name = "logical_or";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_or(plain(a), plain(b));
+    return math::logical_or(without_mask(a), without_mask(b));
   }
 };
 

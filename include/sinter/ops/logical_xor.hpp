@@ -10,7 +10,7 @@ struct logical_xor_op : logical_op {
   static constexpr const char* name = "logical_xor";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return math::logical_xor(plain(a), plain(b));
+    return math::logical_xor(without_mask(a), without_mask(b));
   }
 };
 

@@ -1,4 +1,4 @@
-// sinter/ops/matmul.hpp: matrix products, plain, batched, and as a linear layer.
+// sinter/ops/matmul.hpp: products of two matrices, of batches of them, and linear layers.
 #pragma once
 
 #include "sinter/expr/evaluate.hpp"

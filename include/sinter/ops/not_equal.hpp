@@ -10,7 +10,7 @@ struct not_equal_op : predicate_op {
   static constexpr const char* name = "not_equal";
   template <class A, class B>
   SINTER_WORD static auto apply(A a, B b) {
-    return plain(a) != plain(b);
+    return without_mask(a) != without_mask(b);
   }
 };
 

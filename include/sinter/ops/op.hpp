@@ -98,7 +98,7 @@ inline constexpr bool is_mask<math::mask<T, L>> = true;
 
 /// A value as its element type; comparisons give masks, whose lanes are as wide as what was compared.
 template <class V>
-SINTER_WORD auto plain(V v) {
+SINTER_WORD auto without_mask(V v) {
   if constexpr (detail::is_mask<V>) return math::cast<bool>(v);
   else return v;
 }

@@ -26,10 +26,10 @@ struct pixel_blocks_op : kernel_op {
 namespace detail {
 
 /// x seen with two more axes, these in another order, and then in the shape `together`.
-template <class V, std::size_t Apart, std::size_t Together>
-V regrouped(const V& x, const index_t (&apart)[Apart], const index_t (&order)[Apart],
+template <class V, std::size_t Split, std::size_t Together>
+V regrouped(const V& x, const index_t (&split)[Split], const index_t (&order)[Split],
             const index_t (&together)[Together]) {
-  return x.reshape(apart).permute(order).reshape(together);
+  return x.reshape(split).permute(order).reshape(together);
 }
 
 inline void check_block(const char* op, index_t r) {
@@ -56,14 +56,14 @@ detail::evaluated<X> pixel_shuffle(X&& x, detail::whole upscale_factor) {
     detail::refuse<shape_error>(
         {"pixel_shuffle: blocks of ", r, " x ", r, " do not divide the ", e[R - 3], " channels of shape ", e});
   const index_t channels = e[R - 3] / r / r;
-  index_t apart[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
-  for (int d = 0; d < R - 3; ++d) apart[d] = together[d] = e[d], order[d] = d;
+  index_t split[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
+  for (int d = 0; d < R - 3; ++d) split[d] = together[d] = e[d], order[d] = d;
   const index_t parts[] = {channels, r, r, e[R - 2], e[R - 1]}, places[] = {R - 3, R, R - 2, R + 1, R - 1};
-  for (int k = 0; k < 5; ++k) apart[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
+  for (int k = 0; k < 5; ++k) split[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
   together[R - 3] = channels;
   together[R - 2] = e[R - 2] * r;
   together[R - 1] = e[R - 1] * r;
-  return detail::regrouped(eval(std::forward<X>(x)), apart, order, together);
+  return detail::regrouped(eval(std::forward<X>(x)), split, order, together);
 }
 SINTER_KERNEL_REJECTIONS(pixel_shuffle, ops::pixel_blocks_op)
 
@@ -84,14 +84,14 @@ detail::evaluated<X> pixel_unshuffle(X&& x, detail::whole downscale_factor) {
     detail::refuse<shape_error>(
         {"pixel_unshuffle: blocks of ", r, " x ", r, " do not divide the last two axes of shape ", e});
   const index_t height = e[R - 2] / r, width = e[R - 1] / r;
-  index_t apart[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
-  for (int d = 0; d < R - 3; ++d) apart[d] = together[d] = e[d], order[d] = d;
+  index_t split[std::size_t{R + 2}], order[std::size_t{R + 2}], together[std::size_t{R}];
+  for (int d = 0; d < R - 3; ++d) split[d] = together[d] = e[d], order[d] = d;
   const index_t parts[] = {e[R - 3], height, r, width, r}, places[] = {R - 3, R - 1, R + 1, R - 2, R};
-  for (int k = 0; k < 5; ++k) apart[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
+  for (int k = 0; k < 5; ++k) split[R - 3 + k] = parts[k], order[R - 3 + k] = places[k];
   together[R - 3] = e[R - 3] * r * r;
   together[R - 2] = height;
   together[R - 1] = width;
-  return detail::regrouped(eval(std::forward<X>(x)), apart, order, together);
+  return detail::regrouped(eval(std::forward<X>(x)), split, order, together);
 }
 SINTER_KERNEL_REJECTIONS(pixel_unshuffle, ops::pixel_blocks_op)
 

@@ -15,7 +15,7 @@ struct where_op {
   using result = T;
   template <class M, class A, class B>
   SINTER_WORD static auto apply(M m, A a, B b) {
-    return math::select(m, plain(a), plain(b));
+    return math::select(m, without_mask(a), without_mask(b));
   }
   template <int I, class G, class M, class A, class B, class Y>
   SINTER_WORD static auto grad(const G& g, const M& m, const A&, const B&, const Y&) {

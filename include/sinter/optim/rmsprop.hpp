@@ -1,4 +1,4 @@
-// sinter/optim/rmsprop.hpp: RMSprop, plain, centred and with momentum.
+// sinter/optim/rmsprop.hpp: RMSprop, also centred and with momentum.
 #pragma once
 
 #include "sinter/optim/optimizer.hpp"

@@ -9,7 +9,7 @@
 namespace sinter {
 namespace detail {
 
-/// One value per lane -> V, a vector or (one lane) a plain number.
+/// One value per lane -> V, a vector or (one lane) a scalar.
 template <class V, class T, std::size_t N>
 SINTER_WORD V from_lanes(const T (&lane)[N]) {
   if constexpr (N == 1) return lane[0];

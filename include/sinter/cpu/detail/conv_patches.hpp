@@ -88,7 +88,7 @@ struct patches {
   index_t tap_offset(int axis, index_t tap) const { return tap * axes[axis].dilation * axis_stride[axis]; }
 
   /// Is the matrix of patches the image itself?
-  bool plain() const {
+  bool is_image() const {
     for (const conv_axis& a : axes)
       if (a.taps != 1 || a.step != 1 || a.first != 0 || a.in != a.out) return false;
     return true;

@@ -70,7 +70,7 @@ struct weight_product {
   const T* dy;
   index_t filters, dy_stride;
   bool few_filters;  ///< packing a strip would cost more than it gains
-  bool plain;        ///< strips are packed from the image itself
+  bool from_image;   ///< strips are packed from the image itself
   bool tap_by_tap;   ///< no strip crosses taps
   index_t rows, columns, strips, filter_parts, column_parts, blocks, block_rows, parts;
   temporary_array<T> partial;
@@ -81,15 +81,15 @@ struct weight_product {
         filters(filter_count),
         dy_stride(gradient_stride),
         few_filters(filters <= max_few_filters && image.channels <= patch_block<T>),
-        plain(image.plain()),
+        from_image(image.is_image()),
         tap_by_tap(image.channels % shape::max_columns == 0),
         rows(image.rows()),
         columns(image.columns()),
         strips(ceil_div(columns, shape::max_columns)),
         filter_parts(ceil_div(filters, max_filters)),
         // Where patches are copied before they are packed, there is room for fewer.
-        column_parts(ceil_div(strips, (plain || tap_by_tap ? 3 * max_copied : max_copied) / shape::max_columns)),
-        blocks(ceil_div(rows, plain || tap_by_tap ? patch_block<T> : patch_block<T> / 2)),
+        column_parts(ceil_div(strips, (from_image || tap_by_tap ? 3 * max_copied : max_copied) / shape::max_columns)),
+        blocks(ceil_div(rows, from_image || tap_by_tap ? patch_block<T> : patch_block<T> / 2)),
         block_rows(blocks > 0 ? ceil_div(rows, blocks) : 0),
         parts(plan_parts()),
         partial(parts * filters * columns) {}
@@ -145,7 +145,7 @@ struct weight_product {
     T* c;
   };
 
-  bool copies() const { return !plain && !tap_by_tap; }
+  bool copies() const { return !from_image && !tap_by_tap; }
 
   void compute_tile(index_t part, index_t filter_part, index_t column_part, T* sums) const {
     constexpr index_t lanes = shape::lanes, words = static_cast<index_t>(sizeof(patch_piece) / sizeof(T));
@@ -186,9 +186,9 @@ struct weight_product {
     index_t pixels_of = -1;  // the number of their tap
     for (index_t column = t.c0; column < t.c1; column += shape::max_columns) {
       const index_t width = strip_width<T>(columns - column), valid = smaller(width, columns - column);
-      if (plain || copies()) {
-        const T* const from = plain ? a.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
-        const index_t step = plain ? a.pixel_stride : t.copied_stride;
+      if (from_image || copies()) {
+        const T* const from = from_image ? a.data + r0 * a.pixel_stride + column : t.copied + (column - t.c0);
+        const index_t step = from_image ? a.pixel_stride : t.copied_stride;
         // The first panel packs a strip of full width on its way.
         const bool on_the_way = width == shape::max_columns && (valid == width || copies());
         if (!on_the_way) pack_strip(t.strip, width, strip_source<T>{from, 1, step, valid, valid}, count);
