@@ -76,13 +76,13 @@ struct leaf {
   }
 
   template <class V>
-  struct record {
+  struct forward_values {
     V value;
   };
   template <int L, bool Need, class M, class Scope>
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    if constexpr (Need) return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
-    else return record<unneeded>{};
+    if constexpr (Need) return forward_values<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+    else return forward_values<unneeded>{};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope&, const Rec&, const G& g) const {
@@ -118,12 +118,12 @@ struct constant {
     return m.template literal<T>(value);
   }
   template <class V>
-  struct record {
+  struct forward_values {
     V value;
   };
   template <int L, bool, class M, class Scope>
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+    return forward_values<decltype(eval<L>(m, s))>{eval<L>(m, s)};
   }
   template <int, int, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M&, Scope&, const Rec&, const G&) const {}
@@ -179,7 +179,7 @@ struct map<Op, A> {
   static constexpr bool need_a = compute<Need, Given> || (used & uses::first) != 0;
 
   template <class RA, class V>
-  struct record {
+  struct forward_values {
     RA a;
     V value;
   };
@@ -188,8 +188,8 @@ struct map<Op, A> {
     constexpr bool is_given = !std::is_same_v<G, unneeded>;
     auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
     if constexpr (compute<Need, is_given>)
-      return record<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
-    else return record<decltype(ra), G>{ra, given};
+      return forward_values<decltype(ra), decltype(op.apply(ra.value))>{ra, op.apply(ra.value)};
+    else return forward_values<decltype(ra), G>{ra, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
@@ -226,7 +226,7 @@ struct map<Op, A, B> {
   static constexpr bool need_b = compute<Need, Given> || (used & uses::second) != 0;
 
   template <class RA, class RB, class V>
-  struct record {
+  struct forward_values {
     RA a;
     RB b;
     V value;
@@ -237,9 +237,9 @@ struct map<Op, A, B> {
     auto ra = a.template forward<L, need_a<Need, is_given>>(m, s);
     auto rb = b.template forward<L + A::leaves, need_b<Need, is_given>>(m, s);
     if constexpr (compute<Need, is_given>)
-      return record<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{ra, rb,
-                                                                                        op.apply(ra.value, rb.value)};
-    else return record<decltype(ra), decltype(rb), G>{ra, rb, given};
+      return forward_values<decltype(ra), decltype(rb), decltype(op.apply(ra.value, rb.value))>{
+          ra, rb, op.apply(ra.value, rb.value)};
+    else return forward_values<decltype(ra), decltype(rb), G>{ra, rb, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {
@@ -280,7 +280,7 @@ struct map<Op, A, B, C> {
   static constexpr bool need = compute<Need, Given> || (used & Bit) != 0;
 
   template <class RA, class RB, class RC, class V>
-  struct record {
+  struct forward_values {
     RA a;
     RB b;
     RC c;
@@ -293,9 +293,9 @@ struct map<Op, A, B, C> {
     auto rb = b.template forward<L + A::leaves, need<Need, is_given, uses::second>>(m, s);
     auto rc = c.template forward<L + A::leaves + B::leaves, need<Need, is_given, uses::third>>(m, s);
     if constexpr (compute<Need, is_given>)
-      return record<decltype(ra), decltype(rb), decltype(rc), decltype(op.apply(ra.value, rb.value, rc.value))>{
+      return forward_values<decltype(ra), decltype(rb), decltype(rc), decltype(op.apply(ra.value, rb.value, rc.value))>{
           ra, rb, rc, op.apply(ra.value, rb.value, rc.value)};
-    else return record<decltype(ra), decltype(rb), decltype(rc), G>{ra, rb, rc, given};
+    else return forward_values<decltype(ra), decltype(rb), decltype(rc), G>{ra, rb, rc, given};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {

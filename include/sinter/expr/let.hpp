@@ -85,12 +85,12 @@ struct bound {
     return s.template get<Tag>();
   }
   template <class V>
-  struct record {
+  struct forward_values {
     V value;
   };
   template <int L, bool, class M, class Scope>
   SINTER_WORD auto forward(const M& m, const Scope& s) const {
-    return record<decltype(eval<L>(m, s))>{eval<L>(m, s)};
+    return forward_values<decltype(eval<L>(m, s))>{eval<L>(m, s)};
   }
   template <int, int, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M&, Scope& s, const Rec&, const G& g) const {
@@ -118,7 +118,7 @@ struct let {
     return body.template eval<L>(m, scope<Tag, bare<decltype(v)>, const Scope>{v, v, s});
   }
   template <class RX, class RB, class V>
-  struct record {
+  struct forward_values {
     RX x;
     RB body;
     V value;
@@ -128,7 +128,7 @@ struct let {
     auto rx = x.template forward<L + Body::leaves, true>(m, s);
     using V = decltype(rx.value);
     auto rb = body.template forward<L, Need>(m, scope<Tag, V, const Scope>{rx.value, rx.value, s});
-    return record<decltype(rx), decltype(rb), decltype(rb.value)>{rx, rb, rb.value};
+    return forward_values<decltype(rx), decltype(rb), decltype(rb.value)>{rx, rb, rb.value};
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
   SINTER_WORD void reverse(const M& m, Scope& s, const Rec& r, const G& g) const {

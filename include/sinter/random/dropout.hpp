@@ -26,7 +26,7 @@ struct dropout : drawn<bernoulli_numbers<T>> {
   }
 
   template <class RA, class V>
-  struct record {
+  struct forward_values {
     RA a;
     V value;
   };
@@ -35,9 +35,9 @@ struct dropout : drawn<bernoulli_numbers<T>> {
     auto ra = a.template forward<L, Need>(m, s);
     if constexpr (Need) {
       const auto value = ra.value * this->values(m);
-      return record<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
+      return forward_values<decltype(ra), std::remove_const_t<decltype(value)>>{ra, value};
     } else {
-      return record<decltype(ra), unneeded>{ra, {}};
+      return forward_values<decltype(ra), unneeded>{ra, {}};
     }
   }
   template <int L, int S, class M, class Scope, class Rec, class G>
