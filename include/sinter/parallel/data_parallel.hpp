@@ -60,7 +60,7 @@ class replica_set {
   explicit replica_set(const M& original)
       : replicas_(replica_of<D>(original)...), team_({device_name<D>()...}), originals_(original) {
     sinter::detail::each_part<count>([&](auto part) {
-      using D0 = device_of<std::remove_cvref_t<decltype(this->replica<part()>())>>;
+      using D0 = sinter::detail::type_of_part<part(), D...>;
       pairs_[part()] = pairs_of<D0>(originals_, replica<part()>());
     });
   }
@@ -367,8 +367,7 @@ struct data_parallel_over : module<data_parallel_over<M, D...>> {
     if constexpr (detail::is_shards<X>) {
       return x.template at<P>();
     } else {
-      using D0 = device_of<std::remove_cvref_t<decltype(std::declval<set&>().template replica<P>())>>;
-      return x.slice(0, own.begin, own.end).template to<D0>();
+      return x.slice(0, own.begin, own.end).template to<sinter::detail::type_of_part<P, D...>>();
     }
   }
   /// The samples of one part on its device: a leaf where x is tracked.

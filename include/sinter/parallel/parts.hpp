@@ -29,6 +29,13 @@ struct part_slots<std::index_sequence<I...>, T...> : part_slot<I, T>... {
   explicit part_slots(T... value) : part_slot<I, T>{std::move(value)}... {}
 };
 
+template <std::size_t I, class T>
+T part_type(const part_slot<I, T>*);
+/// Number I of T.
+template <std::size_t I, class... T>
+using type_of_part =
+    decltype(part_type<I>(static_cast<const part_slots<std::index_sequence_for<T...>, T...>*>(nullptr)));
+
 /// One T for each part.
 template <class... T>
 class parts : part_slots<std::index_sequence_for<T...>, T...> {

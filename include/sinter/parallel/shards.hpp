@@ -27,7 +27,7 @@ class shards {
   explicit shards(const X& batch) : samples_(batch.extent(0)) {
     sinter::detail::each_part<count>([&](auto part) {
       const auto cut = range(int{part()});
-      using D0 = device_of<std::remove_cvref_t<decltype(this->at<part()>())>>;
+      using D0 = sinter::detail::type_of_part<part(), D...>;
       at_mutable<part()>() = batch.slice(0, cut.begin, cut.end).template to<D0>();
     });
   }
