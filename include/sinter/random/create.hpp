@@ -110,7 +110,7 @@ tensor<T, 1, D> randperm(generator& gen, index_t n) {
     detail::refuse<value_error>({"randperm: ", n, " numbers do not fit ", element_name<T>()});
   const auto host = tensor<T, 1, cpu>::uninitialized(extents<1>{{n}});
   T* const p = detail::access::data(host);
-  const random_key key = gen.next();
+  const random_key key = detail::draw_key(gen);
   // The first i are in random order; i goes to a random place among them. Where, is found for many numbers at once, so
   // that what lies there is on its way to the cache.
   constexpr index_t together = 64;
