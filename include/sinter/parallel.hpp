@@ -1,6 +1,7 @@
 // sinter/parallel.hpp: models over several devices.
 #pragma once
 
+#include "sinter/parallel/checkpoint.hpp"
 #include "sinter/parallel/data_parallel.hpp"
 #include "sinter/parallel/parts.hpp"
 #include "sinter/parallel/replicas.hpp"

@@ -163,25 +163,60 @@ inline void run_backward(grad_state& y) {
   consumer.backward(y);
 }
 
-/// Runs the graph behind `root`, whose gradient is set.
-inline void walk_back(const state_ptr& root, bool retain_graph) {
-  static std::atomic<std::uint64_t> visits{0};
-  const std::uint64_t visit = visits.fetch_add(1) + 1;
-  const auto older = [](const state_ptr& a, const state_ptr& b) { return a->order < b->order; };
-  std::vector<state_ptr> heap;
-  const auto push = [&](const state_ptr& s) {
-    if (!s || s->visit == visit) return;
+/// A pass on this thread: the states that it has still to visit. An entry that makes a graph anew to walk it, as that
+/// of checkpoint() does, runs a pass inside: states that were there before the graph belong to the pass around.
+struct running_pass {
+  std::vector<state_ptr> heap;  ///< the newest first
+  std::uint64_t visit;          ///< its number
+  std::uint64_t first_order;    ///< that of the oldest state that is its own
+  running_pass* around;
+  std::uint64_t now = 0;  ///< order of the state that it works on
+
+  static running_pass*& current() {
+    static thread_local running_pass* pass = nullptr;
+    return pass;
+  }
+  static bool older(const state_ptr& a, const state_ptr& b) { return a->order < b->order; }
+
+  void push(const state_ptr& s) {
+    if (!s) return;
+    if (s->order < first_order) return around->take_over(s);
+    if (s->visit == visit) return;
     s->visit = visit;
     heap.push_back(s);
     std::push_heap(heap.begin(), heap.end(), older);
-  };
+  }
+  state_ptr pop() {
+    std::pop_heap(heap.begin(), heap.end(), older);
+    state_ptr newest = std::move(heap.back());
+    heap.pop_back();
+    return newest;
+  }
+
+ private:
+  /// A state that the pass inside has come to.
+  void take_over(const state_ptr& s) {
+    if (s->order > now)
+      refuse<autograd_error>(
+          {"backward: a function that runs again uses a variable that was made after its call; "
+           "it must use what it used then"});
+    push(s);
+  }
+};
+
+/// Runs the graph behind `root`, whose gradient is set. With first_order a pass inside that of this thread: states
+/// older than it are left to that one, with what this pass adds to their gradients.
+inline void walk_back(const state_ptr& root, bool retain_graph, std::uint64_t first_order = 0) {
+  static std::atomic<std::uint64_t> visits{0};
   // After an error no gradient of this pass may be left: the next would count it again, and some may be memory that
   // nothing was written to.
-  struct guard {
-    std::vector<state_ptr>& heap;
+  struct guard : running_pass {
     grad_state* finished = nullptr;  ///< those whose gradient is complete, to be kept; the graph holds them
-    state_ptr now;
+    state_ptr at;
     bool done = false;
+    running_pass* before;
+    explicit guard(std::uint64_t first)
+        : running_pass{{}, visits.fetch_add(1) + 1, first, current()}, before(std::exchange(current(), this)) {}
     static void forget(grad_state& s) {
       s.drop_gradient();
       if (std::exchange(s.producer_done, false)) forget_inputs(s);
@@ -193,20 +228,20 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
         if (inputs[i]) forget(*inputs[i]);
     }
     ~guard() {
+      current() = before;
       if (done) return;
       for (const state_ptr& s : heap) forget(*s);
       for (grad_state* s = finished; s != nullptr; s = s->next) s->drop_gradient();
-      if (!now) return;
-      forget(*now);
-      if (now->producer != nullptr) forget_inputs(*now);
+      if (!at) return;
+      forget(*at);
+      if (at->producer != nullptr) forget_inputs(*at);
     }
-  } pass{heap, nullptr, {}};
-  push(root);
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), older);
-    pass.now = std::move(heap.back());
-    const state_ptr& s = pass.now;
-    heap.pop_back();
+  } pass(first_order);
+  pass.push(root);
+  while (!pass.heap.empty()) {
+    pass.at = pass.pop();
+    const state_ptr& s = pass.at;
+    pass.now = s->order;
     if (!(s->has_grad || s->producer_done)) continue;
     if (s->has_grad && (s->retain || s->producer == nullptr)) s->next = std::exchange(pass.finished, s.get());
     if (s->producer == nullptr) continue;
@@ -220,7 +255,7 @@ inline void walk_back(const state_ptr& root, bool retain_graph) {
       graph_is_retained() = retain_graph;  // an entry may have walked another graph
       run_backward(*s);
     }
-    for (int i = 0; i < count; ++i) push(inputs[i]);
+    for (int i = 0; i < count; ++i) pass.push(inputs[i]);
     s->producer_done = false;
     if (!s->retain) s->drop_gradient();
     if (!retain_graph) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sinter/expr/evaluate.hpp"
+#include "sinter/nn/buffer_log.hpp"
 
 namespace sinter::nn {
 
@@ -31,8 +32,11 @@ class buffer {
             class Fix = typename sinter::detail::conversion_mistake<E, T, R, D>::fix>
   buffer(E&&) = delete;
 
-  /// The tensor, on the same memory.
-  [[nodiscard]] tensor_type value() const { return value_; }
+  /// The tensor, on the same memory. Inside a function that checkpoint() runs again, a copy where the function writes.
+  [[nodiscard]] tensor_type value() const {
+    if (detail::buffer_run* const run = detail::buffer_run::current()) return run->seen(value_);
+    return value_;
+  }
   bool defined() const noexcept { return value_.defined(); }
   const extents<R>& shape() const noexcept { return value_.shape(); }
   index_t numel() const noexcept { return value_.numel(); }
