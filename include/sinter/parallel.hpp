@@ -2,7 +2,9 @@
 #pragma once
 
 #include "sinter/parallel/checkpoint.hpp"
+#include "sinter/parallel/copy_worker.hpp"
 #include "sinter/parallel/data_parallel.hpp"
+#include "sinter/parallel/offloaded.hpp"
 #include "sinter/parallel/parts.hpp"
 #include "sinter/parallel/replicas.hpp"
 #include "sinter/parallel/shards.hpp"

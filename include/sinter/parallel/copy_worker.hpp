@@ -1,0 +1,144 @@
+// sinter/parallel/copy_worker.hpp: the one thread per device on which copies to it run beside the program.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "sinter/core/device.hpp"
+#include "sinter/core/fork.hpp"
+
+namespace sinter::detail {
+
+/// Runs jobs one after the other on a thread of its own. Who waits for a job that has not begun runs it, so all jobs
+/// end also where there is no thread: where the system grants none, at the end of the program, and in a forked child.
+class copy_worker {
+  struct work {
+    enum class step { waits, runs, done };
+    std::function<void()> run;
+    step at = step::waits;
+    std::exception_ptr failure;
+  };
+
+ public:
+  using job = std::shared_ptr<work>;
+
+  copy_worker() = default;
+  copy_worker(const copy_worker&) = delete;
+  copy_worker& operator=(const copy_worker&) = delete;
+  ~copy_worker() { close(); }
+
+  /// Starts f() beside the program. It must own what it uses.
+  template <class F>
+  job post(F f) {
+    auto one = std::make_shared<work>();
+    one->run = std::move(f);
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(one);
+    if (!thread_.joinable() && !closed_) start();
+    changed_.notify_all();
+    return one;
+  }
+
+  /// Returns when the job is done. Errors: what it threw.
+  void wait(const job& one) {
+    std::unique_lock lock(mutex_);
+    if (one->at == work::step::waits) {
+      queue_.erase(std::find(queue_.begin(), queue_.end(), one));
+      run(one, lock);
+    }
+    changed_.wait(lock, [&] { return one->at == work::step::done; });
+    if (one->failure) std::rethrow_exception(one->failure);
+  }
+
+  /// Ends the thread; jobs that have not begun are run by those who wait for them.
+  void close() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  /// For fork_watch. A job that was running in the parent runs again in the child, from its beginning.
+  void at_fork(fork_step step) {
+    if (step == fork_step::before) return mutex_.lock();
+    if (step == fork_step::in_child) {
+      forget_thread(thread_);
+      ::new (static_cast<void*>(&changed_)) std::condition_variable;
+      if (running_ != nullptr) {
+        running_->at = work::step::waits;
+        queue_.push_front(std::exchange(running_, nullptr));
+      }
+    }
+    mutex_.unlock();
+  }
+
+ private:
+  void start() {
+    try {
+      thread_ = std::thread([this] { serve(); });
+    } catch (const std::system_error&) {
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
+      if (closed_) return;
+      running_ = queue_.front();
+      queue_.pop_front();
+      run(running_, lock);
+      running_ = nullptr;
+    }
+  }
+  void run(const job& one, std::unique_lock<std::mutex>& lock) {
+    const job held = one;
+    held->at = work::step::runs;
+    lock.unlock();
+    try {
+      held->run();
+    } catch (...) {
+      held->failure = std::current_exception();
+    }
+    held->run = nullptr;
+    lock.lock();
+    held->at = work::step::done;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<job> queue_;
+  job running_;  ///< on the thread
+  bool closed_ = false;
+  std::thread thread_;
+  fork_watch watch_{*this};
+};
+
+/// The worker of D. Never destroyed, as pools of threads are not; its thread ends with the program.
+template <device D>
+copy_worker& copy_worker_of() {
+  static constinit std::atomic<copy_worker*> worker{nullptr};
+  return make_once(worker, [] {
+    auto one = std::make_unique<copy_worker>();
+    std::atexit([] {
+      if (copy_worker* const used = worker.load(std::memory_order_acquire)) used->close();
+    });
+    return one.release();
+  });
+}
+
+}  // namespace sinter::detail
