@@ -26,3 +26,10 @@ void of_images(const variable<float, 4, cuda<0>>& x, const variable<float, 4, cu
   const variable loss = mean(interpolate(pooled, {.scale_factor = 2}) * 2);
   loss.backward();
 }
+
+/// Replicas on two GPUs, and a part that runs again in backward.
+void of_two_gpus(const nn::linear<float, cuda<0>>& layer, const matrix& x) {
+  const auto replicas = nn::data_parallel<cuda<0>, cuda<1>>(layer);
+  const variable loss = mean(checkpoint(replicas, x));
+  loss.backward();
+}

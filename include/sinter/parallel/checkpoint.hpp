@@ -78,20 +78,38 @@ class checkpoint_operand {
 
 namespace nn::detail {
 
+/// Calls f(name, version) for each parameter that has a value.
+template <class F>
+struct pick_versions {
+  F f;
+  template <class X>
+  void operator()(const member_name& name, const X& x) const {
+    if constexpr (is_parameter<X>)
+      if (x.defined())
+        f(name, sinter::detail::access::storage_of(stored_value(x))->version.load(std::memory_order_relaxed));
+  }
+  template <class M>
+  void erased(const member_name* name, const M& m) const {
+    m.each_member(name, *this);
+  }
+};
+template <class F>
+pick_versions(F) -> pick_versions<F>;
+
 /// The versions of a module's parameters: lists them, or looks whether one was written to since.
 struct parameter_versions {
   std::vector<std::uint64_t> seen;
 
   template <class M>
   void list(const M& m) {
-    const pick now{[this](const member_name&, std::uint64_t v) { seen.push_back(v); }};
+    const pick_versions now{[this](const member_name&, std::uint64_t v) { seen.push_back(v); }};
     walk(nullptr, now, m);
   }
   /// Errors: autograd_error with the name of one that was.
   template <class M>
   void check(const M& m) const {
     std::size_t i = 0;
-    const pick now{[&](const member_name& name, std::uint64_t v) {
+    const pick_versions now{[&](const member_name& name, std::uint64_t v) {
       if (v != seen[i++])
         sinter::detail::refuse<autograd_error>(
             {"checkpoint: parameter '", name.text(),
@@ -100,24 +118,6 @@ struct parameter_versions {
     }};
     walk(nullptr, now, m);
   }
-
- private:
-  template <class F>
-  struct pick {
-    F f;
-    template <class X>
-    void operator()(const member_name& name, const X& x) const {
-      if constexpr (is_parameter<X>)
-        if (x.defined())
-          f(name, sinter::detail::access::storage_of(stored_value(x))->version.load(std::memory_order_relaxed));
-    }
-    template <class M>
-    void erased(const member_name* name, const M& m) const {
-      m.each_member(name, *this);
-    }
-  };
-  template <class F>
-  pick(F) -> pick<F>;
 };
 
 }  // namespace nn::detail
