@@ -8,4 +8,5 @@
 #include "sinter/parallel/parts.hpp"
 #include "sinter/parallel/replicas.hpp"
 #include "sinter/parallel/shards.hpp"
+#include "sinter/parallel/split_linear.hpp"
 #include "sinter/parallel/team.hpp"
