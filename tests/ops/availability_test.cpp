@@ -74,6 +74,62 @@ static_assert(!selectable<tensor<bool, 2, cuda<0>>, f2, f2> && !selectable<b2, f
               !selectable<b2, f2_gpu, int>);
 static_assert(!selectable<b2, i2, double> && !selectable<b2, int, float> && !selectable<i2, f2, f2>);
 
+// Whether a type is an op is never an error.
+class incomplete;
+union either {
+  int i;
+  float f;
+};
+struct without_name : ops::real_op {
+  template <class V>
+  static V apply(V x) {
+    return x;
+  }
+};
+struct without_formula : ops::real_op {
+  static constexpr const char* name = "without_formula";
+};
+struct closed final : without_name {
+  static constexpr const char* name = "closed";
+};
+struct without_mistake : ops::kernel_op {
+  static constexpr const char* name = "without_mistake";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  static extents<1> shape(const extents<1>& x) { return x; }
+};
+struct without_reverse : ops::row_op {
+  static constexpr const char* name = "without_reverse";
+  template <class Row>
+  void forward(const Row& r) const;
+};
+
+template <class... X>
+constexpr int elementwise_among() {
+  return (0 + ... + int{ops::is_elementwise_op<X>});
+}
+template <class... X>
+constexpr int kernels_among() {
+  return (0 + ... + int{ops::is_kernel_op<X>});
+}
+template <class... X>
+constexpr int rows_among() {
+  return (0 + ... + int{ops::is_row_op<X>});
+}
+
+static_assert(elementwise_among<void, int, const int&, int[3], int(int), incomplete, either, f2, without_name,
+                                without_formula, closed, without_mistake, ops::softmax_op>() == 0);
+static_assert(elementwise_among<ops::add_op, ops::exp_op, ops::equal_op, ops::where_op, ops::clamp_op,
+                                ops::leaky_relu_op<float>>() == 6);
+static_assert(
+    kernels_among<void, int, int(int), incomplete, either, f2, ops::kernel_op, without_mistake, ops::exp_op>() == 0);
+static_assert(kernels_among<ops::gather_op, ops::softmax_op, ops::conv_op<2, false>, without_reverse>() == 4);
+static_assert(rows_among<void, incomplete, either, ops::row_op, ops::gather_op, without_reverse>() == 0);
+static_assert(rows_among<ops::softmax_op, ops::rms_norm_op>() == 2);
+// Neither is whether an op takes operands.
+static_assert(detail::takes_operands<ops::softmax_op, f2> && !detail::takes_operands<ops::softmax_op, i2> &&
+              !detail::takes_operands<ops::softmax_op, f2, f2> && !detail::takes_operands<ops::gather_op, f2> &&
+              !detail::takes_operands<without_mistake, f2> && !detail::takes_operands<ops::softmax_op, int>);
+
 }  // namespace
 
 TEST_CASE("user code can branch on what an op takes") {

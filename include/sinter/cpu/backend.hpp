@@ -436,4 +436,6 @@ struct backend<D> {
   }
 };
 
+static_assert(is_backend<backend<cpu>, cpu>);
+
 }  // namespace sinter::detail

@@ -447,4 +447,6 @@ struct backend<D> {
   }
 };
 
+static_assert(is_backend<backend<cuda<0>>, cuda<0>>);
+
 }  // namespace sinter::detail

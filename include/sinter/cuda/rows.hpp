@@ -170,9 +170,12 @@ struct forward_row : row_of_team<Team, Number> {
   const Put& store;
   Number* of_row;  ///< what backward asks of this row; null for none
 
+  template <class V>
+  using kept = decltype(std::declval<const Team&>().keep(std::declval<const V&>()));
+
   SINTER_WORD const X& x() const { return values; }
   template <class V>
-  SINTER_WORD auto keep(const V& v) const {
+  SINTER_WORD kept<V> keep(const V& v) const {
     return this->team.keep(v);
   }
   /// Read anew by every thread: no other has to be waited for.
@@ -181,9 +184,9 @@ struct forward_row : row_of_team<Team, Number> {
     return values(0, this->team.valid(0)).value[0];
   }
   template <class V>
-  SINTER_WORD auto keep_and_sum(const V& v) const {
-    const auto kept = this->team.keep(v);
-    return ops::values_and_sum<decltype(kept), Number>{kept, this->team.sum(kept)};
+  SINTER_WORD ops::values_and_sum<kept<V>, Number> keep_and_sum(const V& v) const {
+    const auto values_kept = this->team.keep(v);
+    return {values_kept, this->team.sum(values_kept)};
   }
   template <class V>
   SINTER_WORD shifted_sum<Number> sum_of_exp(const V& v) const {
@@ -344,6 +347,11 @@ struct memory_row {
     return reinterpret_cast<const chunk<T, row_lanes<T>>*>(data) + c;
   }
 };
+
+// The rows of a team of threads; of the grid, protocols ask nothing.
+using any_row_team = row_team<float, row_lanes<float>, int>;
+static_assert(ops::is_forward_row<forward_row<any_row_team, memory_row<float>, int, float>> &&
+              ops::is_reverse_row<reverse_row<any_row_team, memory_row<float>, int, float>>);
 
 template <class Op, class T>
 struct reverse_rows_body : row_groups<compute_type<T>, row_lanes<T>> {

@@ -64,9 +64,9 @@ struct matrix_ref {
   }
 };
 
-/// Runs kernels on D. Specialised for the host devices in cpu/backend.hpp, where each function is described, and for
-/// GPUs in the CUDA backend. Here are the names alone, so that a file without that backend can type-check everything,
-/// and hears in one message that it cannot run it.
+/// Runs kernels on D; is_backend says what each function does. Specialised for the host devices in cpu/backend.hpp, and
+/// for GPUs in cuda/backend.hpp. Here are the names alone, so that a file without that backend can type-check
+/// everything, and hears in one message that it cannot run it.
 template <device D>
 struct backend {
   struct epilogue {};
@@ -140,6 +140,60 @@ struct backend {
     static_cast<void>(sizeof(runs_in_this_file<D>));
   }
 };
+
+/// Stand for a formula and a fold where is_backend names functions that take any.
+struct any_plan {
+  static constexpr int leaves = 1, outputs = 1;
+};
+struct any_fold {
+  using result = float;
+};
+
+/// What evaluation asks of a backend for the device D. Functions are templates, and are not instantiated here.
+template <class B, class D>
+concept is_backend =
+    // Elementwise work on a result that another kernel makes. A fused_epilogue is one for a formula K.
+    requires {
+      typename B::epilogue;
+      typename B::template fused_epilogue<float, any_plan, 1>;
+    } &&
+    // Passes over an index space, free of the types of their operands.
+    requires(const any_plan& plan, const shape_upto<1>& shape, const leaf_ref* leaves, const sink_ref& out,
+             const sink_ref* sinks, const bool* reduced, const typename B::epilogue* epilogue,
+             const flat_values (&flat)[1], float* result) {
+      // out = plan(leaves), then several results in one pass, then over arrays of n.
+      B::template map<float>(plan, shape, leaves, out);
+      B::map_many(plan, shape, leaves, sinks);
+      B::update(plan, index_t{1}, flat, flat);
+      // The gradients of all leaves of a statement. true: some leaf is broadcast, so that its gradient is a sum.
+      B::template reverse<float>(plan, shape, leaves, sinks);
+      B::template reverse<float, true>(plan, shape, leaves, sinks);
+      // A fold of plan(leaves) along the axes marked in `reduced`.
+      B::template reduce<any_fold, float>(plan, shape, leaves, reduced, result, epilogue);
+    } &&
+    // Work on an expression e or on tensors.
+    requires(const tensor<float, 2, D>& e, const tensor<float, 2, D>& out, const tensor<float, 1, D>& of_row,
+             const tensor<std::int64_t, 2, D>& indices, const tensor<std::int64_t, 1, D>& labels,
+             const typename B::epilogue* epilogue, const matrix_ref& matrix, const std::int64_t* values) {
+      // The state of a fold after every element along an axis.
+      B::template scan<any_fold>(e, 0, out, epilogue);
+      // The first elements along an axis in order, and their positions; false: from the smallest.
+      B::sort(e, 0, false, out, indices);
+      // labels[v] += how often e is v.
+      B::count(indices, labels);
+      // c = a b; true: c += a b.
+      B::template matmul<float>(matrix, matrix, matrix, true, epilogue);
+      // A row op along the last axis, its reverse, and cross_entropy, which are persistent: a row is read once.
+      B::rows(any_plan{}, e, out, of_row, epilogue);
+      B::reverse_rows(any_plan{}, out, out, of_row, out, true);
+      B::cross_entropy(e, labels, of_row, of_row);
+      B::reverse_cross_entropy(e, labels, of_row, of_row, out, true);
+      // index_error unless all n values lie in [0, extent).
+      B::check_range("op", "index", values, index_t{1}, index_t{1});
+      // y[c] = x[c with coordinate `axis` = index[c]], and its reverse, which adds.
+      B::gather(e, 0, indices, out);
+      B::scatter_add(e, 0, indices, out, index_order::any);
+    };
 
 /// The kernels of a kernel op (ops/detail/kernel_op.hpp) on D. A backend specialises it for each of its devices; an op
 /// whose kernels are written in what all backends supply does so for all of them.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sinter/expr/expression.hpp"
+#include "sinter/expr/op_members.hpp"
 
 // As a system header, so that g++ does not follow a message with lines about the macro.
 #pragma GCC system_header
@@ -30,6 +31,7 @@
 
 // Declares `name(a)` for an op of one operand, with its rejections.
 #define SINTER_UNARY_FUNCTION(name, op)                                       \
+  static_assert(::sinter::ops::check_elementwise_op<op>());                   \
   template <class A, class = std::enable_if_t<::sinter::detail::fits<op, A>>> \
   auto name(A&& a) {                                                          \
     return ::sinter::detail::make_map(op{}, std::forward<A>(a));              \
@@ -38,6 +40,7 @@
 
 // Declares `name(a, b)` (or `operator+(a, b)`), with its rejections. At least one operand is an expression.
 #define SINTER_BINARY_FUNCTION(name, op)                                                  \
+  static_assert(::sinter::ops::check_elementwise_op<op>());                               \
   template <class A, class B, class = std::enable_if_t<::sinter::detail::fits<op, A, B>>> \
   auto name(A&& a, B&& b) {                                                               \
     return ::sinter::detail::make_binary(op{}, std::forward<A>(a), std::forward<B>(b));   \
@@ -46,6 +49,7 @@
 
 // Declares `name(a, b, c)`, with its rejections. At least one operand is an expression.
 #define SINTER_TERNARY_FUNCTION(name, op)                                                                    \
+  static_assert(::sinter::ops::check_elementwise_op<op>());                                                  \
   template <class A, class B, class C, class = std::enable_if_t<::sinter::detail::fits<op, A, B, C>>>        \
   auto name(A&& a, B&& b, C&& c) {                                                                           \
     return ::sinter::detail::make_ternary(op{}, std::forward<A>(a), std::forward<B>(b), std::forward<C>(c)); \
@@ -70,13 +74,19 @@
             class Fix = typename ::sinter::detail::update_mistake<op, Y, E>::fix>                           \
   void name(Y&&, E&&) = delete;
 
-// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
-// parameters.
-#define SINTER_KERNEL_REJECTIONS(name, op)                                                                        \
+// The rejections of a function whose first operand op::mistake() judges, whatever its other parameters.
+#define SINTER_OPERAND_REJECTIONS(name, op)                                                                       \
   template <class A, class... Parameter, class Problem = typename ::sinter::detail::kernel_check<op, A>::problem, \
             class Fix = typename ::sinter::detail::kernel_check<op, A>::fix>                                      \
   void name(A&&, Parameter&&...) = delete;
+
+// The rejections of a function whose first operand goes to the kernel op, or whose first two do, whatever its other
+// parameters.
+#define SINTER_KERNEL_REJECTIONS(name, op)             \
+  static_assert(::sinter::ops::check_kernel_op<op>()); \
+  SINTER_OPERAND_REJECTIONS(name, op)
 #define SINTER_BINARY_KERNEL_REJECTIONS(name, op)                                       \
+  static_assert(::sinter::ops::check_kernel_op<op>());                                  \
   template <class A, class B, class... Parameter,                                       \
             class Problem = typename ::sinter::detail::kernel_check<op, A, B>::problem, \
             class Fix = typename ::sinter::detail::kernel_check<op, A, B>::fix>         \

@@ -83,6 +83,7 @@ struct gather_op : kernel_op {
     return sinter::detail::gather_mistake<X, I>{};
   }
 };
+static_assert(is_kernel_op<gather_op>);
 
 }  // namespace ops
 

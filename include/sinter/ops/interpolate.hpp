@@ -139,6 +139,7 @@ struct interpolate_op : resampling_op {
       refuse<value_error>({"interpolate: align_corners is for linear, bilinear, trilinear and bicubic"});
   }
 };
+static_assert(is_kernel_op<interpolate_op>);
 
 }  // namespace ops
 

@@ -65,6 +65,7 @@ struct max_pool_op : pool_op<N, Window> {
     return places;
   }
 };
+static_assert(is_kernel_op<max_pool_op<2, sliding_window<2>>>);
 
 }  // namespace ops
 

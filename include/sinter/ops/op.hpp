@@ -6,16 +6,53 @@
 #include "sinter/expr/kernel.hpp"
 #include "sinter/math/scalar.hpp"
 
-// An op is a struct with
-//   name                          as error messages and the op table call it
-//   accepts<T>, result<T...>      usually from one of the bases below
-//   apply(v...)                   the formula, for any kind of value: words of math/vocabulary.hpp and operators only
-//   grad_uses[I]                  what the derivative to operand I reads: uses::first, uses::second, uses::result, ...
-//   grad<I>(g, v..., y)           that derivative times g. Its arguments are values, or expressions (for derivatives of
-//                                 derivatives), so it is written in operators, literals and unqualified words; what
-//                                 grad_uses does not name is a placeholder and may not be used
-// docs/adding-an-op.md goes through an example.
 namespace sinter::ops {
+
+namespace detail {
+
+template <class Op>
+concept has_element_types = requires {
+  { Op::template accepts<float> } -> std::convertible_to<bool>;
+} && (requires { typename Op::template result<float>; } || requires { typename Op::template result<float, float>; } ||
+      requires { typename Op::template result<float, float, float>; });
+
+template <class Op>
+concept has_whole_derivative = sinter::detail::has_grad_uses<Op> == sinter::detail::has_grad<Op>;
+
+}  // namespace detail
+
+/// An elementwise op: a class, not final, with the members below. docs/adding-an-op.md goes through an example. False,
+/// never an error, for any other type.
+template <class Op>
+concept is_elementwise_op =
+    // static constexpr const char* name: as error messages and explain() call it.
+    sinter::detail::has_name<Op> &&
+    // accepts<T>, result<T...>: the element types that it takes and gives, usually from one of the bases below.
+    detail::has_element_types<Op> &&
+    // apply(v...): the formula, for any kind of value, in words of math/vocabulary.hpp and operators only.
+    sinter::detail::has_apply<Op> &&
+    // grad_uses[I]: what the derivative to operand I reads: uses::first, uses::second, uses::result, ...
+    // grad<I>(g, v..., y): that derivative times g. Its arguments are values, or expressions (for derivatives of
+    // derivatives), so it is written in operators, literals and unqualified words. What grad_uses does not name is a
+    // placeholder and may not be used. An op without a derivative has neither.
+    detail::has_whole_derivative<Op>;
+
+/// True; for a class that is no elementwise op, an error that names what is missing.
+template <class Op>
+constexpr bool check_elementwise_op() {
+  // Of a concept the compiler would list what it consists of.
+  constexpr bool name = sinter::detail::has_name<Op>, elements = detail::has_element_types<Op>,
+                 formula = sinter::detail::has_apply<Op>, derivative = detail::has_whole_derivative<Op>;
+  static_assert(name, "sinter: an elementwise op needs 'static constexpr const char* name'; see docs/adding-an-op.md");
+  static_assert(elements,
+                "sinter: an elementwise op needs 'accepts<T>' and 'result<T...>', usually from a base such as "
+                "real_op; see docs/adding-an-op.md");
+  static_assert(formula, "sinter: an elementwise op needs its formula, 'apply'; see docs/adding-an-op.md");
+  static_assert(derivative,
+                "sinter: an elementwise op needs both 'grad' and 'grad_uses', or neither; see "
+                "docs/adding-an-op.md");
+  return true;
+}
 
 // In derivatives an unqualified `exp(x)` finds the word for values and, by argument, the function for expressions.
 using namespace math;  // NOLINT

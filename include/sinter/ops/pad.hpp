@@ -121,6 +121,7 @@ struct pad_op : resampling_op {
     return mode == pad_mode::reflect ? "reflect" : mode == pad_mode::replicate ? "replicate" : "circular";
   }
 };
+static_assert(is_kernel_op<pad_op<float>>);
 
 }  // namespace ops
 

@@ -7,11 +7,8 @@ namespace sinter {
 
 namespace ops {
 
-/// What both take. They have no kernels: they are views and a copy.
-struct pixel_blocks_op : kernel_op {
-  static constexpr const char* name = "pixel_shuffle";
-  static constexpr unsigned grad_uses[1] = {uses::nothing};
-
+/// What both take. It is no kernel op: both are views and a copy.
+struct pixel_blocks {
   template <class X>
   static constexpr auto mistake() {
     using namespace sinter::detail;
@@ -45,7 +42,7 @@ inline void check_block(const char* op, index_t r) {
 ///
 ///     tensor larger = pixel_shuffle(conv2d(pictures, filters, {.padding = 1}), 2);
 template <class X>
-  requires detail::takes_operands<ops::pixel_blocks_op, X>
+  requires detail::takes_operands<ops::pixel_blocks, X>
 detail::evaluated<X> pixel_shuffle(X&& x, detail::whole upscale_factor) {
   constexpr int R = rank_of<X>;
   const index_t r = upscale_factor;
@@ -65,7 +62,7 @@ detail::evaluated<X> pixel_shuffle(X&& x, detail::whole upscale_factor) {
   together[R - 1] = e[R - 1] * r;
   return detail::regrouped(eval(std::forward<X>(x)), split, order, together);
 }
-SINTER_KERNEL_REJECTIONS(pixel_shuffle, ops::pixel_blocks_op)
+SINTER_OPERAND_REJECTIONS(pixel_shuffle, ops::pixel_blocks)
 
 /// (..., C, H r, W r) => (..., C r r, H, W): undoes pixel_shuffle, as torch.nn.functional.pixel_unshuffle. Any element
 /// type, rank 3 to 6; runs at once, the result is row-major. Derivative: pixel_shuffle of g. Errors: value_error for a
@@ -73,7 +70,7 @@ SINTER_KERNEL_REJECTIONS(pixel_shuffle, ops::pixel_blocks_op)
 ///
 ///     tensor smaller = pixel_unshuffle(pictures, 2);
 template <class X>
-  requires detail::takes_operands<ops::pixel_blocks_op, X>
+  requires detail::takes_operands<ops::pixel_blocks, X>
 detail::evaluated<X> pixel_unshuffle(X&& x, detail::whole downscale_factor) {
   constexpr int R = rank_of<X>;
   const index_t r = downscale_factor;
@@ -93,6 +90,6 @@ detail::evaluated<X> pixel_unshuffle(X&& x, detail::whole downscale_factor) {
   together[R - 1] = width;
   return detail::regrouped(eval(std::forward<X>(x)), split, order, together);
 }
-SINTER_KERNEL_REJECTIONS(pixel_unshuffle, ops::pixel_blocks_op)
+SINTER_OPERAND_REJECTIONS(pixel_unshuffle, ops::pixel_blocks)
 
 }  // namespace sinter

@@ -1,25 +1,5 @@
 // sinter/ops/row_op.hpp: ops that need all of a row for each of its elements: softmax, layer_norm and their
 // relatives.
-//
-// Their formulas stand once, over the row r that a backend hands them: a vector unit's on the host, a group of threads'
-// on a GPU.
-//   r.x()                             the values of the row, in forward
-//   r.result(), r.gradient()          those of the result and of its gradient, in reverse
-//   over(v, f), over(v, w, f)         f of values, element by element; evaluated where they are used
-//   r.keep(v)                         v, evaluated now where there is room for a row
-//   r.sum(v), r.max(v), r.first(v)    numbers: the sum, the largest, the first
-//   r.keep_and_sum(v)                 {values, sum} in one pass
-//   r.sum_of_exp(v)                   {shift, sum}: the largest of v and the sum of exp(v - shift)
-//   r.any_row(b)                      is b true for this row, or for one that is worked on beside it?
-//   r.count()                         how many values the row has
-//   r.finish(v, {shift, scale, rest}) the result of the row, (v - shift) * scale - rest, which forward returns; v was
-//                                     kept
-//   r.save(c), r.saved()              a number of the row for reverse; see saves_row_factor
-//   r.put(v)                          makes v the gradient of the operand
-//
-// The threads of several rows meet in all words that go over a row, and in any_row(); on the host the lanes of a vector
-// may be rows, whose numbers are then vectors too (r's value_type). So no `if` asks for a number of a row: math::select
-// chooses, and work for some rows only stands behind if (r.any_row(b)), where every row does it.
 #pragma once
 
 #include "sinter/math/scalar.hpp"
@@ -29,8 +9,8 @@ namespace sinter {
 
 namespace ops {
 
-/// Base of an op along an axis. Its formula is `forward(r)` and `reverse(r)`, in the words above and those of
-/// math/vocabulary.hpp. An op whose rows are more than one axis replaces row_length() and has_rows_side_by_side().
+/// Base of an op along an axis (see is_row_op). An op whose rows are more than one axis replaces row_length() and
+/// has_rows_side_by_side().
 struct row_op : kernel_op {
   static constexpr unsigned grad_uses[1] = {uses::result};
   template <device D>
@@ -65,6 +45,24 @@ struct row_op : kernel_op {
     return floating_of_rank<1, max_rank, A>();
   }
 };
+
+/// An op along an axis: a kernel op derived from row_op whose formula stands once, for all backends, in the words of
+/// math/vocabulary.hpp and of the row that a backend hands it.
+template <class Op>
+concept is_row_op = sinter::detail::is_derived<Op, row_op> && is_kernel_op<Op> &&
+                    // forward(r), of an r that is_forward_row.
+                    sinter::detail::has_forward<Op> &&
+                    // reverse(r), of an r that is_reverse_row.
+                    sinter::detail::has_reverse<Op>;
+
+/// True; for a class that is no row op, an error that names what is missing.
+template <class Op>
+constexpr bool check_row_op() {
+  constexpr bool forward = sinter::detail::has_forward<Op>, reverse = sinter::detail::has_reverse<Op>;
+  static_assert(forward, "sinter: a row op needs its formula, 'forward(r)'; see include/sinter/ops/row_op.hpp");
+  static_assert(reverse, "sinter: a row op needs its derivative, 'reverse(r)'; see include/sinter/ops/row_op.hpp");
+  return check_kernel_op<Op>();
+}
 
 }  // namespace ops
 
@@ -111,6 +109,7 @@ inline constexpr bool has_columns = requires(extents<2> shape) { backend<D>::tak
 template <class Op, device D>
   requires std::derived_from<Op, ops::row_op>
 struct kernels<Op, D> {
+  static_assert(ops::check_row_op<Op>());
   template <class T, int R, class Epilogue, class E>
   static tensor<compute_type<T>, 1, D> forward(const Op& op, const tensor<T, R, D>& to, const Epilogue* after,
                                                const E& x) {
@@ -189,6 +188,56 @@ struct values_and_sum {
 template <class C>
 struct last_step {
   C shift = C(0), scale = C(1), rest = C(0);
+};
+
+/// A row of a forward pass, as a backend hands it to a row op: a vector unit's on the host, a group of threads' on a
+/// GPU.
+///
+/// The threads of several rows meet in all words that go over a row, and in any_row(); on the host the lanes of a vector
+/// may be rows, whose numbers are then vectors too (value_type). So no `if` asks for a number of a row: math::select
+/// chooses, and work for some rows only stands behind if (r.any_row(b)), where every row does it.
+template <class R>
+concept is_forward_row = requires(const R& r, typename R::value_type number) {
+  // The values of the row. `over(v, f)` and `over(v, w, f)` are f of values, element by element, evaluated where they
+  // are used.
+  r.x();
+  // How many there are.
+  { r.count() } -> std::same_as<typename R::value_type>;
+  // v, evaluated now where there is room for a row; and whether there always is, without asking r.keeps().
+  r.keep(r.x());
+  { R::always_keeps } -> std::convertible_to<bool>;
+  // Numbers: the sum, the largest, the first.
+  { r.sum(r.x()) } -> std::same_as<typename R::value_type>;
+  { r.max(r.x()) } -> std::same_as<typename R::value_type>;
+  { r.first(r.x()) } -> std::same_as<typename R::value_type>;
+  // {values, sum} in one pass: what keep() and sum() give.
+  r.keep_and_sum(r.x()).values;
+  { r.keep_and_sum(r.x()).sum } -> std::convertible_to<typename R::value_type>;
+  // {shift, sum}: the largest of v, and the sum of exp(v - shift).
+  { r.sum_of_exp(r.x()) } -> std::same_as<shifted_sum<typename R::value_type>>;
+  // Is a condition true for this row, or for one that is worked on beside it?
+  { r.any_row(number < number) } -> std::same_as<bool>;
+  // The result of the row, (v - shift) * scale - rest, which forward returns; v was kept.
+  r.finish(r.keep(r.x()), last_step<typename R::value_type>{});
+  // Keeps a number of the row for reverse; see saves_row_factor.
+  r.save(number);
+};
+
+/// A row of a backward pass.
+template <class R>
+concept is_reverse_row = requires(const R& r) {
+  // The values of the result, and of its gradient.
+  r.result();
+  r.gradient();
+  // How many there are.
+  { r.count() } -> std::same_as<typename R::value_type>;
+  // Numbers: the sum, the largest.
+  { r.sum(r.gradient()) } -> std::same_as<typename R::value_type>;
+  { r.max(r.result()) } -> std::same_as<typename R::value_type>;
+  // The number that forward saved.
+  { r.saved() } -> std::same_as<typename R::value_type>;
+  // Makes v the gradient of the operand.
+  r.put(r.gradient());
 };
 
 /// The mean of the row's values. They are added up as distances from the first, so that equal ones have themselves as

@@ -159,6 +159,8 @@ struct adam_rule {
   };
 };
 
+static_assert(optimizer_rule<adam_rule<adam_options, false>>);
+
 }  // namespace detail
 
 /// As torch.optim.Adam: g = gradient + weight_decay p, m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,

@@ -109,11 +109,49 @@ class optimizer {
   double lr_ = 0;
 };
 
-/// An optimizer by its Rule, which has `options`, `validate(options)`, and, for elements T on D, `state<T, D>` with
-/// reserve(numel, options), which allocates, and update(parameter, options, lr, gradient_scale), one pass over memory;
-/// and, if steps are numbered, count(options, lr), which comes before the update.
+namespace detail {
+
+template <class Rule>
+concept has_options = requires(const typename Rule::options& options) {
+  { options.lr } -> std::convertible_to<double>;
+  Rule::validate(options);
+};
+template <class Rule, class T, class D>
+concept has_state = requires(typename Rule::template state<T, D> state, const typename Rule::options& options,
+                             const flat_parameter<T, D>& parameter) {
+  state.reserve(index_t{1}, options);
+  state.update(parameter, options, 0.1, 1.0);
+};
+
+/// True; for a class that is no optimizer rule, an error that names what is missing.
+template <class Rule>
+constexpr bool check_optimizer_rule() {
+  constexpr bool options = has_options<Rule>, state = has_state<Rule, float, cpu>;
+  static_assert(options,
+                "sinter: an optimizer rule needs a type 'options' with a member 'lr', and 'validate(options)'");
+  static_assert(state,
+                "sinter: an optimizer rule needs a template 'state<T, D>' with 'reserve(numel, options)' and "
+                "'update(parameter, options, lr, gradient_scale)'");
+  return true;
+}
+
+}  // namespace detail
+
+/// What an optimizer does to its parameters.
+template <class Rule>
+concept optimizer_rule =
+    // options: the settings, among them the learning rate lr; validate(options) throws value_error for senseless ones.
+    detail::has_options<Rule> &&
+    // state<T, D>, of one parameter of elements T on D: reserve(numel, options) allocates; update(parameter, options,
+    // lr, gradient_scale) is one pass over memory. Where steps are numbered, it has count(options, lr), which comes
+    // before.
+    detail::has_state<Rule, float, cpu>;
+
+/// An optimizer by its Rule.
 template <class Rule>
 class rule_optimizer : public optimizer {
+  static_assert(detail::check_optimizer_rule<Rule>());
+
  public:
   using options_type = typename Rule::options;
 

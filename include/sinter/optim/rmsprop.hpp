@@ -91,6 +91,8 @@ struct rmsprop_rule {
   };
 };
 
+static_assert(optimizer_rule<rmsprop_rule>);
+
 }  // namespace detail
 
 /// As torch.optim.RMSprop: g = gradient + weight_decay p, v = alpha v + (1 - alpha) g^2, d = g / (sqrt(v) + eps), or

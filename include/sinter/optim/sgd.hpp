@@ -80,6 +80,8 @@ struct sgd_rule {
   };
 };
 
+static_assert(optimizer_rule<sgd_rule>);
+
 }  // namespace detail
 
 /// p -= lr d with, as in torch.optim.SGD: g = gradient + weight_decay p; without momentum d = g; with it

@@ -19,13 +19,7 @@ struct evaluate_it_before_let;
 
 namespace ops {
 
-/// Base of an op with kernels of its own: an op is a struct that derives from it and has
-///   name                    as messages and explain() call it
-///   shape(x.shape(), ...)   the shape of the result, an extents; throws shape_error where operands do not fit
-///   grad_uses[I]            what the gradient of operand I reads: uses::first, uses::result, ...; operands behind the
-///                           last entry have no gradient
-///   mistake<A...>()         fitting<T>, or what is wrong with operands of these types, all of one device
-/// and its parameters as members. It may replace what stands here.
+/// Base of an op with kernels of its own (see is_kernel_op). What stands here an op may replace.
 struct kernel_op {
   template <device D>
   static constexpr bool has_kernels_on = false;
@@ -61,15 +55,41 @@ struct kernel_op {
   }
 };
 
+/// An op with kernels of its own: a class derived from kernel_op, not final, with these members and its parameters.
+/// docs/adding-a-kernel-op.md goes through an example. False, never an error, for any other type.
+template <class Op>
+concept is_kernel_op =
+    sinter::detail::is_derived<Op, kernel_op> &&
+    // static constexpr const char* name: as messages and explain() call it.
+    sinter::detail::has_name<Op> &&
+    // shape(x.shape(), ...): the shape of the result, an extents; throws shape_error where operands do not fit.
+    sinter::detail::has_shape<Op> &&
+    // grad_uses[I]: what the gradient of operand I reads: uses::first, uses::result, ... Operands behind the last entry
+    // have no gradient.
+    sinter::detail::has_grad_uses<Op> &&
+    // mistake<A...>(): fitting<T>, or what is wrong with operands of these types, all of one device.
+    sinter::detail::has_mistake<Op>;
+
+/// True; for a class that is no kernel op, an error that names what is missing.
+template <class Op>
+constexpr bool check_kernel_op() {
+  constexpr bool base = sinter::detail::is_derived<Op, kernel_op>;
+  static_assert(base, "sinter: a kernel op derives from 'ops::kernel_op'; see docs/adding-a-kernel-op.md");
+  if constexpr (base) {
+    constexpr bool name = sinter::detail::has_name<Op>, shape = sinter::detail::has_shape<Op>,
+                   gradients = sinter::detail::has_grad_uses<Op>, types = sinter::detail::has_mistake<Op>;
+    static_assert(name,
+                  "sinter: a kernel op needs 'static constexpr const char* name'; see docs/adding-a-kernel-op.md");
+    static_assert(shape, "sinter: a kernel op needs its shape rule, 'shape'; see docs/adding-a-kernel-op.md");
+    static_assert(gradients, "sinter: a kernel op needs 'grad_uses'; see docs/adding-a-kernel-op.md");
+    static_assert(types, "sinter: a kernel op needs its check of types, 'mistake'; see docs/adding-a-kernel-op.md");
+  }
+  return true;
+}
+
 }  // namespace ops
 
 namespace detail {
-
-template <class Op>
-concept kernel_operation = std::derived_from<Op, ops::kernel_op> && requires {
-  { Op::name } -> std::convertible_to<const char*>;
-  Op::grad_uses[0];
-};
 
 template <class Op, class... A>
 constexpr auto find_kernel_mistake() {
@@ -79,7 +99,8 @@ constexpr auto find_kernel_mistake() {
     return mistake<operands_on_different_devices<device_of<A>...>, copy_one_operand_with_dot_to>{};
   else if constexpr ((reads_name<A> || ...))
     return mistake<value_that_let_names_in_a_kernel_of_its_own, evaluate_it_before_let>{};
-  else return Op::template mistake<A...>();
+  else if constexpr (requires { Op::template mistake<A...>(); }) return Op::template mistake<A...>();
+  else return not_operands{};
 }
 /// fitting<T>, a mistake, or not_operands, of Op's operands.
 template <class Op, class... A>
@@ -138,7 +159,7 @@ using kernel_backward_of =
 
 template <class Op, class... A>
 struct [[nodiscard]] kernel_expr : detail::kernel_base<Op, A...> {
-  static_assert(detail::kernel_operation<Op>);
+  static_assert(ops::check_kernel_op<Op>());
   using base = detail::kernel_base<Op, A...>;
   using T = element_of<base>;
   using D = device_of<base>;

@@ -1,0 +1,27 @@
+// tests/compile_fail/kernel_op_without_mistake.cpp: an op with kernels of its own that does not check types.
+// FIRST-LINE: a kernel op needs its check of types, 'mistake'
+#include <sinter/sinter.hpp>
+
+namespace sinter {
+namespace ops {
+
+struct roll_op : kernel_op {
+  static constexpr const char* name = "roll";
+  static constexpr unsigned grad_uses[1] = {uses::nothing};
+  template <int R>
+  const extents<R>& shape(const extents<R>& x) const {
+    return x;
+  }
+#ifndef SINTER_MUST_FAIL
+  template <class X>
+  static constexpr auto mistake() {
+    return floating_of_rank<1, max_rank, X>();
+  }
+#endif
+};
+
+}  // namespace ops
+
+SINTER_KERNEL_REJECTIONS(roll, ops::roll_op)
+
+}  // namespace sinter
