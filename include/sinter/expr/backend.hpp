@@ -183,9 +183,9 @@ concept is_backend =
       B::count(indices, labels);
       // c = a b; true: c += a b.
       B::template matmul<float>(matrix, matrix, matrix, true, epilogue);
-      // A row op along the last axis, its reverse, and cross_entropy, which are persistent: a row is read once.
-      B::rows(any_plan{}, e, out, of_row, epilogue);
-      B::reverse_rows(any_plan{}, out, out, of_row, out, true);
+      // A row op of so many last elements, its reverse, and cross_entropy, which are persistent: a row is read once.
+      B::rows(any_plan{}, index_t{1}, e, out, of_row, epilogue);
+      B::reverse_rows(any_plan{}, index_t{1}, out, out, of_row, out, true);
       B::cross_entropy(e, labels, of_row, of_row);
       B::reverse_cross_entropy(e, labels, of_row, of_row, out, true);
       // index_error unless all n values lie in [0, extent).

@@ -193,9 +193,9 @@ struct last_step {
 /// A row of a forward pass, as a backend hands it to a row op: a vector unit's on the host, a group of threads' on a
 /// GPU.
 ///
-/// The threads of several rows meet in all words that go over a row, and in any_row(); on the host the lanes of a vector
-/// may be rows, whose numbers are then vectors too (value_type). So no `if` asks for a number of a row: math::select
-/// chooses, and work for some rows only stands behind if (r.any_row(b)), where every row does it.
+/// The threads of several rows meet in all words that go over a row, and in any_row(); on the host the lanes of a
+/// vector may be rows, whose numbers are then vectors too (value_type). So no `if` asks for a number of a row:
+/// math::select chooses, and work for some rows only stands behind if (r.any_row(b)), where every row does it.
 template <class R>
 concept is_forward_row = requires(const R& r, typename R::value_type number) {
   // The values of the row. `over(v, f)` and `over(v, w, f)` are f of values, element by element, evaluated where they
